@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from stratsynth.cli.terminal import echo, print_json
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.recipes.given import Given
+    from stratsynth.report.page import Page
 
 
 def register(app: typer.Typer) -> None:
@@ -183,7 +184,8 @@ def evaluate(
         intervals=synthetic if synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
-    _tell(found, card.text, {"groups": card.disparity_card(found)}, files, out, as_json=as_json)
+    groups = {"groups": card.disparity_card(found)}
+    _tell(found, found.page("this release", None), groups, files, out, as_json=as_json)
 
 
 def compare(
@@ -209,11 +211,11 @@ def compare(
     """
     from stratsynth.evaluation.comparisons import compare_text
     from stratsynth.evaluation.comparisons.compare import compare as compared
+    from stratsynth.report.text import render
 
     with compare_text.progress() as tick:
         frame = compared(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
-    page = compare_text.document(frame, out) if as_json else compare_text.text(frame, out)
-    echo(page)
+    echo(compare_text.document(frame, out) if as_json else render(compare_text.comparison_summary(frame, out)))
 
 
 def lens(
@@ -245,7 +247,6 @@ def lens(
     Fits the recipe several times, with noise and without, and charges nothing: none of its output may be released.
     """
     from stratsynth.evaluation.evaluations import output
-    from stratsynth.evaluation.lens import page
     from stratsynth.evaluation.lens.scores import lens as looked
     from stratsynth.recipes.given import rows_of
 
@@ -253,7 +254,7 @@ def lens(
     columns, rows = by.split(",") if by else None, None if on is None else rows_of(on).source
     found = looked(recipe, columns, repeats=repeats, on=rows, target=target, seed=seed)
     files = output.write(found, out)
-    _tell(found, page.text, {"lens": found.lens}, files, out, as_json=as_json)
+    _tell(found, found.page("this recipe", None), {"lens": found.lens}, files, out, as_json=as_json)
 
 
 def _table(place: Path) -> Path:
@@ -279,7 +280,7 @@ def _evaluate_marginals(
 
     found = MarginalScores.of(real.source, synthetic, schema, by, k=k, cliques=cliques, engine=real.engine)
     files = output.write(found, out, called="these rows")
-    _tell(found, MarginalScores.text, {"workload": found.workload}, files, out, as_json=as_json)
+    _tell(found, found.page("these rows", None), {"workload": found.workload}, files, out, as_json=as_json)
 
 
 def _evaluate_predictions(
@@ -287,26 +288,27 @@ def _evaluate_predictions(
     **settings: Any,
 ) -> None:  # fmt: skip
     """Score predictions, write the scores and print them."""
-    from stratsynth.evaluation.evaluations import output, predictions_page
+    from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 
     found = evaluate_predictions(real, predictions, schema, target, by, **settings)
     called = "this release" if predictions.is_dir() else "these predictions"
     files = output.write(found, out, called=called, certificate=_certificate(predictions))
-    _tell(found, predictions_page.text, {"rates": found.rates}, files, out, as_json=as_json)
+    _tell(found, found.page(called, None), {"rates": found.rates}, files, out, as_json=as_json)
 
 
 def _tell(
-    found: Any, text: Callable[[Any], str], frames: Mapping[str, Any], files: Sequence[Path], out: Path,
-    *, as_json: bool,
-) -> None:  # fmt: skip
-    """Print what was found: for programs its facts and frames, for readers a page and where the files are."""
+    found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
+) -> None:
+    """Print scores: for programs facts and frames, for readers a page and the place of the files."""
+    from stratsynth.report.text import render
+
     if as_json:
         rows = {name: json.loads(frame.to_json(orient="records")) for name, frame in frames.items()}
         document = {"INTERNAL": True, "facts": dict(found.facts), **rows, "files": [str(f) for f in files]}
         print_json(document)
         return
-    echo(text(found))
+    echo(render(page))
     echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 

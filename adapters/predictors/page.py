@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.models.means_section import STATUS
 from stratsynth.report.numbers import Numbers, known, short
-from stratsynth.report.page import Cell, Column, Figure, Section, Table
-from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+from stratsynth.report.page import Cell, Column, Figure, Points, Section, Table
+from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
     from stratsynth.adapters.predictors.network import Network
@@ -85,10 +85,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
     if len(groups) < 2:
         return []
     heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
-    lines = [
-        [Cell.words(named(g["group"])), Cell.figure(g["size"]), Cell.figure(g["weight"]), Cell.figure(g["share"])]
-        for g in groups
-    ]
+    lines = [[named(g["group"]), g["size"], g["weight"], g["share"]] for g in groups]
     return [Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))]
 
 
@@ -97,7 +94,7 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Scale.over(ends)
     heads = [
-        Column("Feature", "text"), Column("coefficient and interval", "picture", axis(scale)),
+        Column("Feature", "text"), Column("coefficient and interval", "picture", scale),
         Column("model"), Column("by noisy moments"),
         Column("interval of 95 %"), Column("status", "text"),
     ]  # fmt: skip
@@ -109,9 +106,7 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
         marks += [Mark("by noisy moments", row["estimate"], row["lower"], row["upper"], 1)] if known else []
         between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
         lines.append([
-            Cell.words("intercept" if name == "1" else name),
-            Cell.drawn(strip(scale, marks, joined=False, what=name), row["value"]), Cell.figure(row["value"]),
-            Cell.figure(row["estimate"] if known else None), Cell(between, row["lower"] if known else None),
-            Cell.words(STATUS[row["status"]]),
+            "intercept" if name == "1" else name, Points(name, marks, row["value"]), row["value"],
+            row["estimate"] if known else None, Cell(between, row["lower"] if known else None), STATUS[row["status"]],
         ])  # fmt: skip
     return Table(caption, heads, lines)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
+from stratsynth.report.numbers import spelt
 from stratsynth.report.page import Cell, Column, Figure, Section, Table
 
 if TYPE_CHECKING:
@@ -40,22 +41,21 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
 
     def goals(key: str, caption: str) -> Table:
         return Table(caption, heads, [
-            [Cell.words(row["name"].replace("_", " ")), Cell.words(named(row["group"]) if row["group"] else ""),
-             Cell.figure(row["bound"]), Cell.figure(row["value"]), Cell.figure(row["noise"]),
-             Cell.words(STATUS[row["status"]])]
+            [row["name"].replace("_", " "), named(row["group"]) if row["group"] else "",
+             row["bound"], row["value"], row["noise"], STATUS[row["status"]]]
             for row in _rows(model, key)
         ])  # fmt: skip
 
     rates = []
     for row in _rows(model, "rates"):
-        told = Cell.figure if row["loss"] in OF_PROBABILITIES else Cell.share
+        kind = "number" if row["loss"] in OF_PROBABILITIES else "share"
         rates.append([
-            Cell.words(named(row["group"])), Cell.words(NAMES[row["loss"]]), Cell.count(row["records"]),
-            told(row["value"]), told(row["noise"]), Cell.words(STATUS[row["status"]]),
+            named(row["group"]), NAMES[row["loss"]], row["records"],
+            *(Cell(spelt(row[key], kind), row[key]) for key in ("value", "noise")), STATUS[row["status"]],
         ])  # fmt: skip
     columns = [
-        Column("Group", "text"), Column("rate", "text"), Column("records, about"), Column("value"), Column("noise"),
-        Column("status", "text"),
+        Column("Group", "text"), Column("rate", "text"), Column("records, about", "count"), Column("value"),
+        Column("noise"), Column("status", "text"),
     ]  # fmt: skip
     figures = [
         Figure("What was to hold", table=goals("goals", "The objective and each constraint, of what predicts.")),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
+from stratsynth.report.text import render
 
 WITHIN, VIOLATION = "within", "VIOLATION"
 NEEDED = 0.999
 """Power from which a control must be caught."""
 DISCLAIMER = (
-    "A lower bound above its claim proves a fault. One below it proves nothing: these experiments, on these tables,\n"
-    "in these runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the\n"
+    "A lower bound above its claim proves a fault. One below it proves nothing: these experiments, on these tables, "
+    "in these runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the "
     "same experiments on drivers broken on purpose; `power` is how often a driver with half the noise is caught."
 )
 
@@ -129,33 +132,28 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """Table with a line for each audit and, below it, one for each control."""
-        head = ("what", "claim", "lower", "share", "runs", "power", "seconds", "verdict", "unit")
-        lines = [head, *(line for audit in self.audits for line in _lines(audit))]
-        notes = [f"{audit.what}: {audit.note}" for audit in self.audits if audit.note]
-        replayed = [f"replay: {finding}" for finding in self.findings]
-        skipped = [f"not audited: {reason}" for reason in self.skipped]
-        return "\n".join([*_aligned(lines), "", *notes, *replayed, *skipped, DISCLAIMER])
+        """Table with a row for each audit and, below it, one for each control."""
+        heads = [
+            Column("what", "text"), *map(Column, ("claim", "lower", "share", "runs", "power", "seconds")),
+            Column("verdict", "text"), Column("unit", "text"),
+        ]  # fmt: skip
+        rows = [line for audit in self.audits for line in _lines(audit)]
+        notes = [
+            *(f"{audit.what}: {audit.note}" for audit in self.audits if audit.note),
+            *(f"replay: {finding}" for finding in self.findings),
+            *(f"not audited: {reason}" for reason in self.skipped), DISCLAIMER,
+        ]  # fmt: skip
+        table = Table("", heads, rows, most=len(rows))
+        return render(Page("Audit", sections=[Section("audits", "", figures=[Figure("", table=table)], notes=notes)]))
 
 
-def _lines(audit: Audit) -> Iterator[tuple[str, ...]]:
+def _lines(audit: Audit) -> Iterator[list[Value]]:
     yield _line(audit.what, audit, audit.verdict, audit.unit)
     for control in audit.controls:
-        yield _line(f"  control: {control.name}", control, control.state, "")
+        yield _line(f"- control: {control.name}", control, control.state, "")
 
 
-def _line(what: str, found: Audit | Control, verdict: str, unit: str) -> tuple[str, ...]:
-    numbers = f"{found.claim:.4f}", f"{found.lower:.4f}", f"{found.lower / found.claim:.0%}", f"{found.runs:,}"
-    return (what, *numbers, _power(found.power), f"{found.seconds:.1f}", verdict, unit)
-
-
-def _power(power: float | None) -> str:
-    return "" if power is None else f"{power:.3f}"
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Align texts to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    sides = [">"] * len(widths)
-    sides[0] = sides[-2] = sides[-1] = "<"
-    return ["  ".join(f"{c:{s}{w}}" for c, s, w in zip(line, sides, widths, strict=True)).rstrip() for line in lines]
+def _line(what: str, found: Audit | Control, verdict: str, unit: str) -> list[Value]:
+    numbers = f"{found.claim:.4f}", f"{found.lower:.4f}", f"{found.lower / found.claim:.0%}", found.runs
+    power = "" if found.power is None else f"{found.power:.3f}"
+    return [what, *numbers, power, f"{found.seconds:.1f}", verdict, unit]

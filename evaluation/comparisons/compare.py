@@ -48,6 +48,7 @@ from stratsynth.fitting import Fit
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipes.given import rows_of
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.report.html import render
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +124,7 @@ def compare(
         schema = grid.recipe.schema()
         chapters = roads_section(frame, whither, grid.by, pooled(grid), schema)
         page = grid_page(frame, tests, bases(grid), schema, stamp(grid), chapters)
-        write_text(folder / "report.html", page)
+        write_text(folder / "report.html", render(page))
     frame.attrs["stamp"] = stamp(grid)
     return frame
 

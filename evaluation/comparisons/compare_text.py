@@ -1,24 +1,24 @@
-"""A comparison in a page of text: every setting at every epsilon, and the differences between pairs of settings."""
+"""A comparison in short: every setting at every epsilon, and the differences between pairs of settings."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.evaluation.comparisons.findings import word
-from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
+from stratsynth.evaluation.comparisons.findings import TESTS, by_epsilon, pairs_figure
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
-from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.parity import PARITY
-from stratsynth.evaluation.tables import EVERYBODY, GROUP
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
 from stratsynth.files.whole import read_json
 from stratsynth.progress import bar, wanted
+from stratsynth.report.page import Page, Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +35,6 @@ WORDS = {
     "mean_absolute_error:boosting": "Mean absolute error of boosted trees trained on the release, on the hold-out",
 }
 """The metrics that a page shows, beside those that declare themselves."""
-PAIRS = 20
-"""The largest number of pairs of settings shown for each metric; the files have all."""
 
 
 def titles(k: int) -> dict[str, str]:
@@ -55,22 +53,26 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
         yield tick
 
 
-def text(frame: pd.DataFrame, folder: Path) -> str:
-    """The page."""
+def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
+    """The page of a terminal: every setting at every epsilon, and the differences between pairs of settings."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
-    cells, times = facts["cells"], facts["repetitions"]
-    parts = [f"{frame.attrs['stamp']}.\n{cells:,} fits: every setting {_times(times)}, each with noise of its own."]
+    times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
+    lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]
     if facts["charged"] is not None:
-        parts[0] += (
-            "\nA setting that is chosen by these scores has learned from private rows, for which no budget paid."
-        )
-    for metric, title in titles(facts["scores"]["k"]).items():
-        here = _overall(frame[frame["metric"] == metric])
-        if len(here):
-            parts.append("\n".join([f"{title}; mean over repetitions, and 95 % interval:", *_settings(here)]))
-    parts += [_said(differences, facts), _roads(folder)]
-    parts.append(f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV.")
-    return "\n\n".join(part for part in parts if part)
+        lead.append("A setting chosen by these scores has learned from private rows, for which no budget paid.")
+    errors = [
+        by_epsilon(here, f"{title}; mean over repetitions, and 95 % interval", None, ends=True)
+        for metric, title in titles(facts["scores"]["k"]).items()
+        if len(here := _overall(frame[frame["metric"] == metric]))
+    ]
+    where = f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV."
+    sections = [
+        Section("errors", "Every setting", figures=errors), *_differences(differences, facts), *_roads(folder),
+        Section("files", "", text=[where]),
+    ]  # fmt: skip
+    private = frame.attrs["stamp"] == STAMP
+    title = "A comparison" if private else f"{frame.attrs['stamp']}."
+    return Page(title, lead=lead, sections=sections, internal=BANNER if private else None)
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
@@ -97,64 +99,35 @@ def _overall(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["scope"] == wanted]
 
 
-def _settings(frame: pd.DataFrame) -> list[str]:
-    """A line for each setting, a column for each epsilon; then the baselines."""
-    own, base = frame[frame["stratification"] != BASELINE], frame[frame["stratification"] == BASELINE]
-    epsilons = sorted(set(own["epsilon"]))
-    rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
-    for (mechanism, stratification), part in own.groupby(["mechanism", "stratification"], sort=False):
-        cells = [part[part["epsilon"] == epsilon]["value"].to_numpy(float) for epsilon in epsilons]
-        name = setting_name(str(mechanism), str(stratification))
-        rows.append([f"  {name}", *[_ends(*mean_interval(values)) for values in cells]])
-    lines = aligned(rows)
-    known = [
-        f"{row['mechanism']} {shown(row['value'])}" for row in base.to_dict("records") if row["value"] == row["value"]
-    ]
-    return [*lines, f"  without privacy: {', '.join(known)}"] if known else lines
-
-
-def _ends(mean: Any, low: Any, high: Any) -> str:
-    ends = "" if np.isnan(low) else f" ({shown(low)} to {shown(high)})"
-    return shown(mean) + ends
-
-
-def _said(differences: pd.DataFrame, facts: Mapping[str, Any]) -> str:
-    """The difference of pairs of settings for everybody, and in how many groups there is a verdict.
+def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterator[Section]:
+    """The differences of pairs of settings for everybody, and in how many groups there is a verdict.
 
     Of pairs that were asked for all, otherwise those that differ in one thing.
     """
     near = differences if facts["pairs"] is not None else differences[differ_in_one_thing(differences, facts["bases"])]
-    parts = []
+    figures = []
     for metric, title in titles(facts["scores"]["k"]).items():
         here = near[near["metric"] == metric]
-        if not len(here):
-            continue
-        lines = [f"{title}, first minus second:", *_pairs(_overall(here))]
-        groups = here[here["scope"] == GROUP]
-        if len(groups):
-            sure = (groups["verdict"] != "").sum()
-            lines.append(f"  in single groups {sure:,} of {len(groups):,} have a verdict: paired.csv says which.")
-        parts.append("\n".join(lines))
-    if not parts:
-        return ""
+        if len(here):
+            groups = here[here["scope"] == GROUP]
+            sure = f"In single groups {(groups['verdict'] != '').sum():,} of {len(groups):,} have a verdict"
+            note = f"{sure}: paired.csv says which." if len(groups) else ""
+            figures.append(pairs_figure(_overall(here), f"{title}, first minus second", note))
     which = "that were asked for" if facts["pairs"] is not None else "that differ in one thing"
-    head = (
-        f"Differences over repetitions, with 95 % intervals, between settings {which}. A word says what the\n"
-        "first is where the difference is beyond chance (p below .05, all tests of a metric allowed for by Holm)."
-    )
-    if facts["repetitions"] < ENOUGH:
-        head += f"\nThere are no verdicts from fewer than {ENOUGH} repetitions; [compare] seeds sets their number."
-    return "\n\n".join([head, *parts])
+    text = f"Between settings {which}. {TESTS}"
+    if figures:
+        yield Section("differences", "Differences over repetitions", text=[text], figures=figures)
 
 
-def _roads(folder: Path) -> str:
+def _roads(folder: Path) -> Iterator[Section]:
     """Which road to a prediction is better, where several kinds were compared."""
     file = folder / "roads.parquet"
-    if not file.is_file():
-        return ""
-    import pandas as pd
+    if file.is_file():
+        import pandas as pd
 
-    return "\n".join(["Roads to a prediction, audited on the hold-out:", *roads_in_words(pd.read_parquet(file))])
+        yield Section(
+            "roads", "Roads to a prediction, audited on the hold-out", text=roads_in_words(pd.read_parquet(file))
+        )
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
@@ -162,24 +135,3 @@ def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> 
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)
-
-
-def _pairs(overall: pd.DataFrame) -> list[str]:
-    """A line for each pair of settings, a column for each epsilon."""
-    epsilons = sorted(set(overall["epsilon"]))
-    keys = ["first_mechanism", "first_stratification", "second_mechanism", "second_stratification"]
-    rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
-    for names, part in overall.groupby(keys, sort=False):
-        first, second = setting_name(str(names[0]), str(names[1])), setting_name(str(names[2]), str(names[3]))
-        cells = {row["epsilon"]: _difference(row, first) for row in part.to_dict("records")}
-        rows.append([f"  {first} - {second}", *[cells.get(epsilon, "-") for epsilon in epsilons]])
-    hidden = len(rows) - 1 - PAIRS
-    return [*aligned(rows[: PAIRS + 1]), *([f"  ... and {hidden} more pairs in paired.csv."] if hidden > 0 else [])]
-
-
-def _difference(row: Mapping[Hashable, Any], first: str) -> str:
-    return f"{_ends(row['difference'], row['low'], row['high'])} {word(str(row['verdict']), first)}".rstrip()
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

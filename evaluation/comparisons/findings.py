@@ -13,7 +13,7 @@ from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY
 from stratsynth.report.numbers import several, short
-from stratsynth.report.page import Figure, Section
+from stratsynth.report.page import Cell, Figure, Section, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ LEARNED = {
 PARITIES = {"parity_means": "Parity error of the means", "parity_marginals": "Parity error of the marginals"}
 ERRORS = {"workload_error": "Workload error"}
 """Whose tests are shown; those of the k-marginal score are the same, as it is the same distance on another scale."""
-TESTS = 60
+MOST = 60
 """The largest number of tests shown of each metric, smallest p first; paired.csv has all."""
 
 
@@ -40,7 +40,7 @@ def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
         ("fair", "How equal the predictions are", _between(frame), _FAIR),
         ("parity", "Parity error", _parity(frame), _PARITY),
         ("scores", "Further scores", _declared(frame), _SCORES),
-        ("tests", "Which differences are beyond chance", _tests(tests), _TESTS),
+        ("tests", "Which differences are beyond chance", _tests(tests), TESTS),
     ]
     made = [(name, title, list(figures), words) for name, title, figures, words in sections]
     return [Section(name, title, text=[words], figures=figures) for name, title, figures, words in made if figures]
@@ -56,7 +56,7 @@ _FAIR = (
 )
 _PARITY = "The errors of all groups added up, and everybody's for one group's share: Definition 10. Lower is better."
 _SCORES = "Everybody's, of the rows of each release beside the real ones."
-_TESTS = (
+TESTS = (
     "Differences of two settings, paired by repetition: first minus second, with a 95 % interval by Student's t. “p” "
     "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict "
     f"where it is below .05, over {ENOUGH} repetitions or more. They are about noise and drawing, not about other rows."
@@ -69,45 +69,47 @@ def _used(frame: pd.DataFrame) -> Iterator[Figure]:
         part = here[here["metric"].str.startswith(f"{metric}:")]
         part = part[~part["metric"].str.endswith(":constant")]
         if len(part):
-            yield _by_epsilon(part, words, "model")
+            yield by_epsilon(part, words, "model")
 
 
 def _between(frame: pd.DataFrame) -> Iterator[Figure]:
     part = frame[(frame["scope"] == "between") & ~frame["metric"].str.endswith(":constant")]
     names = part["metric"].str.split(":").str[0]
     for metric in dict.fromkeys(names):
-        yield _by_epsilon(part[names == metric], str(metric).replace("_", " ").capitalize(), "model")
+        yield by_epsilon(part[names == metric], str(metric).replace("_", " ").capitalize(), "model")
 
 
 def _parity(frame: pd.DataFrame) -> Iterator[Figure]:
     for metric, words in PARITIES.items():
         part = frame[(frame["metric"] == metric) & (frame["scope"] == PARITY)]
         if len(part):
-            yield _by_epsilon(part, words, None)
+            yield by_epsilon(part, words, None)
 
 
 def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
     for metric, score in with_mean().items():
         part = frame[(frame["metric"] == metric) & (frame["scope"] == EVERYBODY)]
         if len(part):
-            yield _by_epsilon(part, score.summary, None)
+            yield by_epsilon(part, score.summary, None)
 
 
-def _by_epsilon(part: pd.DataFrame, title: str, item: str | None) -> Figure:
-    """A row for each setting and model: the mean over repetitions, at each epsilon; then the baselines."""
+def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
+    """A row for each setting and model: the mean over repetitions, at each epsilon; then the baselines.
+
+    `item` heads the models, where there are any; `ends` adds the intervals of the means.
+    """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))
-    rows: list[list[str | float | None]] = []
+    rows: list[list[Value]] = []
     for keys, some in own.groupby(["metric", "mechanism", "stratification"], sort=False):
         metric, mechanism, stratification = map(str, keys)
-        means = [_mean(some[some["epsilon"] == epsilon]) for epsilon in epsilons]
+        means = [_mean(some[some["epsilon"] == epsilon], ends=ends) for epsilon in epsilons]
         rows.append([*_item(metric, item), setting_name(mechanism, stratification), *means])
     for keys, some in base.groupby(["metric", "mechanism"], sort=False):
         value = _mean(some)
-        if np.isfinite(value):
-            rows.append(
-                [*_item(str(keys[0]), item), f"{str(keys[1]).strip('()')}, not private", *[value] * len(epsilons)]
-            )
+        if value == value:  # noqa: PLR0124 - NaN
+            name = f"{str(keys[1]).strip('()')}, not private"
+            rows.append([*_item(str(keys[0]), item), name, *[value] * len(epsilons)])
     columns = [*([(item, "text")] if item else []), ("setting", "text")]
     return listing(
         title, "", [*columns, *((f"epsilon {epsilon:g}", "number") for epsilon in epsilons)], rows,
@@ -119,8 +121,9 @@ def _item(metric: str, item: str | None) -> list[str]:
     return [metric.partition(":")[2]] if item else []
 
 
-def _mean(part: pd.DataFrame) -> float:
-    return float(mean_interval(part["value"].to_numpy(float))[0])
+def _mean(part: pd.DataFrame, *, ends: bool = False) -> float | Cell:
+    mean, low, high = (float(end) for end in mean_interval(part["value"].to_numpy(float)))
+    return Cell(f"{short(mean)} ({short(low)} to {short(high)})", mean) if ends and np.isfinite(low) else mean
 
 
 def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
@@ -128,7 +131,7 @@ def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
     for metric in dict.fromkeys(overall["metric"]):
         if (words := _words(str(metric))) is not None:
             part = overall[overall["metric"] == metric]
-            yield _tested(part.sort_values("p_value", kind="stable"), words)
+            yield pairs_figure(part, words)
 
 
 def _words(metric: str) -> str | None:
@@ -139,19 +142,20 @@ def _words(metric: str) -> str | None:
     return (ERRORS | PARITIES | {metric: score.summary for metric, score in with_mean().items()}).get(name)
 
 
-def _tested(part: pd.DataFrame, title: str) -> Figure:
-    rows = [_test(row) for row in part.head(TESTS).to_dict("records")]
+def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
+    """A row for each pair of settings and epsilon, the smallest p first."""
+    rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
-    note = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
+    more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
     return listing(
-        title, note,
+        title, f"{more} {note}".strip(),
         [("first − second", "text"), ("epsilon", "text"), ("difference", "number"), ("low", "number"),
          ("high", "number"), ("times", "number"), ("p", "text"), ("p (Holm)", "text"), ("first is", "text")],
-        rows, f"{several(len(part), 'test')}, smallest p first.",
+        rows, f"{several(len(part), 'test')}, smallest p first.", rest="tests in paired.csv",
     )  # fmt: skip
 
 
-def _test(row: Mapping[Any, Any]) -> Sequence[str | float | None]:
+def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
     first = setting_name(row["first_mechanism"], row["first_stratification"])
     second = setting_name(row["second_mechanism"], row["second_stratification"])
     return [

@@ -14,7 +14,7 @@ from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
 from stratsynth.evaluation.report.groups import GroupErrors, card, series_of, smallest_groups, with_people, worst_first
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Figure, Page, Section, render
+from stratsynth.report.page import Figure, Page, Section
 from stratsynth.report.strip import Scale, legend
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def comparison_page(
     facts: Mapping[str, str] | None = None,
     banner: str | None = BANNER,
     findings: Sequence[Section] = (),
-) -> str:
-    """The HTML of a comparison.
+) -> Page:
+    """A comparison as a page of sections.
 
     Args:
         frame: A row for each figure, with the columns
@@ -76,17 +76,15 @@ def comparison_page(
         *findings,
         Section("how", "How it was made", facts=[*_facts(runs), *(facts or {}).items()]),
     ]
-    return render(
-        Page(
-            title=title,
-            subtitle=f"{several(len(runs.methods), 'method')}, {several(len(runs.groups), 'group')}, "
-            f"epsilon {listed([f'{e:g}' for e in runs.epsilons])}, {several(runs.seeds, 'seed')}",
-            lead=list(_lead(runs)),
-            sections=sections,
-            internal=banner,
-            made_with="Made by stratsynth compare. Figures are means over seeds; every single one is in the table "
-            "beside this file.",
-        )
+    return Page(
+        title=title,
+        subtitle=f"{several(len(runs.methods), 'method')}, {several(len(runs.groups), 'group')}, "
+        f"epsilon {listed([f'{e:g}' for e in runs.epsilons])}, {several(runs.seeds, 'seed')}",
+        lead=list(_lead(runs)),
+        sections=sections,
+        internal=banner,
+        made_with="Made by stratsynth compare. Figures are means over seeds; every single one is in the table "
+        "beside this file.",
     )
 
 
@@ -97,8 +95,8 @@ def grid_page(
     schema: Schema,
     stamp: str,
     chapters: Sequence[Section] = (),
-) -> str:
-    """The HTML of a whole grid.
+) -> Page:
+    """A whole grid as a page of sections.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
@@ -183,7 +181,6 @@ def _lines(runs: Runs) -> Iterator[Figure]:
                 f"error by epsilon {mechanism}",
                 ["mechanism", "stratification", "epsilon", "group", "error", "low", "high", "chance alone"],
                 rows,
-                STAMP,
             ),
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from stratsynth.evaluation.comparisons.paired import ENOUGH
 from stratsynth.evaluation.comparisons.roads import KINDS, by_road, words
 from stratsynth.evaluation.report.figures import Panel, listing, panels
 from stratsynth.evaluation.report.groups import group_name
-from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
+from stratsynth.evaluation.tables import EVERYBODY, OK
 from stratsynth.report.numbers import Numbers, known, several, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, legend
@@ -76,7 +76,7 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
             [(kind, i) for i, kind in enumerate(KINDS) if kind in set(found["kind"])],
             note=f"Bands: 95 % intervals over {several(times, 'repetition')}." if times > 1 else "",
         ),
-        numbers=Numbers("roads", names, plain.to_numpy().tolist(), STAMP),
+        numbers=Numbers("roads", names, plain.to_numpy().tolist()),
     )
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, percent, several
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Mark, Scale, legend, strip
@@ -38,7 +37,7 @@ def single_columns(evaluation: Evaluation) -> Section:
             Figure(
                 "", picture=Markup('<div class="columns">{}</div>').format(Markup("").join(drawings)),
                 legend=legend([("the release", 1), ("real rows", -1)]),
-                numbers=Numbers("columns", ["column", "level", "real", "synthetic"], rows, STAMP),
+                numbers=Numbers("columns", ["column", "level", "real", "synthetic"], rows),
             )
         ],
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.report.numbers import Numbers
-from stratsynth.report.page import Cell, Column, Figure, Section, Table
+from stratsynth.report.page import Column, Figure, Section, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +28,16 @@ def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Sche
     rows, numbers = [], []
     for row in ordered.to_dict("records"):
         name = group_name({column: row[column] for column in by}, schema)
-        rows.append(
-            [Cell.words(name), Cell.count(row["n"]), Cell.share(row["value"]), Cell.count(row["not_estimable"])]
-        )
+        rows.append([name, row["n"], row["value"], row["not_estimable"]])
         numbers.append([name, row["n"], row["value"], row["low"], row["high"], row["not_estimable"]])
     table = Table(
         "Counts that no measured table gives have no interval.",
-        [Column("Group", "text"), Column("intervals"), Column("hold the real count"), Column("counts without")],
+        [
+            Column("Group", "text"),
+            Column("intervals", "count"),
+            Column("hold the real count", "share"),
+            Column("counts without", "count"),
+        ],
         rows,
     )
     columns = ["group", "intervals", "part that holds", "low", "high", "counts without an interval"]

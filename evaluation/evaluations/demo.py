@@ -59,7 +59,6 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     from stratsynth.evaluation.evaluations.page import ONE_RUN, everybody_and_groups
     from stratsynth.evaluation.report.groups import smallest_groups
     from stratsynth.planning import plan
-    from stratsynth.planning.text import describe
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.certificate import read_certificate
 
@@ -77,7 +76,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     echo(f"{rows:,} simulated people are in {folder / 'people.csv'}; nobody's data.\n")
     echo("The plan, from schema, public shares and declared size alone (stratsynth plan stratified.toml):\n")
     recipe = Recipe.read(folder / "stratified.toml")
-    echo(describe(plan(recipe.how(), recipe.schema(), recipe.budget(), declared_size=rows)))
+    echo(str(plan(recipe.how(), recipe.schema(), recipe.budget(), declared_size=rows)))
     for name in NAMES:
         echo(f"\nFitting {name}.toml at epsilon 1 (stratsynth fit {name}.toml) ...")
         fit_with_progress(Recipe.read(folder / f"{name}.toml"), folder / name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
-from stratsynth.evaluation.evaluations.shown import evaluation_html, evaluation_text
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
@@ -24,6 +23,7 @@ from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
 from stratsynth.evaluation.scores.raw import raw_values
 from stratsynth.evaluation.tables import (
+    EVERYBODY,
     FEW,
     RESERVED,
     STAMP,
@@ -43,6 +43,8 @@ from stratsynth.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from stratsynth.report.page import Page
 
 CLIQUES = 1_000
 """Default number of sets of columns: enough that another choice of sets hardly changes a mean."""
@@ -99,11 +101,20 @@ class Evaluation:
 
     def __repr__(self) -> str:
         """The tables' sizes, and the error of everybody."""
-        return evaluation_text(self)
+        facts, frame = self.facts, self.workload
+        whole = frame[(frame["table"] == RELEASE) & (frame["scope"] == EVERYBODY)]["value"].iloc[0]
+        groups = f"{facts['groups']} groups by {' x '.join(self.by)}" if self.by else "no groups"
+        rows = f"{facts['real_rows']:,} real and {facts['synthetic_rows']:,} synthetic rows"
+        return f"Evaluation(INTERNAL; {rows}; {groups}; error {whole:.3f} of 2)"
 
     def _repr_html_(self) -> str:
         """For a notebook: the disparity card."""
-        return evaluation_html(self)
+        from stratsynth.report.notebook import render
+
+        page = self.page("this release", None)
+        card = replace(page.sections[0], title="", figures=page.sections[0].figures[:1])
+        frames = f"Frames: {', '.join(name for name, _ in self.frames())}."
+        return render(replace(page, title="Evaluation", lead=page.lead[:1], sections=[replace(card, notes=[frames])]))
 
     @property
     def inconsistencies(self) -> pd.DataFrame:
@@ -119,7 +130,7 @@ class Evaluation:
             elif field.name not in {"schema", "by", "facts"} and value is not None:
                 yield field.name, value
 
-    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """The page for readers."""
         from stratsynth.evaluation.evaluations.page import evaluation_page
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from markupsafe import Markup
-
+from stratsynth.certificate import Certificate
 from stratsynth.release.limits import disclosed
 from stratsynth.release.page import words
-from stratsynth.release.shown import CertificateRecord
-from stratsynth.report.page import Figure, Section
+from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
@@ -21,29 +19,19 @@ def guarantee(record: Mapping[str, Any] | None) -> Section:
     )
     if record is None:
         return Section("certificate", "The certificate", text=["No certificate came with the table."])
-    certificate = CertificateRecord(record)
-    name = certificate["mechanism"]["name"]
-    return Section(
-        "certificate",
-        "The certificate",
-        text=[*words.promise(certificate), not_this],
-        facts=[
-            ("Mechanism", name),
-            ("Groups", words.strata(certificate)),
-            ("Their shares", words.weights(certificate)),
-            ("Spent on these data", words.account(certificate)),
-            ("Disclosed without noise", " ".join(disclosed(certificate.statement).values()) or "Nothing was declared."),
-            *([("Warning", str(certificate.get("warning", "NOT PRIVATE")))] if not certificate["private"] else []),
-        ],
-    )
+    certificate = Certificate.from_dict(record)
+    nothing = [("Disclosed without noise", " ".join(disclosed(certificate).values()) or "Nothing was declared.")]
+    warned = [("Warning", " ".join(found))] if (found := words.warnings(certificate)) else []
+    facts = [*warned, *words.group_facts(certificate), *words.made_facts(certificate), *nothing]
+    return Section("certificate", "The certificate", text=[*words.promise(certificate), not_this], facts=facts)
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
     """How to cite the release, and why not to cite the evaluation."""
-    lines = [] if certificate is None else words.citation(CertificateRecord(certificate))
+    lines = [] if certificate is None else words.citation(Certificate.from_dict(certificate))
     return Section(
         "cite",
         "How to cite",
         text=["Cite the release, not this report: it is INTERNAL.", f"Schema sha256 {facts['schema_sha256']}."],
-        figures=[Figure("", picture=Markup("<pre>{}</pre>").format(line)) for line in lines],
+        quotes=lines,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
-from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.scores.streamed import streamed_workload_error
 from stratsynth.evaluation.tables import GROUP, STAMP, By, as_schema, groups_of
-from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
+from stratsynth.report.numbers import Numbers
+from stratsynth.report.page import Column, Figure, Page, Section, Table
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -60,52 +58,35 @@ class MarginalScores:
         """The one frame."""
         yield "workload", self.workload
 
-    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """The page for readers."""
-        rows = [
-            [Cell.words(who), Cell.figure(n), Cell.figure(made), Cell.figure(value), Cell.words(status)]
-            for who, n, made, value, status in self._lines()
-        ]
-        heads = [Column("Group", "text"), *map(Column, ("real rows", "synthetic rows", "mean L1 distance"))]
-        table = Table("Each group's error.", [*heads, Column("status", "text")], rows[:-1], rows[-1:])
-        numbers = Numbers("marginals", list(COLUMNS), [list(line) for line in self._lines(none=True)], STAMP)
-        what = f"{self.facts['cliques']:,} marginals of {self.facts['k']} columns"
-        return render(
-            Page(
-                title="How far marginals are off",
-                subtitle=f"{name}: {what}",
-                lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", *self._said()],
-                sections=[Section("marginals", "In each group", figures=[Figure("", table=table, numbers=numbers)])],
-                internal=BANNER,
-                made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet.",
-            )
+        heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
+        lines = self._lines()
+        numbers = Numbers("marginals", list(COLUMNS), lines)
+        figure = Figure("", table=Table("Each group's error.", heads, lines[:-1], lines[-1:]), numbers=numbers)
+        return Page(
+            title="How far marginals are off",
+            subtitle=f"{name}: {self.facts['cliques']:,} marginals of {self.facts['k']} columns",
+            lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", *self._said()],
+            sections=[Section("marginals", "In each group", figures=[figure])],
+            internal=BANNER,
+            made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet.",
         )
-
-    def text(self) -> str:
-        """A page for the terminal."""
-        rows = [list(COLUMNS)]
-        rows += [[who, f"{n:,}", f"{made:,}", short(value), status] for who, n, made, value, status in self._lines()]
-        return "\n".join([f"{STAMP}.", *self._said(), "", *aligned(rows, 1)])
 
     def _said(self) -> list[str]:
         """What was left out, and what rows counted."""
         weight = self.facts.get("row_weight")
         return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 
-    def _lines(self, *, none: bool = False) -> list[tuple[str, int, int, Any, str]]:
-        """Group, rows of both tables, error and status; unknown errors are NaN, or None."""
+    def _lines(self) -> list[tuple[str, int, int, float, str]]:
+        """Group, rows of both tables, error and status; unknown errors are NaN."""
         return [
             (
-                group_name({c: row[c] for c in self.by}, self.schema)
-                if self.by and row["scope"] == GROUP
-                else "everybody",
-                int(row["n"]),
-                int(row["n_synthetic"]),
-                None if none and not math.isfinite(row["value"]) else float(row["value"]),
-                str(row["status"]),
+                group_name({c: row[c] for c in self.by if row["scope"] == GROUP}, self.schema),
+                int(row["n"]), int(row["n_synthetic"]), float(row["value"]), str(row["status"]),
             )
             for row in self.workload.to_dict("records")
-        ]
+        ]  # fmt: skip
 
 
 COLUMNS = ("group", "real rows", "synthetic rows", "mean L1 distance", "status")

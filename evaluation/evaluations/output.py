@@ -12,9 +12,12 @@ from stratsynth.data.draft import refuse_release_folder
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.tables import STAMP
 from stratsynth.files.whole import new_folder, write_text
+from stratsynth.report.html import render
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from stratsynth.report.page import Page
 
 NOTICE = "INTERNAL.txt"
 
@@ -37,7 +40,7 @@ class Scores(Protocol):
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Every frame, with its name."""
 
-    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """The page for readers; `name` is what the release is called there, `certificate` its own."""
 
 
@@ -61,7 +64,7 @@ def write(
             marked.to_csv(part / f"{name}.csv", index=False, lineterminator="\n")
             marked.to_parquet(part / f"{name}.parquet", index=False)
         write_text(part / "evaluation.json", json.dumps(document(evaluation), allow_nan=False))
-        write_text(part / "report.html", evaluation.page(called, certificate))
+        write_text(part / "report.html", render(evaluation.page(called, certificate)))
     return sorted(folder.iterdir())
 
 

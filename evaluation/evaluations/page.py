@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.card import disparity_card
 from stratsynth.evaluation.evaluations.columns_page import single_columns
 from stratsynth.evaluation.evaluations.coverage_page import coverage_section
 from stratsynth.evaluation.evaluations.fidelity import fidelity
@@ -13,7 +15,7 @@ from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
 from stratsynth.evaluation.lens.page import lens_section
 from stratsynth.evaluation.report import BANNER
-from stratsynth.evaluation.report.figures import heat, listing, ranked
+from stratsynth.evaluation.report.figures import from_frame, heat, ranked
 from stratsynth.evaluation.report.groups import (
     GroupErrors,
     card,
@@ -27,7 +29,7 @@ from stratsynth.evaluation.scores.baseline import RELEASE
 from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK
 from stratsynth.report.numbers import several, short
-from stratsynth.report.page import Figure, Page, Section, render
+from stratsynth.report.page import Figure, Page, Section, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,14 +41,21 @@ HEAT = 40
 """As many groups as a heat map has columns, the ones with the largest error; the files have all."""
 GROUPS = 400
 """As many groups as a card has rows, the worst; the files have all."""
+BRIEF = ("card", "worst", "use", "fidelity")
+"""The chapters that a terminal shows."""
+NUMBERS = (
+    "Beside the card, in its numbers: from and to are the interval of the release's error; independent is each column "
+    "by itself from the real rows, without privacy; times chance, the error over that of chance alone; means, the mean "
+    "relative error of the means of all columns."
+)
 CHANCE = "subsample"
 ONE_RUN = "This is one run of each: another one has other noise, and other errors."
 
 
 def evaluation_page(
     evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
-) -> str:
-    """The HTML.
+) -> Page:
+    """The page of sections.
 
     Args:
         evaluation: The scores; releases `beside` are columns of the disparity card.
@@ -69,17 +78,15 @@ def evaluation_page(
         cited(certificate, evaluation.facts),
     ]
     facts = evaluation.facts
-    return render(
-        Page(
-            title="What a synthetic table got right, and for whom",
-            subtitle=f"{name[:1].upper()}{name[1:]}: {facts['real_rows']:,} real and {facts['synthetic_rows']:,} "
-            f"synthetic rows, {several(facts['groups'], 'declared group')}",
-            lead=_lead(evaluation, groups, everybody, name),
-            sections=[section for section in sections if section is not None],
-            internal=BANNER,
-            made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet, and all of "
-            "them in evaluation.json.",
-        )
+    return Page(
+        title="What a synthetic table got right, and for whom",
+        subtitle=f"{name[:1].upper()}{name[1:]}: {facts['real_rows']:,} real and {facts['synthetic_rows']:,} "
+        f"synthetic rows, {several(facts['groups'], 'declared group')}",
+        lead=_lead(evaluation, groups, everybody, name),
+        sections=[replace(section, detail=section.name not in BRIEF) for section in sections if section is not None],
+        internal=BANNER,
+        made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet, and all of "
+        "them in evaluation.json.",
     )
 
 
@@ -108,6 +115,8 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
         lead.append(str(facts["weighted"]))
     if (far := farthest(evaluation.raw)) is not None:
         lead.append(sentence(far))
+    if gone := facts["real_rows_left_out"] + facts["synthetic_rows_left_out"]:
+        lead.append(f"{gone:,} rows are left out, as the schema says of values that it does not know.")
     known = [s for s in groups if s.error(name).known and s.status in (OK, FAR_OFF)]
     if len(known) > 1:
         worst = max(known, key=lambda s: s.error(name).value)
@@ -134,10 +143,12 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
         card(
             kept, everybody, title="Disparity card",
             note="Each group's error, and how much of it chance alone would leave in a group of that size: the error "
-            "of a perfect model of the real people, sampled as often."
+            f"of a perfect model of the real people, sampled as often, in the mean of "
+            f"{evaluation.facts['chance']['draws']} draws."
             + (f" The {len(groups) - len(kept):,} groups with the smallest errors are in workload.csv."
                if len(kept) < len(groups) else ""),
-            interval="Lines: 95 % intervals of chance in the rows.",
+            interval="Lines: 95 % intervals of chance in the rows.", more=_more(evaluation),
+            rest="more groups in workload.csv",
         )
     ]  # fmt: skip
     figures += [
@@ -146,25 +157,37 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
         if frame is not None and (figure := _parity(frame, what)) is not None
     ]
     if evaluation.areas is not None:
-        figures.append(_areas(evaluation, evaluation.areas))
-    return Section("card", "Who got what", figures=figures)
+        figures.append(replace(_areas(evaluation, evaluation.areas), detail=True))
+    return Section("card", "Who got what", figures=figures, notes=[NUMBERS])
+
+
+def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
+    """Further figures of each group, which the card has no room for beside its picture."""
+    records = disparity_card(evaluation).to_dict("records")
+    rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
+    names = {"n_synthetic": "synthetic", "low": "from", "high": "to", "independent": "independent",
+             "excess": "times chance", "means": "means"}  # fmt: skip
+
+    def column(key: str) -> Callable[[GroupErrors], Value]:
+        return lambda s: rows[tuple(s.levels.values())][key]
+
+    return {name: column(key) for key, name in names.items() if key in records[0]}
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
     """Definition 10 in one line for each table."""
-    rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")].to_dict("records")
-    if not rows:
-        return None
     said = {
         "marginals": "The errors of all groups added up, and everybody's for one group's share.",
-        "means": "The same for the means of all variables: how far each is off, as a part of what it should be.",
+        "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",
     }
-    return listing(
-        f"Parity error of the {what}",
-        said[what],
-        [("of", "text"), ("parity error", "number"), ("low", "number"), ("high", "number"), ("groups lost", "number"),
-         ("left out", "number")],
-        [[row["table"], row["value"], row["low"], row["high"], row["lost"], row["undefined"]] for row in rows],
+    columns = ("table", "of"), ("value", "parity error"), ("low", "low"), ("high", "high"), ("terms", "terms"), (
+        "lost", "groups lost"), ("undefined", "left out")  # fmt: skip
+    rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")]
+    if rows.empty:
+        return None
+    return from_frame(
+        f"Parity error of the {what}", said[what], rows,
+        [(key, name, "text" if key == "table" else "number") for key, name in columns],
         "A group that a release has lost counts as wholly wrong; terms without a true value are left out.",
     )  # fmt: skip
 

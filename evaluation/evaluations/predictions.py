@@ -32,6 +32,8 @@ from stratsynth.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
+    from stratsynth.report.page import Page
+
 PREDICTIONS, CONSTANT = "predictions", "constant"
 """Value of `table` for the predictions themselves, and for one constant prediction."""
 
@@ -57,7 +59,7 @@ class PredictionScores:
         """Yield the one frame, with its name."""
         yield "rates", self.rates
 
-    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """The page for readers."""
         from stratsynth.evaluation.evaluations.predictions_page import predictions_page
 

@@ -1,4 +1,4 @@
-"""INTERNAL. Scores of predictions as a page for readers, and as a page of text."""
+"""INTERNAL. Scores of predictions as a page for readers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import listing
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.rates import differences, errors_by_group
-from stratsynth.evaluation.report.text import aligned, shown
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
+from stratsynth.evaluation.tables import EVERYBODY, GROUP
 from stratsynth.report.numbers import several
-from stratsynth.report.page import Figure, Page, Section, render
+from stratsynth.report.page import Figure, Page, Section
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from stratsynth.evaluation.evaluations.predictions import PredictionScores
 
-GROUPS = 30
-"""The largest number of groups in the text; the files have all."""
 
-
-def predictions_page(scores: PredictionScores, *, name: str, certificate: Mapping[str, Any] | None) -> str:
-    """The HTML.
+def predictions_page(scores: PredictionScores, *, name: str, certificate: Mapping[str, Any] | None) -> Page:
+    """The page of sections.
 
     Args:
         scores: The rates; predictions `beside` are columns.
@@ -48,21 +44,19 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
         guarantee(certificate),
         cited(certificate, facts),
     ]
-    return render(
-        Page(
-            title="How good the predictions are, and for whom",
-            subtitle=f"{name[:1].upper()}{name[1:]}: {facts['scored_rows']:,} rows, "
-            f"{several(facts['groups'], 'declared group')}",
-            lead=[
-                f"Predicted: {facts['task']}.",
-                "“Constant” predicts the same for everybody: a model should stay below its error, in each group.",
-            ],
-            sections=sections,
-            internal=BANNER,
-            made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet, and all of "
-            "them in evaluation.json.",
-        )
-    )  # fmt: skip
+    return Page(
+        title="How good the predictions are, and for whom",
+        subtitle=f"{name[:1].upper()}{name[1:]}: {facts['scored_rows']:,} rows, "
+        f"{several(facts['groups'], 'declared group')}",
+        lead=[
+            f"Predicted: {facts['task']}.",
+            "“Constant” predicts the same for everybody: a model should stay below its error, in each group.",
+        ],
+        sections=sections,
+        internal=BANNER,
+        made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet, and all of "
+        "them in evaluation.json.",
+    )
 
 
 def _named(scores: PredictionScores, name: str) -> dict[str, str]:
@@ -98,24 +92,6 @@ def _words(metric: object) -> str:
     return str(metric).replace("_", " ")
 
 
-def text(scores: PredictionScores) -> str:
-    """A page for the terminal: the rates of each group, worst first, and the differences between groups."""
-    facts, by = scores.facts, scores.by
-    wide, metrics = _by_group(scores)
-    groups = wide[wide["scope"] == GROUP]
-    rows = [[*by, "people", *map(_words, metrics), "status"]]
-    for row in [*groups.head(GROUPS).to_dict("records"), *wide[wide["scope"] == EVERYBODY].to_dict("records")]:
-        who = [str(row[c]) for c in by] if row["scope"] == GROUP else (["all", *[""] * len(by)])[: len(by)]
-        rows.append([*who, f"{row['n']:,}", *(shown(row[m]) for m in metrics), row["status"]])
-    lines = [f"{STAMP}.", f"Predicting {facts['task']}, {facts['scored_rows']:,} rows.", "", *aligned(rows, len(by))]
-    if len(groups) > GROUPS:
-        lines.append(f"... and {len(groups) - GROUPS:,} more groups in rates.csv.")
-    between = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] == "between")]
-    lines += ["", *_beside(scores)]
-    lines += [f"{_words(row['metric']).capitalize()}: {shown(row['value'])}." for row in between.to_dict("records")]
-    return "\n".join(lines)
-
-
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
     """One row a group of the predictions themselves, worst first, then everybody; and the metrics, one column each."""
     score = scores.facts["score"]
@@ -125,11 +101,3 @@ def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
     for metric in metrics:
         wide[metric] = own[own["metric"] == metric]["value"].to_numpy()
     return wide.sort_values(["scope", score], ascending=[False, score == "accuracy"], kind="stable"), metrics
-
-
-def _beside(scores: PredictionScores) -> list[str]:
-    """The main score of everybody, of all predictions side by side."""
-    score = scores.facts["score"]
-    whole = scores.rates[(scores.rates["scope"] == EVERYBODY) & (scores.rates["metric"] == score)]
-    figures = ", ".join(f"{row['table']} {shown(row['value'])}" for row in whole.to_dict("records"))
-    return [f"{_words(score).capitalize()} of everybody: {figures}."]

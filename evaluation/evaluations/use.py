@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.learning.downstream import REAL, SUBSAMPLE, SYNTHETIC
@@ -72,4 +73,5 @@ def _between(frame: pd.DataFrame) -> list[Figure]:
     """How far the groups are apart, by fairlearn's definitions."""
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
     there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}
-    return differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])
+    made = differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])
+    return [replace(figure, detail=True) for figure in made]

@@ -1,4 +1,4 @@
-"""INTERNAL. The lens as a page for readers, one picture of all groups, and a page of text."""
+"""INTERNAL. The lens as a page for readers, with one picture of all groups."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.lens import predictors, tables
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
-from stratsynth.evaluation.report.text import aligned
-from stratsynth.evaluation.tables import GROUP, OK, STAMP
-from stratsynth.report.numbers import Numbers, known, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
-from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+from stratsynth.evaluation.tables import GROUP, OK
+from stratsynth.report.numbers import Numbers, known, several
+from stratsynth.report.page import Column, Figure, Page, Points, Row, Section, Table
+from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,21 +35,19 @@ MEASURES = {
 }
 
 
-def lens_page(scores: LensScores) -> str:
-    """The HTML."""
+def lens_page(scores: LensScores) -> Page:
+    """The page of sections."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative one makes up for others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
-    return render(
-        Page(
-            title="What each group loses, and to what",
-            subtitle=f"{facts['mechanism']}, epsilon {facts['epsilon']:g}: {facts['real_rows']:,} rows, "
-            f"{several(facts['groups'], 'declared group')}, {facts['repeats']} fits",
-            lead=[MEASURES[facts["measure"]], *remedies(facts["measure"], scores.lens)],
-            sections=[Section("lens", "Who loses what", figures=figures)],
-            internal=BANNER,
-            made_with="Made by stratsynth lens. Every figure lies beside this file as CSV and Parquet.",
-        )
+    return Page(
+        title="What each group loses, and to what",
+        subtitle=f"{facts['mechanism']}, epsilon {facts['epsilon']:g}: {facts['real_rows']:,} rows, "
+        f"{several(facts['groups'], 'declared group')}, {facts['repeats']} fits",
+        lead=[MEASURES[facts["measure"]], *remedies(facts["measure"], scores.lens)],
+        sections=[Section("lens", "Who loses what", figures=figures)],
+        internal=BANNER,
+        made_with="Made by stratsynth lens. Every figure lies beside this file as CSV and Parquet.",
     )
 
 
@@ -108,10 +105,10 @@ def picture(
     sound = [row for row in rows if row["status"] == OK] or rows
     ends = [row[key] for row in sound for part in parts for key in (part, f"{part}_low", f"{part}_high")]
     scale = Scale.over([*ends, *(row["value"] for row in sound)])
-    few = parts if len(parts) <= FEW_PARTS else []
+    many = len(parts) > FEW_PARTS
     heads = [
-        Column("Group", "text"), Column("people"), Column("parts and intervals", "picture", axis(scale)),
-        Column("all together"), *(Column(part) for part in few), Column("status", "text"),
+        Column("Group", "text"), Column("people", "count"), Column("parts and intervals", "picture", scale),
+        Column("all together"), *(Column(part, aside=many) for part in parts), Column("status", "text"),
     ]  # fmt: skip
     lines = []
     for row in rows:
@@ -121,11 +118,8 @@ def picture(
             for part in parts
             if math.isfinite(row[part])
         ]
-        cell = Cell.drawn(strip(scale, marks, joined=False, what=name), row["value"]) if marks else Cell.words("–")
-        lines.append([
-            Cell.words(name), Cell.count(row["n"]), cell, _number(row["value"]), *(_number(row[part]) for part in few),
-            Cell.words(str(row["status"])),
-        ])  # fmt: skip
+        cell = Points(name, marks, row["value"]) if marks else "–"
+        lines.append([name, row["n"], cell, *(_plain(row[part]) for part in ("value", *parts)), str(row["status"])])
     names = [*by, "n", "value", "low", "high", *(f"{p}{end}" for p in every for end in ("", "_low", "_high"))]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     beyond = (
@@ -134,7 +128,7 @@ def picture(
     return Figure(
         title, note + beyond, Table("What each group loses, by cause.", heads, lines),
         legend=legend([(part, every.index(part)) for part in parts]),
-        numbers=Numbers(title, names, plain.to_numpy().tolist(), STAMP),
+        numbers=Numbers(title, names, plain.to_numpy().tolist()),
     )  # fmt: skip
 
 
@@ -145,16 +139,12 @@ def in_numbers(
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []
-    lines = [
-        [Cell.words(_name(row, by, schema)), _number(row["value"]), *(_number(row[part]) for part in parts)]
-        for row in frame.to_dict("records")
+    lines: list[Row] = [
+        [_name(row, by, schema), *(_plain(row[part]) for part in ("value", *parts))] for row in frame.to_dict("records")
     ]
     heads = [Column("Group", "text"), Column("all together"), *(Column(part) for part in parts)]
-    return [Figure(f"{title}: the same in numbers", table=Table("The parts of what each group loses.", heads, lines))]
-
-
-def _number(value: float) -> Cell:
-    return Cell.figure(_plain(value))
+    table = Table("The parts of what each group loses.", heads, lines)
+    return [Figure(f"{title}: the same in numbers", table=table, detail=True)]
 
 
 def _plain(value: float) -> float:
@@ -164,20 +154,3 @@ def _plain(value: float) -> float:
 
 def _name(row: Mapping[Any, Any], by: Sequence[str], schema: Schema) -> str:
     return group_name({c: row[c] for c in by}, schema) if by and row["scope"] == GROUP else "everybody"
-
-
-def text(scores: LensScores) -> str:
-    """A page for the terminal."""
-    facts, frame, by = scores.facts, scores.lens, scores.by
-    parts = shown(facts["parts"], frame)
-    wide = "columns" in frame
-    rows = [[*by, *(["columns"] if wide else []), "people", facts["measure"], *parts, "status"]]
-    for row in frame.to_dict("records"):
-        who = [str(row[c]) for c in by] if row["scope"] == GROUP else (["all", *[""] * len(by)])[: len(by)]
-        rows.append([
-            *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", short(_plain(row["value"])),
-            *(short(_plain(row[part])) for part in parts), str(row["status"]),
-        ])  # fmt: skip
-    told = remedies(facts["measure"], frame)
-    lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *told]
-    return "\n".join(lines)

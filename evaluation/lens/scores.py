@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from stratsynth.report.page import Page
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
 
@@ -48,7 +49,7 @@ class LensScores:
         """Yield the one frame, with its name."""
         yield "lens", self.lens
 
-    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """The page for readers."""
         from stratsynth.evaluation.lens.page import lens_page
 

@@ -36,10 +36,11 @@ def means(
 
     Reads the release if it is there, and otherwise spends the recipe's budget and writes it, as `fit` does.
     """
-    from stratsynth.evaluation.means.shown import describe, plain, show_means
+    from stratsynth.evaluation.means.shown import means_page, plain, show_means
+    from stratsynth.report.text import render
 
     table, note = show_means(recipe, out, plot=plot, internal=internal, level=level)
     if as_json:
         echo(json.dumps({"internal": internal, "level": level, "means": plain(table)}, indent=1))
     else:
-        echo(describe(table, level, internal=internal) + f"\n\n{note}")
+        echo(render(means_page(table, level, note, internal=internal)))

@@ -14,6 +14,7 @@ import numpy as np
 
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
+from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,29 +134,34 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
     return float(backward(column, np.array([np.average(forward(column, numbers), weights=weights)]))[0])
 
 
-def describe(table: pd.DataFrame, level: float, *, internal: bool) -> str:
-    """Table of means as text: a block for each column, everybody first."""
-    lines = [STAMP, ""] if internal else []
-    width = max(9, *(len(str(label)) for label in table["stratum"]))
-    for name in table["column"].unique():
-        part = table[table["column"] == name]
+def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
+    """The means, a table for each column, everybody first; `note` says where the release is."""
+    heads = [
+        Column("group", "text"), Column("people", "count"), Column("mean"), *([Column("true")] if internal else []),
+        Column(f"{100 * level:g} % interval"), Column("remarks", "text"),
+    ]  # fmt: skip
+    figures = []
+    for name, part in table.groupby("column", sort=False):
         scale = str(part["scale"].iloc[0])
-        lines.append(f"{name}{f': typical values, means on the {scale} scale brought back' if scale else ''}")
-        true = f"{'true':>11} " if internal else ""
-        lines.append(f"{'group':{width}} {'people':>9} {'mean':>11} {true}{f'{100 * level:g} % interval':>25}  remarks")
-        lines.extend(_line(row, width, internal=internal) for row in part.to_dict("records"))
-        lines.append("")
-    lines.append("people: as noisy as the mean. small: noise is larger than sampling error.")
-    return "\n".join(lines)
+        typical = f": typical values, means on the {scale} scale brought back" if scale else ""
+        rows = [_row(row, internal=internal) for row in part.to_dict("records")]
+        figures.append(Figure(f"{name}{typical}", table=Table("", heads, rows, most=len(rows))))
+    notes = ["people: as noisy as the mean. small: noise is larger than sampling error.", note]
+    stamp = STAMP.removeprefix("INTERNAL: ") if internal else None
+    return Page("Private means", sections=[Section("means", "", figures=figures, notes=notes)], internal=stamp)
 
 
-def _line(row: dict[Any, Any], width: int, *, internal: bool) -> str:
-    true = f"{row['true']:>11,.5g} " if internal else ""
+def _row(row: dict[Any, Any], *, internal: bool) -> list[Value]:
+    true = [f"{row['true']:,.5g}"] if internal else []
     interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
-    return (
-        f"{row['stratum'] or 'everybody':{width}} {row['size']:>9,.0f} {row['value']:>11,.5g} {true}{interval:>25}  "
-        + ", ".join(_remarks(row))
-    ).rstrip()
+    return [
+        row["stratum"] or "everybody",
+        row["size"],
+        f"{row['value']:,.5g}",
+        *true,
+        interval,
+        ", ".join(_remarks(row)),
+    ]
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Cell, Column, Figure, Table
-from stratsynth.report.strip import Mark, Scale, axis, strip, tick_text
+from stratsynth.report.page import Column, Figure, Points, Row, Table
+from stratsynth.report.strip import Mark, Scale, legend, tick_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def heat(
@@ -23,49 +26,51 @@ def heat(
     table = Table(
         "A dash: not estimable. Press a heading to sort; on a narrow screen numbers are shown by colour alone, and "
         "stand in the files.",
-        [Column(corner, "text"), *(Column(name, "shade") for name in columns)],
-        [[Cell.words(row), *(Cell.shaded(values.get((row, column)), most) for column in columns)] for row in rows],
+        [Column(corner, "text"), *(Column(name, "shade", Scale(0, most)) for name in columns)],
+        [[row, *(values.get((row, column)) for column in columns)] for row in rows],
     )
     shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
     scale = Markup('<p class="shades">0 <span aria-hidden="true">{}</span> {}</p>').format(shades, short(most))
     numbers = [[row, column, value] for (row, column), value in values.items()]
-    said = Numbers(title, [corner, item, "error"], numbers, STAMP)
+    said = Numbers(title, [corner, item, "error"], numbers)
     return Figure(title, note, table, legend=scale, numbers=said, codes=codes)
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
     """A list: words, then a number with its interval at the end of each row, with a picture of it."""
     scale = Scale.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
-    shown = []
-    for row in rows:
-        *words, number, low, high = row
-        mark = Mark(value, float(number), float(low), float(high), 1)
-        shown.append([
-            *(Cell.words(word) for word in words),
-            Cell.drawn(strip(scale, [mark], what=", ".join(map(str, words))), float(number)),
-            Cell.figure(float(number)),
-        ])  # fmt: skip
-    heads = [*(Column(name, "text") for name in columns), Column("", "picture", axis(scale)), Column(value)]
-    table = Table("Lines are 95 % intervals of chance in the rows.", heads, shown)
-    return Figure(title, note, table, numbers=Numbers(title, [*columns, value, "low", "high"], rows, STAMP))
+    shown: list[Row] = []
+    for *words, number, low, high in rows:
+        points = Points(
+            ", ".join(map(str, words)), [Mark(value, float(number), float(low), float(high), 1)], float(number)
+        )
+        shown.append([*words, points, number, low, high])
+    ends = [Column(end, aside=True) for end in ("low", "high")]
+    heads = [*(Column(name, "text") for name in columns), Column("", "picture", scale), Column(value), *ends]
+    lines = legend([], note="Lines are 95 % intervals of chance in the rows.")
+    table = Table("", heads, shown)
+    return Figure(title, note, table, legend=lines, numbers=table.numbers(title))
 
 
 def listing(
-    title: str,
-    note: str,
-    columns: Sequence[tuple[str, str]],
-    rows: Sequence[Sequence[str | float | None]],
-    caption: str,
-) -> Figure:
-    """A plain table of texts and numbers."""
-    cells = [
-        [Cell.words(v) if kind == "text" else Cell.count(v) if isinstance(v, int)
-         else Cell.figure(None if v is None else float(v))
-         for v, (_, kind) in zip(row, columns, strict=True)]
-        for row in rows
-    ]  # fmt: skip
-    table = Table(caption, [Column(name, kind) for name, kind in columns], cells)
-    return Figure(title, note, table, numbers=Numbers(title, [name for name, _ in columns], rows, STAMP))
+    title: str, note: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row], caption: str,
+    *, rest: str = "rows more in the files",
+) -> Figure:  # fmt: skip
+    """A plain table of texts and numbers: names and kinds of columns, then the rows."""
+    table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
+    return Figure(title, note, table, numbers=table.numbers(title))
+
+
+def from_frame(
+    title: str, note: str, frame: pd.DataFrame, columns: Sequence[tuple[str, str, str]], caption: str,
+    *, most: int | None = None,
+) -> Figure:  # fmt: skip
+    """The first rows of a frame as a table: of each column its name there, its heading and its kind."""
+    rows = [
+        [row[name] for name, _, _ in columns]
+        for row in frame.head(len(frame) if most is None else most).to_dict("records")
+    ]
+    return listing(title, note, [(heading, kind) for _, heading, kind in columns], rows, caption)
 
 
 WIDTH, TALL, LEFT, BOTTOM = 320, 210, 44, 30

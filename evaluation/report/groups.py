@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
+from stratsynth.evaluation.tables import EVERYBODY, OK
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Cell, Column, Figure, Table
-from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+from stratsynth.report.page import Column, Figure, Points, Table, Value
+from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +102,8 @@ def group_errors(
         levels = dict(zip(by, key, strict=True)) if key else {}
         errors = {name: _score(tables[table]) for table, name in releases.items() if table in tables}
         base = float(tables[chance]["value"]) if chance in tables else math.nan
-        status = next((str(t["status"]) for table in releases if (t := tables.get(table)) and t["status"] != OK), OK)
+        own = [str(tables[table]["status"]) for table in [*releases][::-1] if table in tables]  # the release's first
+        status = next((one for one in own if one != OK), OK)
         made.append(GroupErrors(group_name(levels, schema), main["n"], errors, base, status, levels))
     everybody = next((s for s in made if not s.levels), GroupErrors("everybody", math.nan, {}))
     return [s for s in made if s.levels], everybody
@@ -122,8 +124,15 @@ def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
-def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, note: str, interval: str) -> Figure:
-    """The disparity card: a row for each group, from the worst to the best, and everybody at the end."""
+def card(
+    groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, note: str, interval: str,
+    more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}), rest: str = "more groups in the page",
+) -> Figure:  # fmt: skip
+    """The disparity card: a row for each group, from the worst to the best, and everybody at the end.
+
+    `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
+    the groups that it does not show.
+    """
     ordered = worst_first(groups)
     names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))
     series = series_of(names)
@@ -131,25 +140,25 @@ def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, n
     ends = [v for s in [*ordered, everybody] for e in s.errors.values() for v in (e.value, e.high)]
     scale = Scale.over([*ends, *(s.chance for s in [*ordered, everybody])])
 
-    def line(s: GroupErrors) -> list[Cell]:
+    def line(s: GroupErrors) -> list[Value]:
         marks = [Mark(n, e.value, e.low, e.high, series[n]) for n in names if (e := s.error(n))]
         marks += [Mark("chance alone", s.chance, series=-1)] if based else []
         return [
-            Cell.words(s.name), Cell.drawn(strip(scale, marks, what=s.name), s.worst), Cell.count(s.n),
-            *(Cell.figure(s.error(name).value) for name in names), *([Cell.figure(s.chance)] if based else []),
-            Cell.words(s.status.replace("_", " ")),
+            s.name, Points(s.name, marks, s.worst, joined=True), s.n, *(s.error(name).value for name in names),
+            *([s.chance] if based else []), *(figure(s) for figure in more.values()), s.status.replace("_", " "),
         ]  # fmt: skip
 
     columns = [
-        Column("Group", "text"), Column("error", "picture", axis(scale)), Column("people"),
-        *(Column(name) for name in names), *([Column("chance alone")] if based else []), Column("status", "text"),
+        Column("Group", "text"), Column("error", "picture", scale), Column("people", "count"),
+        *(Column(name) for name in names), *([Column("chance alone")] if based else []),
+        *(Column(name, aside=True) for name in more), Column("status", "text"),
     ]  # fmt: skip
     head = [*dict.fromkeys(c for s in groups for c in s.levels), "scope", "n"]
-    head += [f"{name} {end}" for name in names for end in ("error", "low", "high")] + ["chance alone", "status"]
+    head += [f"{name} {end}" for name in names for end in ("error", "low", "high")] + ["chance alone", *more, "status"]
     rows = [
         [*(s.levels.get(c) for c in head[: head.index("scope")]), "group" if s.levels else "everybody", s.n,
          *(v for name in names for v in (s.error(name).value, s.error(name).low, s.error(name).high)),
-         s.chance, s.status]
+         s.chance, *(figure(s) for figure in more.values()), s.status]
         for s in [*ordered, everybody]
     ]  # fmt: skip
     meaning = [(name, series[name]) for name in names] + ([("chance alone", -1)] if based else [])
@@ -157,13 +166,13 @@ def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, n
         title,
         note,
         Table(
-            "Worst first; press a heading to sort. “Small”: a table has few rows of the group, and its error is mostly "
+            "Worst first. “Small”: a table has few rows of the group, and its error is mostly "
             "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the "
             "tables say of the group is wrong.",
-            columns, [line(s) for s in ordered], [line(everybody)] if everybody.errors else [],
+            columns, [line(s) for s in ordered], [line(everybody)] if everybody.errors else [], rest=rest,
         ),
         legend=legend(meaning, note=interval),
-        numbers=Numbers(title, head, rows, STAMP),
+        numbers=Numbers(title, head, rows),
     )  # fmt: skip
 
 
@@ -206,13 +215,18 @@ def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
         if not gone:
             continue
         them = listed([s.name for s in gone])
-        lost = f"The {loser} release lost {them} altogether: nobody of {'it' if len(gone) == 1 else 'them'} is in it"
+        name = loser if loser.endswith("release") else f"the {loser} release"
+        lost = f"{name[:1].upper()}{name[1:]} lost {them} altogether: nobody of {_them(gone)} is in it"
         errors = _span([s.error(keeper).value for s in kept]) if kept else ""
         yield (
             f"{lost}; the {keeper} one keeps {listed([s.name for s in kept])}, at an error of {errors}."
             if kept
             else (f"{lost}.")
         )
+
+
+def _them(groups: Sequence[GroupErrors]) -> str:
+    return "it" if len(groups) == 1 else "them"
 
 
 def with_people(s: GroupErrors) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.report.figures import listing
@@ -34,10 +35,11 @@ def errors_by_group(
         rows = rows.assign(value=1 - rows["value"], low=1 - rows["high"], high=1 - rows["low"])
         error = "share of wrong predictions"
     groups, everybody = group_errors(rows, by, shown, None, schema)
-    return card(
+    made = card(
         groups, GroupErrors(everybody.name, everybody.n, everybody.errors, status=everybody.status), title=title,
         note=f"The {error} in each group, of {of}.", interval=f"Lines: 95 % intervals of chance among {of}.",
     )  # fmt: skip
+    return replace(made, detail=True)
 
 
 def differences(rows: pd.DataFrame, shown: Mapping[str, str], keys: Sequence[str] = ()) -> list[Figure]:

@@ -66,6 +66,24 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
     return [found[i] for i in range(len(queries))]
 
 
+def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
+    """Counts of all cells of `by` and `columns`, row-major, and the rates of `columns` within each cell of `by`.
+
+    The same as the answers to two queries of these columns, for a schema's own columns.
+    """
+    schema, cells = squares.tables.schema, (*by, *columns)
+    shape = schema.shape(cells)
+    index = np.unravel_index(np.arange(int(np.prod(shape, dtype=int))), shape)
+    above = below = Functions(len(index[0]), {})
+    for name, code in zip(cells, index, strict=True):
+        ones = np.eye(schema.size(name))[code]
+        above = above.times(name, ones)
+        below = below.times(name, ones) if name in by else below
+    asked, effect = Asked(above, below, above), float(schema.most_rows * schema.row_weight.most)
+    rates = _quotient(squares, asked, share=True)
+    return _counts(squares, asked, level, effect, None), rates.answer(level, effect)
+
+
 def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
     schema, first = squares.tables.schema, queries[0]
     # a unit adds up to most_rows rows of weight most, so sampling variances grow by at most their product
@@ -148,19 +166,23 @@ def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) 
     return np.where(known, np.maximum(squares.covariance(functions, functions), 0.0), np.nan)
 
 
+def _quotient(squares: Squares, asked: Asked, *, share: bool) -> Quotient:
+    """Numerator over denominator, with the noise in both."""
+    (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
+    second = a if share else squares.estimate(asked.squares)[0]
+    return Quotient(
+        a, b, _variance(squares, asked.numerator, one), squares.covariance(asked.numerator, asked.denominator),
+        _variance(squares, asked.denominator, two), second, share=share, most=squares.most(asked.denominator),
+    )  # fmt: skip
+
+
 def _quotients(
     squares: Squares, asked: Asked, query: Query, effect: float, reference: NDArray[np.intp] | None
 ) -> Answer:
-    (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
-    second = squares.estimate(asked.squares)[0] if query.numeric else a
-    quotient = Quotient(
-        a, b, _variance(squares, asked.numerator, one), squares.covariance(asked.numerator, asked.denominator),
-        _variance(squares, asked.denominator, two), second, share=not query.numeric,
-        most=squares.most(asked.denominator),
-    )  # fmt: skip
+    quotient = _quotient(squares, asked, share=not query.numeric)
     if reference is None:
         return quotient.answer(query.level, effect)
-    r, to = quotient.value, reference
+    b, r, to = quotient.b, quotient.value, reference
     # the noise in a / b is that of (a - r b) / b, to first order
     above, below = asked.numerator.take(to), asked.denominator.take(to)
     between = (

@@ -92,7 +92,7 @@ def fit(
     empty = any(notice["kind"] == "empty" for notice in certificate.get("notices", ()))
     echo(
         f"{'A release with NOTHING IN IT was' if empty else 'Release'} written to {folder}\n\n"
-        f"{summary(certificate, brief=True)}{describe_rules(folder)}\n\n"
+        f"{summary(certificate, brief=True, more=describe_rules(folder))}\n\n"
         f"What is not protected, in full: stratsynth certificate {folder}",
         done=_complete(folder),
     )
@@ -108,13 +108,12 @@ def plan(
 ) -> None:
     """Foresee a fit: noise, expected error and verdict for each stratum. Reads no data, spends nothing."""
     from stratsynth.cli.work import plan_recipe
-    from stratsynth.planning.text import describe
 
     found = plan_recipe(recipe, plot)
     if as_json:
         print_json(found.to_dict())
     else:
-        echo(describe(found))
+        echo(str(found))
 
 
 @app.command()

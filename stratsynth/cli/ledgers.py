@@ -10,7 +10,10 @@ import typer
 
 from stratsynth.cli.options import AsJson
 from stratsynth.cli.terminal import echo, print_json
+from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
+from stratsynth.report.text import render
 
+HEADS = ("when", "mechanism", "epsilon", "delta", "questions", "state")
 ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -25,33 +28,27 @@ def ledger_show(
     if as_json:
         print_json(found)
     else:
-        echo(describe_ledger(found))
+        echo(render(ledger_page(found)))
 
 
-def describe_ledger(found: Mapping[str, Any]) -> str:
+def ledger_page(found: Mapping[str, Any]) -> Page:
     """The ledger for a reader."""
     if not found["fits"]:
-        return f"{found['ledger']}: nothing has been spent."
+        return Page(f"{found['ledger']}: nothing has been spent.")
     cap, left = found["cap_epsilon"], found.get("left_epsilon")
     limit = "no cap was set" if cap is None else f"{left:.6g} left of {cap:g}"
-    lines = [f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}"]
+    lead = [f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}"]
     if cap is not None:
-        lines.append(
-            f"The largest epsilon that one more fit can ask for at delta {found['delta']:g} is {_most(found)}."
-        )
+        most = f"{found['largest_epsilon']:g}"
+        lead.append(f"The largest epsilon that one more fit can ask for at delta {found['delta']:g} is {most}.")
     if "public_columns" in found:
-        lines.append(
-            f"For neighbours that differ in an attribute; NOT PROTECTED: {', '.join(found['public_columns'])}."
-        )
-    lines += [found["rule"], ""]
-    width = max(len("mechanism"), *(len(fit["mechanism"]) for fit in found["fits"]))
-    lines.append(f"{'when':19}  {'mechanism':{width}} {'epsilon':>8} {'delta':>8} {'questions':>10}  state")
-    for fit in found["fits"]:
-        spent = f"{fit['epsilon']:>8g} {fit['delta']:>8g} {fit['questions']:>10}"
-        state = "done" if fit["state"] == "done" else "open: the same recipe goes on from here"
-        lines.append(f"{fit['at'][:19]}  {fit['mechanism']:{width}} {spent}  {state}")
-    return "\n".join(lines)
-
-
-def _most(found: Mapping[str, Any]) -> str:
-    return f"{found['largest_epsilon']:g}"
+        open_ = ", ".join(found["public_columns"])
+        lead.append(f"For neighbours that differ in an attribute; NOT PROTECTED: {open_}.")
+    rows: list[Row] = [
+        [fit["at"][:19], fit["mechanism"], f"{fit['epsilon']:g}", f"{fit['delta']:g}", fit["questions"],
+         "done" if fit["state"] == "done" else "open: the same recipe goes on from here"]
+        for fit in found["fits"]
+    ]  # fmt: skip
+    heads = [Column(name, "text" if name in ("when", "mechanism", "state") else "number") for name in HEADS]
+    fits = Figure("", table=Table("", heads, rows, most=len(rows)))
+    return Page("", lead=[*lead, found["rule"]], sections=[Section("fits", "", figures=[fits])])

@@ -17,6 +17,8 @@ from stratsynth.cli.options import AsJson, ReleaseFolder
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError, nearest
 from stratsynth.inputs import output_path
+from stratsynth.report.page import Column, Figure, Page, Section, Table
+from stratsynth.report.text import render
 
 if TYPE_CHECKING:
     from stratsynth.answers import Query
@@ -81,7 +83,7 @@ def query(
     elif as_json:
         print_json(_rows(found))
     else:
-        echo("\n".join([_shown(found), *answers.conditions]))
+        echo(render(_page(found, answers.conditions)))
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -138,18 +140,17 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
     return text.getvalue()
 
 
-def _shown(found: Mapping[str, list[Any]]) -> str:
+def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
     """A table for a terminal; columns that say nothing are left out."""
     shown = {name: values for name, values in found.items()
              if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)}  # fmt: skip
-    cells = [[name, *("" if _unknown(v) else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)]
-             for name, values in shown.items()]  # fmt: skip
-    widths = [max(map(len, column)) for column in cells]
-    right = [any(isinstance(value, float) for value in values) for values in shown.values()]
-    return "\n".join(
-        "  ".join(
-            text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in zip(*cells, strict=True)
-    )
+    columns = [
+        Column(name, "number" if any(isinstance(value, float) for value in values) else "text")
+        for name, values in shown.items()
+    ]
+    rows = [
+        ["" if _unknown(v) else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row]
+        for row in zip(*shown.values(), strict=True)
+    ]
+    table = Table("", columns, rows, most=len(rows))
+    return Page("", sections=[Section("answers", "", figures=[Figure("", table=table)], notes=conditions)])

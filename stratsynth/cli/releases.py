@@ -51,13 +51,13 @@ def certificate(
     person.refuse_any()
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.certificate import read_certificate
-    from stratsynth.release.page.summary import not_protected, summary
+    from stratsynth.release.page.summary import summary
 
     record = read_certificate(release)
     if as_json:
         print_json(record)
     else:
-        echo(f"{summary(record)}{describe_rules(release)}\n\n{not_protected(record)}")
+        echo(summary(record, more=describe_rules(release)))
 
 
 def cite(

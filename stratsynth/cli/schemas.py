@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +11,8 @@ import typer
 from stratsynth.cli.options import AsJson, Select, TableName
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError
+from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
+from stratsynth.report.text import render
 
 schema_app = typer.Typer(
     help="INTERNAL: draft a schema from private data, or check data against a schema. Not for publication.",
@@ -60,7 +62,7 @@ def schema_check(
     if as_json:
         print_json(found)
     else:
-        echo(describe_check(found))
+        echo(render(check_page(found)))
     if "absent" in found:
         raise typer.Exit(2)
 
@@ -89,34 +91,34 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
     return check(Schema.load(schema), rows_of(data, table, query).source).to_dict()
 
 
-def describe_check(found: Mapping[str, Any]) -> str:
+def check_page(found: Mapping[str, Any]) -> Page:
     """The check for a reader."""
-    stamp = "INTERNAL: computed from the data without a charge; not for publication."
+    stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
         printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in header)
-        return (
-            f"{stamp}\nNot in the data, or more than once: {', '.join(found['absent'])}.\n"
-            f"The data's header: {printable}"
-        )
-    lines = [
-        stamp,
+        lead = [f"Not in the data, or more than once: {', '.join(found['absent'])}.", f"The data's header: {printable}"]
+        return Page("", lead=lead, internal=stamp)
+    lead = [
         f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
-        *_lines_left_out(found.get("lines_left_out", {})),
-        *_units(found.get("unit")),
-        *_weighed(found.get("weight")),
+        *_lines_left_out(found.get("lines_left_out", {})), *_units(found.get("unit")), *_weighed(found.get("weight")),
         *(f"WARNING: {text}" for text in found.get("warnings", ())),
-        "",
-        f"{'column':20} {'outside':>9} {'clipped':>9} {'missing':>9}  levels never seen",
+    ]  # fmt: skip
+    rows: list[Row] = [
+        [name, column["outside"], column["clipped"], column["missing"], _first(column["unseen"])]
+        for name, column in found["columns"].items()
     ]
-    for name, column in found["columns"].items():
-        unseen = ", ".join(column["unseen"][:6]) + (
-            f" and {len(column['unseen']) - 6} more" if len(column["unseen"]) > 6 else ""
-        )
-        lines.append(
-            f"{name:20} {column['outside']:>9,} {column['clipped']:>9,} {column['missing']:>9,}  {unseen or '-'}"
-        )
-    return "\n".join(lines)
+    heads = [
+        Column("column", "text"),
+        *map(Column, ("outside", "clipped", "missing")),
+        Column("levels never seen", "text"),
+    ]
+    table = Table("", heads, rows, most=len(rows))
+    return Page("", lead=lead, sections=[Section("columns", "", figures=[Figure("", table=table)])], internal=stamp)
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or "–"
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
@@ -125,7 +127,7 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
     if lines.get("quotes"):
         said.append(
             f"{lines['quotes']:,} more lines are left out, since their quotes do not close. A field with a line break "
-            "cuts its record\ninto pieces, and each piece that is a whole line counts as a record. Remove the line "
+            "cuts its record into pieces, and each piece that is a whole line counts as a record. Remove the line "
             "breaks, or write Parquet."
         )
     if lines.get("fields"):
@@ -140,10 +142,8 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
-    return [
-        f"The weights of all rows add up to {weight['total']:,}; {cut},",
-        f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0.",
-    ]
+    none = f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0."
+    return [f"The weights of all rows add up to {weight['total']:,}; {cut}, {none}"]
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:

@@ -75,7 +75,8 @@ def weights_sensitivity(
     """How wrong a group's share must be to move an overall result. Reads no data, spends nothing."""
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
-    from stratsynth.release.sensitivity_text import describe
+    from stratsynth.release.sensitivity_page import sensitivity_page
+    from stratsynth.report.text import render
 
     found = weight_sensitivity(
         Release.load(release), threshold=threshold, columns=column or None, off=off, intervals=intervals
@@ -83,4 +84,4 @@ def weights_sensitivity(
     if as_json:
         print_json(found.to_dict())
     else:
-        echo(describe(found, every=bool(column)))
+        echo(render(sensitivity_page(found, every=bool(column))))

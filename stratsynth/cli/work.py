@@ -176,17 +176,17 @@ def predict_rows(
     return int(predictions.num_rows)
 
 
-def describe_rules(folder: Path) -> str:
-    """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
+def describe_rules(folder: Path) -> list[tuple[str, str]]:
+    """What structural rules moved in a release's synthetic table, as a fact of the certificate's summary."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.whole import read_json
     from stratsynth.release.folder import RULES
     from stratsynth.release.page.words import rules_line
 
     try:
-        return f"\nRules         {rules_line(read_json(folder / RULES))}"
+        return [("Rules", rules_line(read_json(folder / RULES)))]
     except FileNotFoundError:
-        return ""  # no rules
+        return []  # no rules
     except (OSError, ValueError) as error:
         raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
 

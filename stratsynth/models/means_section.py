@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Cell, Column, Figure, Section, Table
-from stratsynth.report.strip import Mark, Scale, axis, strip
+from stratsynth.report.page import Cell, Column, Figure, Points, Section, Table
+from stratsynth.report.strip import Mark, Scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,19 +33,18 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
     scale = Scale.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [
-            Cell.words(named(row["stratum"])),
-            Cell.drawn(
-                strip(scale, [Mark("mean", row["value"], row["lower"], row["upper"], 1)], what=named(row["stratum"])),
-                row["value"],
+            named(row["stratum"]),
+            Points(
+                named(row["stratum"]), [Mark("mean", row["value"], row["lower"], row["upper"], 1)], row["value"]
             ),
-            Cell.figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
-            Cell.count(max(0.0, row["size"])), Cell.words(STATUS[row["status"]]),
+            row["value"], Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
+            max(0.0, row["size"]), STATUS[row["status"]],
         ]
         for row in rows
     ]  # fmt: skip
     heads = [
-        Column("Group", "text"), Column("mean and interval", "picture", axis(scale)), Column("mean"),
-        Column("interval of 95 %"), Column("records, about"), Column("status", "text"),
+        Column("Group", "text"), Column("mean and interval", "picture", scale), Column("mean"),
+        Column("interval of 95 %"), Column("records, about", "count"), Column("status", "text"),
     ]  # fmt: skip
     shown = ("value", "lower", "upper", "status", "size", "noise", "sampling")
     return Figure(

@@ -88,15 +88,17 @@ class Plan:
 
     def __str__(self) -> str:
         """As `stratsynth plan` prints it."""
-        from stratsynth.planning.text import describe
+        from stratsynth.planning.page import plan_page
+        from stratsynth.report.text import render
 
-        return describe(self)
+        return render(plan_page(self))
 
     def _repr_html_(self) -> str:
         """For a notebook."""
-        from stratsynth.planning.text import in_html
+        from stratsynth.planning.page import plan_page
+        from stratsynth.report.notebook import render
 
-        return in_html(self)
+        return render(plan_page(self))
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""

@@ -30,6 +30,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     """Write a release's folder; `Release.save` says what is in it."""
     from stratsynth.data.writing import write_table
     from stratsynth.release.page.frame import release_page
+    from stratsynth.report.html import render
 
     model, target, moved = release.model, check_new(folder), Moved()
     number = model.rows_to_draw(rows, release.declared_size)
@@ -50,7 +51,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
                 release.certificate, release.measurements, model.schema, rules,
                 returns=model.returns, chapters=model.sections,
             )  # fmt: skip
-            write_text(parts / REPORT, page)
+            write_text(parts / REPORT, render(page))
             files.save(model, parts / "model")
             record, own = dict(release.certificate), model.schema.sha256
             if own != schema_of(release.statement):  # the model knows fewer columns than the table had

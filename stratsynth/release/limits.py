@@ -6,7 +6,6 @@ repeats `ALWAYS` word for word.
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from stratsynth.weights.sources import SHARE_SOURCES
@@ -104,16 +103,3 @@ def limits(certificate: Certificate) -> dict[str, str]:
 def sentences(certificate: Certificate) -> list[str]:
     """The limits as a certificate has them, one string each."""
     return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]
-
-
-def in_full(certificate: Certificate) -> str:
-    """The limits for a terminal, all of them."""
-    said = certificate.not_protected or sentences(certificate)
-    items = (textwrap.fill(line, 100, initial_indent="  - ", subsequent_indent="    ") for line in said)
-    return "\n".join(["What is not protected", *items])
-
-
-def in_short(certificate: Certificate) -> str:
-    """What each limit is about, in two or three lines of a terminal."""
-    about = "; ".join(name[:1].lower() + name[1:] for name in limits(certificate))
-    return textwrap.fill(f"Not protected {about}.", 100, subsequent_indent=" " * 14)

@@ -112,7 +112,7 @@ def registry_record(folder: Path, person: Person) -> str:
 
 
 def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
-    record, certificate = release.certificate, release.statement
+    certificate = release.statement
     return {
         "url_slug": person.slug,
         "status": "Draft",
@@ -134,13 +134,13 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
                 "model_name_details": "One machine, run by whoever holds the rows, adds the noise. It, its randomness "
                 "and whoever runs it are trusted.",
                 "release_type": "One release",
-                "release_type_details": words.account(record),
+                "release_type_details": words.account(certificate),
                 "access_type": "Non-interactive",
             },
             "accounting": {
                 "composition": _composition(certificate),
                 "post_processing": "Models are fitted to the answers, and rows, estimates or predictions come from the "
-                f"models. Shares that combine groups: {words.weights(record)}",
+                f"models. Shares that combine groups: {words.weights(certificate)}",
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": _preparation(certificate.schema),
@@ -158,7 +158,7 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
 def _description(release: Release) -> str:
     certificate, names = release.statement, release.model.schema.names
     by = certificate.strata.by
-    strata = f" in {words.groups(release.certificate)} groups by {listed(by)}" if by else ""
+    strata = f" in {words.groups(certificate)} groups by {listed(by)}" if by else ""
     called = words.CALLED[release.model.returns].cited
     return (
         f"A {called} of {len(names)} columns ({', '.join(names)}), made by the mechanism "
@@ -169,7 +169,7 @@ def _description(release: Release) -> str:
 def _protection(release: Release) -> dict[str, Any]:
     certificate = release.statement
     guarantee, currency = certificate.guarantee, Currency(certificate.guarantee.currency)
-    unit, exchanged = words.unit(release.certificate), certificate.neighbours == "replace"
+    unit, exchanged = words.unit(certificate), certificate.neighbours == "replace"
     step = f"one {unit} is exchanged for any other" if exchanged else f"one {unit} is added or removed"
     if named := ", ".join(certificate.public_columns):
         step = f"the values of one {unit} in the columns other than {named} change"

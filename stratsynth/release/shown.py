@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.display import panel, preformatted
+from stratsynth.errors import ReleaseError
+
+NEXT = "release.sample(n) draws rows; release.certificate is the certificate; release.save(folder) writes everything."
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
@@ -27,10 +30,14 @@ class CertificateRecord(dict[str, Any]):
         return f"Certificate({_in_short(self)})"
 
     def _repr_html_(self) -> str:
-        """The summary of `stratsynth certificate`."""
-        from stratsynth.release.page.summary import summary
+        """The page of `stratsynth certificate`, in short."""
+        from stratsynth.release.page.summary import certificate_page
+        from stratsynth.report import notebook
 
-        return preformatted("Certificate", summary(self, brief=True))
+        try:
+            return notebook.render(certificate_page(self, brief=True))
+        except ReleaseError:  # a notebook shows whatever it is given
+            return f"<pre>{escape(repr(self))}</pre>"
 
 
 def release_text(certificate: CertificateRecord, columns: int) -> str:
@@ -40,25 +47,12 @@ def release_text(certificate: CertificateRecord, columns: int) -> str:
 
 def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
     """A release for a notebook."""
-    from stratsynth.release.page import words
+    from stratsynth.release.page.summary import certificate_page
+    from stratsynth.report import notebook
 
-    guarantee = certificate["guarantee"]
-    warnings = [notice["text"] for notice in certificate.get("notices", ())]
-    if not certificate["private"]:
-        warnings.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
-    facts = [
-        ("Mechanism", words.mechanism(certificate)),
-        ("Guarantee", f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']})"),
-        ("Strata", " x ".join(certificate["strata"].get("by", ()))),
-        ("Columns", columns),
-        ("Declared size", "" if declared_size is None else f"{declared_size:,}"),
-        ("Not verified", "; ".join(certificate["unverified"])),
-    ]
-    return panel(
-        "Release", [fact for fact in facts if fact[1] != ""], warning=" ".join(warnings),
-        note="release.sample(n) draws rows; release.certificate says what was guaranteed; release.save(folder) writes "
-        "everything.",
-    )  # fmt: skip
+    declared = [] if declared_size is None else [("Declared size", f"{declared_size:,}")]
+    more = [("Columns", f"{columns}"), *declared, ("Next", NEXT)]
+    return notebook.render(certificate_page(certificate, "Release", brief=True, more=more))
 
 
 def _in_short(certificate: Mapping[str, Any]) -> str:

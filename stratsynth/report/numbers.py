@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 SAFE = ",:;/[]{}()!*@$|=~ "
 """Signs that a link may hold as they are, beside letters and digits."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Signs with which a spreadsheet's formulas begin."""
 
 
 @dataclass(frozen=True)
@@ -23,32 +25,29 @@ class Numbers:
     name: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    stamp: str | None = None
-    """INTERNAL numbers say so wherever they are copied."""
 
-    @property
-    def file(self) -> str:
-        """The name of the file, without its ending."""
-        plain = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
-        return f"{'INTERNAL-' if self.stamp else ''}{plain or 'numbers'}"
+    def links(self, stamp: str | None) -> tuple[str, str, str]:
+        """The name of the file, without its ending, and links that hold the numbers as CSV and as JSON.
 
-    @property
-    def csv(self) -> str:
-        """A link that holds them as CSV; what is not a number is empty."""
-        text = io.StringIO()
+        Numbers of an INTERNAL page bear its stamp, and say so wherever they are copied.
+        What is not a number is empty in CSV, and null in JSON, which has `columns` and `rows`. Text that a spreadsheet
+        would take for a formula gets a quotation mark before it.
+        """
+        file = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "numbers"
+        rows, text = [[_plain(value) for value in row] for row in self.rows], io.StringIO()
+        mark = ["INTERNAL"] if stamp else []
         writer = csv.writer(text, lineterminator="\n")
-        mark = ["INTERNAL"] if self.stamp else []
         writer.writerow([*self.columns, *(["stamp"] if mark else [])])
-        writer.writerows([_spelt(value) for value in row] + mark for row in self.rows)
-        return "data:text/csv;charset=utf-8," + quote(text.getvalue(), safe=SAFE)
-
-    @property
-    def json(self) -> str:
-        """A link that holds them as JSON: `columns` and `rows`; what is not a number is null."""
-        rows = [[_plain(value) for value in row] for row in self.rows]
-        document = {**({"stamp": self.stamp} if self.stamp else {}), "columns": list(self.columns), "rows": rows}
-        text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        return "data:application/json;charset=utf-8," + quote(text, safe=SAFE)
+        for row in rows:
+            safe = (f"'{v}" if isinstance(v, str) and v[:1] in FORMULA else "" if v is None else v for v in row)
+            writer.writerow([*safe, *mark])
+        document = {**({"stamp": f"INTERNAL: {stamp}"} if stamp else {}), "columns": list(self.columns), "rows": rows}
+        plain = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return (
+            f"{'INTERNAL-' if stamp else ''}{file}",
+            "data:text/csv;charset=utf-8," + quote(text.getvalue(), safe=SAFE),
+            "data:application/json;charset=utf-8," + quote(plain, safe=SAFE),
+        )
 
 
 def _plain(value: Any) -> Any:
@@ -57,14 +56,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None
     return value if isinstance(value, int | str | None) else None if value != value else str(value)  # noqa: PLR0124
-
-
-def _spelt(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quotation mark before it."""
-    value = _plain(value)
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return "" if value is None else value
 
 
 def known(value: float | None) -> float | None:
@@ -87,6 +78,18 @@ def short(value: float | None, digits: int = 3) -> str:
 def percent(share: float | None) -> str:
     """A share as a percentage."""
     return "–" if share is None or not math.isfinite(share) else f"{100 * share:.3g} %".replace("-", "−")
+
+
+def spelt(value: str | float | None, kind: str) -> str:
+    """A value of a column of this kind (`page.Column`): a dash where there is no number."""
+    if kind == "text" or isinstance(value, str):
+        return str(value)
+    number = known(value)
+    if value is None or number is None:
+        return "–"
+    if kind == "count" or (kind == "number" and isinstance(value, int)):
+        return f"{int(value):,}"
+    return f"{number:.2f}" if kind == "shade" else percent(number) if kind == "share" else short(number)
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:

@@ -1,75 +1,46 @@
-"""What a page consists of, and how it becomes one HTML file that fetches nothing."""
+"""A result as a page of sections, built once: `html`, `text` and `notebook` render it.
+
+Cells are the values themselves; a column's kind says how they are spelt.
+"""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-from stratsynth.report.numbers import Numbers, known, percent, short
+from stratsynth.report.numbers import Numbers, spelt
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
+
+    from stratsynth.report.strip import Mark, Scale
 
 Text: TypeAlias = "str | Markup"
 """A `str` is escaped when the page is written; only code of this project makes `Markup`."""
 
-HERE = Path(__file__).parent
-WORD = 20
-"""The length up to which a word or number in a table is never broken."""
-
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows in one place, and what it is sorted by; None sorts last."""
+    """The text of one place of a table, and the key that rows are sorted by; None sorts last."""
 
-    text: Text
+    text: str
     key: float | str | None = None
-    shade: int | None = None
-    """In a heat map, from 0 (as good as no error) to 8."""
 
-    @classmethod
-    def words(cls, text: Any) -> Cell:
-        """A text, which numbers among others are sorted by as numbers."""
-        plain = str(text)
-        try:
-            return cls(plain, float(plain))
-        except ValueError:
-            return cls(plain, plain)
 
-    @classmethod
-    def figure(cls, value: float | None) -> Cell:
-        """A number with the digits that matter."""
-        return cls(short(value), known(value))
+@dataclass(frozen=True)
+class Points:
+    """Marks on the scale of their column, and the number that rows are sorted by."""
 
-    @classmethod
-    def count(cls, value: float | None) -> Cell:
-        """A whole number."""
-        return cls("–" if known(value) is None or value is None else f"{int(value):,}", known(value))
+    name: str
+    """The row, in words."""
+    marks: Sequence[Mark]
+    key: float | None
+    joined: bool = False
 
-    @classmethod
-    def share(cls, value: float | None) -> Cell:
-        """A percentage."""
-        return cls(percent(value), known(value))
 
-    @classmethod
-    def drawn(cls, picture: Markup, key: float | None) -> Cell:
-        """A picture, sorted by a number."""
-        return cls(picture, known(key))
-
-    @classmethod
-    def shaded(cls, value: float | None, most: float) -> Cell:
-        """A number of a heat map whose darkest colour stands for `most` and more."""
-        key = known(value)
-        if key is None:
-            return cls("–", None)
-        shade = 0 if most <= 0 else min(8, int(9 * max(key, 0.0) / most))
-        return cls(f"{key:.2f}", key, shade)
+Value: TypeAlias = "str | float | Cell | Points | None"
+Row: TypeAlias = "Sequence[Value]"
 
 
 @dataclass(frozen=True)
@@ -78,9 +49,18 @@ class Column:
 
     name: str
     kind: str = "number"
-    """"text", "number", "picture" or "shade"."""
-    axis: Text = ""
-    """What is drawn under its name."""
+    """"text"; "number", with the digits that matter; "count", a whole number; "share", a percentage; "shade", darker
+    where it is larger; or "picture", of `Points`."""
+    scale: Scale | None = None
+    """Of a picture; of shades, 0 and the number whose colour is the darkest."""
+    aside: bool = False
+    """Left out beside a picture, in whose numbers it is."""
+
+    def text(self, value: Value) -> str:
+        """A value as a terminal has it."""
+        return (
+            str(value.text) if isinstance(value, Cell) else "" if isinstance(value, Points) else spelt(value, self.kind)
+        )
 
 
 @dataclass(frozen=True)
@@ -89,22 +69,24 @@ class Table:
 
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    last: Sequence[Sequence[Cell]] = ()
+    rows: Sequence[Row]
+    last: Sequence[Row] = ()
+    most: int = 30
+    """The largest number of rows of which a terminal shows all; of more, the first and last `ends`."""
+    ends: tuple[int, int] = (30, 0)
+    rest: str = "more are in the files"
+    """The place of rows that are not shown, with the verb."""
 
-    @property
-    def form(self) -> str:
-        """How it is laid out on a phone."""
-        if any(column.kind == "shade" for column in self.columns):
-            many = len(self.columns) - 1
-            return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"
-        wide = len(self.columns) > 3 or any(column.kind == "picture" for column in self.columns)
-        return "stack" if wide else "plain"
+    def numbers(self, name: str) -> Numbers:
+        """Its values, but for pictures and the rows at the end, for programs."""
+        kept = [i for i, column in enumerate(self.columns) if column.kind != "picture"]
+        values = [[v.key if isinstance(v := row[i], Cell) else v for i in kept] for row in self.rows]
+        return Numbers(name, [self.columns[i].name for i in kept], values)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture or a table with what it means, and its numbers for programs."""
+    """A picture or a table with its meaning, and its numbers for programs."""
 
     title: str
     note: Text = ""
@@ -113,9 +95,11 @@ class Figure:
     legend: Text = ""
     numbers: Numbers | None = None
     codes: tuple[str, Sequence[tuple[str, Text]]] | None = None
-    """A long list of codes and what they mean, folded away under a title."""
+    """A long list of codes and their meanings, folded away under a title."""
     group: str | None = None
     """The group it is about, where the reader of a section chooses one."""
+    detail: bool = False
+    """True if a terminal and a notebook leave it to the page."""
 
 
 @dataclass(frozen=True)
@@ -131,61 +115,25 @@ class Section:
     groups: Sequence[str] = ()
     """If not empty, the reader chooses one of these, and sees the figures of that group."""
     choose: str = "Group"
+    quotes: Sequence[str] = ()
+    """Lines to be copied as they are."""
+    notes: Sequence[str] = ()
+    """Sentences at the end."""
+    detail: bool = False
+    """True if a terminal and a notebook leave it to the page."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A report."""
+    """A result for readers."""
 
     title: str
-    subtitle: str
-    lead: Sequence[Text]
-    """What a reader in a hurry must know."""
-    sections: Sequence[Section]
+    subtitle: str = ""
+    lead: Sequence[Text] = ()
+    """The sentences for a reader in a hurry."""
+    sections: Sequence[Section] = field(default=())
     internal: str | None = None
-    """The stamp of a report that must not be published."""
-    warning: str | None = None
-    """What is wrong with the release itself."""
+    """The stamp of a page that must not be published."""
+    warnings: Sequence[str] = ()
+    """Sentences that nobody may miss, the gravest first."""
     made_with: str = ""
-
-
-def render(page: Page) -> str:
-    """The HTML. The same page gives the same bytes."""
-    styles = [_read("style.css")] + ([_read("internal.css")] if page.internal else [])
-    script = _read("page.js")
-    policy = "; ".join([
-        "default-src 'none'",
-        "style-src " + " ".join(map(_hash, styles)),
-        "script-src " + _hash(script),
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-    ])  # fmt: skip
-    template = _environment().get_template("page.html.j2")
-    return template.render(page=page, styles=styles, script=script, policy=policy)
-
-
-def _hash(text: str) -> str:
-    """Allows just this text as a style or script, and no other."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-@cache
-def _read(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    made = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    made.tests["long"] = _is_long
-    return made
-
-
-def _is_long(text: object) -> bool:
-    """Whether a text holds a name that is longer than any word, and may be broken inside."""
-    return any(len(word) > WORD for word in str(text).split())

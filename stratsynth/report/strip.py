@@ -14,16 +14,18 @@ from markupsafe import Markup
 
 from stratsynth.report.numbers import known, short
 
-SHAPES = (
-    Markup('<circle r="5.5"/>'),
-    Markup('<rect x="-5" y="-5" width="10" height="10"/>'),
-    Markup('<path d="M0-6.5 6 4.5H-6Z"/>'),
-    Markup('<path d="M0-6.5 6.5 0 0 6.5-6.5 0Z"/>'),
-    Markup('<path d="M-6-4.5H6L0 6.5Z"/>'),
-    Markup('<circle r="3.5"/>'),
-    Markup('<path d="M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z"/>'),
-)
-BASELINE = Markup('<path d="M0-9V9" fill="none"/>')
+MOST = 7
+"""As many shapes as series have, the baseline's stroke not counted."""
+SHAPES = {
+    0: Markup('<circle r="5.5"/>'),
+    1: Markup('<rect x="-5" y="-5" width="10" height="10"/>'),
+    2: Markup('<path d="M0-6.5 6 4.5H-6Z"/>'),
+    3: Markup('<path d="M0-6.5 6.5 0 0 6.5-6.5 0Z"/>'),
+    4: Markup('<path d="M-6-4.5H6L0 6.5Z"/>'),
+    5: Markup('<circle r="3.5"/>'),
+    6: Markup('<path d="M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z"/>'),
+    -1: Markup('<path d="M0-9V9" fill="none"/>'),
+}
 HEIGHT = 26
 TINY = 1e-300
 """Spans below this are no spans: dividing by them overflows, or they round to 0."""
@@ -120,7 +122,7 @@ def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str
             )
     parts += [
         Markup('<svg x="{:.2f}%" y="13" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
-            scale.at(mark.value or 0.0), mark.series, _shape(mark.series)
+            scale.at(mark.value or 0.0), mark.series, SHAPES.get(mark.series, SHAPES[mark.series % MOST])
         )
         for mark in sorted(there, key=lambda m: m.series, reverse=True)
     ]
@@ -165,7 +167,7 @@ def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
     parts = [
         Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
             Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
-                series, _shape(series)
+                series, SHAPES.get(series, SHAPES[series % MOST])
             ),
             name,
         )
@@ -180,7 +182,3 @@ def tick_text(value: float) -> str:
     if abs(value) >= 10_000:
         return f"{value / 1000:,.10g}k"
     return f"{value:,.10g}".replace("-", "−")
-
-
-def _shape(series: int) -> Markup:
-    return BASELINE if series < 0 else SHAPES[series % len(SHAPES)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stratsynth.display import panel
+from stratsynth.report.notebook import render
+from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
-    from stratsynth.schema.columns import Column
+    from stratsynth.schema.columns import Column as SchemaColumn
     from stratsynth.schema.schema import Schema
 
 LEVELS = 8
@@ -19,14 +20,16 @@ LEVELS = 8
 
 def schema_html(schema: Schema) -> str:
     """Every column with its kind, its number of categories, and what they are."""
-    rows = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
+    rows: list[Row] = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
     unit = "a record" if isinstance(schema.unit, str) else f"{schema.unit.column}, up to {schema.unit.max_rows} rows"
     reviewed = "" if schema.reviewed_by is None else f", reviewed by {schema.reviewed_by}"
-    facts = [("From", f"{schema.origin}{reviewed}"), ("Protects", unit), ("Rules", len(schema.rules))]
-    return panel("Schema", facts, (["column", "kind", "categories", "values"], rows))
+    facts = [("From", f"{schema.origin}{reviewed}"), ("Protects", unit), ("Rules", f"{len(schema.rules)}")]
+    heads = [Column("column", "text"), Column("kind", "text"), Column("categories", "count"), Column("values", "text")]
+    columns = Figure("", table=Table("", heads, rows))
+    return render(Page("Schema", sections=[Section("columns", "", facts=facts, figures=[columns])]))
 
 
-def _kind(column: Column) -> str:
+def _kind(column: SchemaColumn) -> str:
     if isinstance(column, Nested):
         return f"codes in groups, {len(column.single.levels)} codes" if column.members else "codes"
     if isinstance(column, Categorical):
@@ -36,7 +39,7 @@ def _kind(column: Column) -> str:
     return "whole numbers" if column.integer else "numbers"
 
 
-def _values(column: Column) -> str:
+def _values(column: SchemaColumn) -> str:
     if not isinstance(column, Categorical):
         return f"{column.spell(column.lower)} to {column.spell(column.upper)}"
     levels = column.all_levels

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from stratsynth.report.page import Page, Section
+from stratsynth.report.text import render
+
 NEVER = (
     "that the rows were those of the people it speaks of, and that each person had as many rows as the unit says",
     "that the machine, its randomness and whoever ran it were honest: noise cannot be told from its result",
@@ -47,11 +50,6 @@ class Verdict:
 
     def to_text(self) -> str:
         """Verdict as text, the outcome first."""
-        parts = ["What was looked at holds." if self.ok else "DOES NOT HOLD:", *_listed(self.findings)]
-        for head, sentences in (("Checked:", self.checked), ("Not checked, and to be believed:", self.unchecked)):
-            parts += ["", head, *_listed(sentences)] if sentences else []
-        return "\n".join(parts)
-
-
-def _listed(sentences: tuple[str, ...]) -> list[str]:
-    return [f"  - {sentence}" for sentence in sentences]
+        parts = {"": self.findings, "Checked:": self.checked, "Not checked, and to be believed:": self.unchecked}
+        sections = [Section("", head, text=[f"- {line}" for line in lines]) for head, lines in parts.items() if lines]
+        return render(Page("What was looked at holds." if self.ok else "DOES NOT HOLD:", sections=sections))

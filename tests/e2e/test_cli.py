@@ -101,7 +101,14 @@ def test_certificate_as_json_and_in_words(place, capsys):
     assert shown == json.loads((place / "release" / "certificate.json").read_text(encoding="utf-8"))
     assert in_process("certificate", place / "release") == 0
     words = capsys.readouterr().out
-    for text in ("epsilon 1,", "add-remove", "4 by SEX x GROUP", "made up for testing", "Declared size: ", "1.437"):
+    for text in (
+        "epsilon 1,",
+        "add-remove",
+        "4 groups by SEX and GROUP",
+        "made up for testing",
+        "Declared size: ",
+        "1.437",
+    ):
         assert text in words
 
 

@@ -45,7 +45,7 @@ def recipe(tmp_path, monkeypatch):
 def test_a_predictor_stands_beside_tables_on_one_page(recipe, capsys):
     assert cli.run(["compare", "recipe.toml", "-o", "roads"]) == 0
     said = capsys.readouterr().out
-    assert "Roads to a prediction, audited on the hold-out:" in said
+    assert "Roads to a prediction, audited on the hold-out" in said
     frame = pd.read_parquet("roads/comparison.parquet")
     direct = frame[frame["stratification"] == "direct"]
     assert set(direct["mechanism"]) == {"direct one"}

@@ -12,6 +12,7 @@ from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.comparisons.page import comparison_page
 from stratsynth.evaluation.evaluations.page import evaluation_page
 from stratsynth.release.page.frame import release_page
+from stratsynth.report.html import render
 
 pytestmark = browser.needed
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")
@@ -36,7 +37,7 @@ def pages(tmp_path_factory):
     place = tmp_path_factory.mktemp("pages")
     release = small.small_release(seed=2)
     (place / "release.html").write_text(
-        release_page(release.certificate, release.measurements, release.model.schema), encoding="utf-8"
+        render(release_page(release.certificate, release.measurements, release.model.schema)), encoding="utf-8"
     )
     how = Stratified(CoinPress(columns=["AGE"]), ["SEX", "GROUP"], small.even(small.SCHEMA, "SEX", "GROUP"))
     means = fit(how, small.table(), small.BUDGET).save(place / "means")
@@ -44,14 +45,14 @@ def pages(tmp_path_factory):
     schema: Schema = census.schema().restrict(COLUMNS)
     real, made, other = (census.make(600, offset=o)[list(COLUMNS)] for o in (0, 5000, 9000))
     found = evaluate(real, made, schema, ["SEX", "RAC1P"], k=2, beside={"vanilla": other}, area="RAC1P")
-    page = evaluation_page(found, certificate=release.certificate)
+    page = render(evaluation_page(found, certificate=release.certificate))
     (place / "evaluation.html").write_text(page, encoding="utf-8")
     levels = tuple(f"Llanfairpwllgwyngyllgogerychwyrndrobwll-{i}" for i in range(40))
     schema = Schema({LONG: Categorical(levels=levels), "B": Categorical(levels=("1", "2"))})
     frame = pd.DataFrame({LONG: levels[:30] * 9, "B": ["1", "2"] * 135})
-    page = evaluation_page(evaluate(frame, frame[:200], schema, [LONG], k=2, area=LONG))
+    page = render(evaluation_page(evaluate(frame, frame[:200], schema, [LONG], k=2, area=LONG)))
     (place / "long.html").write_text(page, encoding="utf-8")
-    (place / "comparison.html").write_text(comparison_page(comparison()), encoding="utf-8")
+    (place / "comparison.html").write_text(render(comparison_page(comparison())), encoding="utf-8")
     return place
 
 

@@ -9,6 +9,8 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+from stratsynth.report.html import render
+
 EMPTY = {"meta", "link", "line", "rect", "circle", "path", "polygon", "polyline", "br"}
 FETCHING = {"src", "srcset", "data", "poster", "action", "formaction", "background", "ping"}
 
@@ -40,6 +42,7 @@ class Page:
     """A page that was read, and checks that hold for all of them."""
 
     def __init__(self, html):
+        html = html if isinstance(html, str) else render(html)
         self.html = html
         reader = Reader()
         reader.feed(html)

@@ -8,7 +8,7 @@ import numpy as np
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Predictor, Returns, State
 from stratsynth.questions import Counts, counts
-from stratsynth.report.page import Cell, Column, Figure, Section, Table
+from stratsynth.report.page import Column, Figure, Section, Table
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,7 @@ class Guesses(Predictor):
     def sections(self, named):
         heads = [Column(self.feature, "text"), *(Column(level) for level in self.schema.levels(self.target))]
         lines = zip(self.schema.levels(self.feature), self.table, strict=True)
-        table = Table(
-            "Counts as released.", heads, [[Cell.words(level), *map(Cell.count, line)] for level, line in lines]
-        )
+        table = Table("Counts as released.", heads, [[level, *line] for level, line in lines])
         return [
             Section("guesses", "What is guessed", facts=[("Target", self.target)], figures=[Figure("", table=table)])
         ]

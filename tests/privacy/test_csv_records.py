@@ -102,7 +102,7 @@ def test_the_certificate_of_a_csv_file_says_what_a_record_is(ending, tmp_path):
     assert certificate["unit"] == "record"
     assert certificate["record"] == "one physical line of the CSV file"
     assert "one physical line of the CSV file" in summary(certificate)
-    assert any("one physical line of the CSV file" in sentence for sentence in words.promise(certificate))
+    assert any("one physical line of the CSV file" in sentence for sentence in words.promise(certificate.statement))
 
 
 def test_other_tables_have_rows_and_say_nothing(tmp_path):
@@ -111,7 +111,7 @@ def test_other_tables_have_rows_and_say_nothing(tmp_path):
     for data in (tmp_path / "people.parquet", tmp_path / "people.feather", small.people()):
         certificate = released(data)
         assert "record" not in certificate
-        assert "physical" not in summary(certificate) + "".join(words.promise(certificate))
+        assert "physical" not in summary(certificate, brief=True) + "".join(words.promise(certificate.statement))
 
 
 def test_units_of_several_rows_are_lines_too(tmp_path):
@@ -122,7 +122,7 @@ def test_units_of_several_rows_are_lines_too(tmp_path):
         tmp_path / "people.csv", Schema(small.SCHEMA.columns, unit=Unit(column="PERSON", max_rows=2))
     )
     assert certificate["record"] == "one physical line of the CSV file"
-    assert any("physical line" in sentence for sentence in words.promise(certificate))
+    assert any("physical line" in sentence for sentence in words.promise(certificate.statement))
 
 
 def test_report_and_command_line_say_it(tmp_path):

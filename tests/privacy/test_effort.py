@@ -19,7 +19,6 @@ from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare
 from stratsynth.planning import plan, rehearsal
 from stratsynth.planning.rehearsal import Rehearsal, about, check_charges, check_effort, rehearse
-from stratsynth.planning.text import describe
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum
 
@@ -86,7 +85,7 @@ def test_the_work_of_a_rehearsal_is_not_that_of_the_fit(how, monkeypatch):
 
 
 def test_the_plan_says_it_in_words():
-    assert "Time       less than a minute on one core" in describe(plan(MST(), SCHEMA, BUDGET, declared_size=100))
+    assert "Time          less than a minute on one core" in str(plan(MST(), SCHEMA, BUDGET, declared_size=100))
     words = [about(s) for s in (1, 61, 400, 4000, 86400 * 3, 86400 * 4000)]
     assert words == [
         "less than a minute", "about 1 minute", "about 7 minutes", "about 1 hour", "about 3 days", "about 4,000 days"

@@ -11,10 +11,13 @@ from helpers import browser, small
 from stratsynth import Budget, Categorical, Schema, fit, open_table
 from stratsynth.adapters import CoinPress, Fixed
 from stratsynth.release.page.frame import release_page
+from stratsynth.report.html import render
 
 
 def page_of(release):
-    return release_page(release.certificate, release.measurements, release.model.schema, returns=release.model.returns)
+    return render(
+        release_page(release.certificate, release.measurements, release.model.schema, returns=release.model.returns)
+    )
 
 
 def data_of(page):

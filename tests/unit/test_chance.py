@@ -11,6 +11,7 @@ from stratsynth.evaluation.scores.baseline import subsample
 from stratsynth.evaluation.scores.chance import averaged, chance
 from stratsynth.evaluation.scores.workload import workload_frame, workload_of
 from stratsynth.evaluation.tables import EncodedRows, Pair
+from stratsynth.report.html import render
 
 SCHEMA = Schema({"G": Categorical(levels=("a", "b")), "X": Categorical(levels=tuple("0123456789"))})
 
@@ -84,6 +85,6 @@ def test_a_release_that_is_mostly_wrong_is_not_called_ok():
     assert status["b"] == "far_off"
     assert status["a"] == "ok"
     assert found.score[found.score["table"] == "release"].set_index("G")["status"]["b"] == "far_off"
-    page = found.page("this release", None)
+    page = render(found.page("this release", None))
     assert "far off" in page
     assert "2 declared groups of 2" not in page  # it has enough rows for a verdict

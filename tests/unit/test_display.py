@@ -3,13 +3,12 @@
 import json
 from html.parser import HTMLParser
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import stratsynth as ss
 from helpers import small
-from stratsynth import display, progress
+from stratsynth import progress
 from stratsynth.adapters import MST, Independent
 from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.tables import Pair
@@ -83,16 +82,14 @@ def test_a_plan_is_a_line_a_table_and_as_text_what_the_command_prints():
     html = shown(plan)
     assert "&lt;made&gt; &amp; up" in html
     assert all(stratum.stratum in html for stratum in plan.strata)
-    from stratsynth.planning.text import describe
-
-    assert str(plan) == describe(plan)
+    assert "Time" in str(plan)
 
 
 def test_a_release_and_its_certificate_say_what_was_guaranteed(release, tmp_path):
     for thing in (release, release.certificate):
         assert "epsilon 1, delta 1e-09" in repr(thing)
         assert "epsilon 1, delta 1e-09" in shown(thing)
-        assert "SEX x GROUP" in shown(thing)
+        assert "SEX and GROUP" in shown(thing)
         assert "mst by SEX x GROUP" in repr(thing)
     assert json.loads(json.dumps(release.certificate)) == release.certificate
     release.save(tmp_path / "release")
@@ -112,20 +109,11 @@ def test_an_evaluation_shows_scores_of_every_group_its_stamp_and_no_row(evaluati
     html = shown(evaluation)
     assert "INTERNAL" in html
     assert "INTERNAL" in repr(evaluation)
-    assert html.count("<tr>") == 2 + 1 + 4 + 1  # facts, heads, groups, everybody
+    assert html.count("<tr>") == 1 + 4 + 1  # heads, groups, everybody
     pair = Pair.of(people(), people(), small.SCHEMA, "SEX")
     for text in (html, repr(evaluation), repr(pair), repr(pair.real)):
         assert str(SECRET)[:5] not in text
     assert "array" not in repr(pair)
-
-
-def test_a_missing_number_is_a_dash_and_texts_are_escaped():
-    html = display.panel("<t>", [("a&b", "<c>")], (["n", "x"], [[1234, np.nan], [5, 0.12345]]), warning="<w>")
-    assert "1,234" in html
-    assert "–" in html
-    assert "0.123" in html
-    assert "<c>" not in html
-    assert "<w>" not in html
 
 
 def test_progress_is_shown_as_asked_and_otherwise_where_somebody_looks(monkeypatch, capsys):

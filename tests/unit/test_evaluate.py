@@ -8,9 +8,11 @@ import pytest
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.evaluation import evaluate, workload_error
-from stratsynth.evaluation.evaluations.card import disparity_card, text
+from stratsynth.evaluation.evaluations.card import disparity_card
 from stratsynth.evaluation.evaluations.output import NOTICE, document, write
 from stratsynth.evaluation.scores.declared import names
+from stratsynth.report.html import render
+from stratsynth.report.text import render as text
 from stratsynth.schema import Rule
 
 SCHEMA = Schema(
@@ -78,12 +80,13 @@ def test_the_card_has_the_worst_group_first_and_everybody_last(found):
     assert card["status"].tolist() == ["ok", "ok", "not_estimable", "ok"]
     assert card["scope"].tolist()[-1] == "everybody"
     np.testing.assert_allclose(card["excess"][:2], card["error"][:2] / card["subsample"][:2])
-    page = text(found)
+    page = text(found.page("this release", None))
     assert page.startswith("INTERNAL")
-    for what in ("Parity error of means: release", "Worst marginals", "Predicting Y is yes", "break a rule", "holdout"):
+    said = ("Parity error of the means", "The worst tables", "Models that predict Y is yes", "break a rule", "held out")
+    for what in said:
         assert what in page
-    lines = [line for line in page.splitlines() if line.startswith("c ")]
-    assert lines == [line for line in lines if "not_estimable" in line]
+    lines = [line for line in page.splitlines() if line.startswith("G c ")]
+    assert lines == [line for line in lines if "not estimable" in line]
     assert len(lines) == 1
 
 
@@ -95,7 +98,7 @@ def test_each_column_is_there_by_itself_with_the_shares_of_both_tables(found):
         assert frame.loc[("G", level), "synthetic"] == pytest.approx((made["G"] == level).mean())
     sums = found.columns.groupby("column")[["real", "synthetic", "value"]].sum()
     np.testing.assert_allclose(sums, [[1, 1, 0]] * 4, atol=1e-12)
-    assert "Column by column" in found.page("this release", None)
+    assert "Column by column" in render(found.page("this release", None))
 
 
 def test_all_of_it_is_plain_json(found):
@@ -139,13 +142,13 @@ def test_without_groups_there_is_no_parity_and_everything_else():
     assert found.disparity is None
     assert found.downstream is None
     assert len(found.workload) == 4
-    assert "Parity" not in text(found)
+    assert "Parity" not in text(found.page("this release", None))
 
 
 @pytest.mark.parametrize(("real", "made"), [(0, 30), (30, 0), (0, 0), (1, 1)])
 def test_tables_of_hardly_any_rows_are_not_estimable_and_no_reason_to_fail(real, made):
     found = evaluate(people(real, 1), people(made, 2), SCHEMA, "G", k=2, holdout=people(5, 3), target="Y")
-    assert text(found)
+    assert text(found.page("this release", None))
     json.dumps(document(found), allow_nan=False)
     for name, frame in found.frames():
         if "status" in frame:
@@ -159,7 +162,7 @@ def test_a_schema_of_one_column_has_scores_too():
     assert found.facts["k"] == 1
     grouped = evaluate(people(40, 1), people(40, 2), SCHEMA.restrict(["G", "X"]), "G")
     assert grouped.correlations is None
-    assert text(grouped)
+    assert text(grouped.page("this release", None))
 
 
 @pytest.mark.parametrize(

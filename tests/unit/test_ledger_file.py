@@ -26,7 +26,7 @@ def test_releases_show_the_cap_and_the_running_total(data):
         totals.append(certificate["ledger"]["spent_epsilon"])
     assert totals == pytest.approx([1, 1.437142, 1.778393], abs=1e-6)  # goldens.json
     assert certificate["ledger"]["releases"] == 3
-    assert "people.ledger: epsilon 1.77839 of at most 2 over 3 release(s)" in summary(certificate)
+    assert "people.ledger: epsilon 1.77839 of at most 2 at delta 1e-09 over 3 releases" in summary(certificate)
 
 
 def test_the_ledger_shows_what_was_spent_by_which_fits_and_what_is_left(data, ledger):

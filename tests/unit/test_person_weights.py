@@ -19,7 +19,7 @@ from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
 from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
 from stratsynth.adapters.shared.settings import sampling_of
-from stratsynth.cli.schemas import describe_check
+from stratsynth.cli.schemas import check_page
 from stratsynth.cli.work import fit_recipe
 from stratsynth.data.draft import check
 from stratsynth.data.load import load_rows
@@ -55,6 +55,7 @@ from stratsynth.questions import (
 )
 from stratsynth.questions.base import Setting
 from stratsynth.release.page.summary import summary
+from stratsynth.report.text import render
 from stratsynth.schema import Schema
 from stratsynth.schema.encoding import row_weights
 from stratsynth.schema.rows import CodedRows
@@ -430,8 +431,8 @@ def test_a_weight_among_the_columns_is_told_in_draft_check_and_plan(tmp_path):
     assert "# REVIEW: column PWGTP looks like a survey weight" in (tmp_path / "draft.toml").read_text(encoding="utf-8")
     source = open_source(tmp_path / "people.csv")
     for schema, said in ((ordinary, "WARNING: column PWGTP"), (SCHEMA, "WARNING: the data have column PWGTP")):
-        assert said in describe_check(check(schema, source).to_dict())
-    found = describe_check(check(WEIGHED, source).to_dict())
+        assert said in render(check_page(check(schema, source).to_dict()))
+    found = render(check_page(check(WEIGHED, source).to_dict()))
     assert f"The weights of all rows add up to {counted(people(50)).sum():,};" in found
     assert "WARNING" not in found
 

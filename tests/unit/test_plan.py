@@ -11,7 +11,6 @@ from helpers.command import complaint, stratsynth
 from stratsynth.adapters import Independent
 from stratsynth.planning import plan
 from stratsynth.planning.stratum import NOISE_SIZE
-from stratsynth.planning.text import describe
 
 SCHEMA = ss.Schema(
     {
@@ -54,7 +53,7 @@ def test_verdicts_get_worse_as_groups_get_smaller():
 def test_without_strata_there_is_one_line_for_everybody():
     whole = plan(Independent(), SCHEMA, BUDGET, declared_size=10_000)
     assert [(s.stratum, s.size, s.tables) for s in whole.strata] == [("", 10_000, 3)]
-    assert "all " in describe(whole)
+    assert "all " in str(whole)
 
 
 def test_the_simulated_noise_does_not_touch_global_state_and_repeats():
@@ -118,11 +117,11 @@ def test_a_plan_of_many_strata_lists_its_ends_and_counts_the_rest():
         ss.Stratified(Independent(), ["AREA"], ss.Weights.public(shares, citation="made up")),
         schema, BUDGET, declared_size=10_000,
     )  # fmt: skip
-    text = describe(foreseen)
+    text = str(foreseen)
     assert len(text.splitlines()) < 100
     assert "... 240 strata between" in text
     assert {"299", "260", "019", "000"} <= {line.split()[0] for line in text.splitlines() if line}
-    counted = [int(line.split()[0]) for line in text.splitlines() if " strata: " in line]
-    assert sum(counted) == 300
+    verdicts = text[text.index("strata  verdict") :].split("\n\n", maxsplit=1)[0].splitlines()[1:]
+    assert sum(int(line.split()[0]) for line in verdicts) == 300
     assert len(foreseen.to_dict()["strata"]) == 300
-    assert "The largest 200 of 300 strata" in foreseen._repr_html_()
+    assert "260 more rows are not shown" in foreseen._repr_html_()

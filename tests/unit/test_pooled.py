@@ -14,7 +14,6 @@ from stratsynth.adapters.pooled.mechanism import SHARES
 from stratsynth.errors import StratsynthError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
-from stratsynth.planning.text import describe
 
 BY = ("SEX", "RAC1P")
 ROWS = 6_000
@@ -164,7 +163,7 @@ def test_a_plan_foresees_both_stages(schema, weights):
     foreseen = ss.plan(how, schema, BUDGET, declared_size=100_000)
     assert foreseen.adaptive
     assert foreseen.spent == pytest.approx(foreseen.reserved, rel=1e-9)
-    assert "everybody's model first" in describe(foreseen)
+    assert "everybody's model first" in str(foreseen)
     assert "columns measured here, others as everybody" in foreseen.strata[0].verdict
     assert foreseen.strata[0].verdict.startswith(("good", "fair", "poor", "noise"))
     for stratum in foreseen.strata:
@@ -175,7 +174,7 @@ def test_a_plan_foresees_both_stages(schema, weights):
     assert kept
     # the error of the model that they keep: the same for all of them, whatever their size
     assert len({s.oneway_error for s in kept}) == 1
-    assert "in no plan" in describe(tiny)
+    assert "in no plan" in str(tiny)
     private = ss.Stratified(MST(), BY, Weights.private(share=0.1))
     assert not any("everybody's" in s.verdict for s in ss.plan(private, schema, BUDGET, declared_size=5000).strata)
     largest, smallest = (f(foreseen.strata, key=lambda s: s.size) for f in (max, min))

@@ -339,7 +339,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch, capsys):
     (tmp_path / "sex.csv").write_text("sex,share,error\n1,0.4,0.01\n2,0.6,0.01\n")
     monkeypatch.chdir(tmp_path)
     assert cli.run(["plan", "recipe.toml"]) == 0
-    assert "Prior      table of SEX: made up, table 1; standard error 0.01" in capsys.readouterr().out
+    assert "Prior table of SEX: made up, table 1; standard error 0.01" in " ".join(capsys.readouterr().out.split())
     assert cli.run(["fit", "recipe.toml"]) == 0
     assert cli.run(["verify", "release"]) == 0
     for old, new, said in (

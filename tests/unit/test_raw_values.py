@@ -6,8 +6,9 @@ import pytest
 
 from stratsynth import Categorical, Numeric, Schema
 from stratsynth.evaluation import evaluate, raw_values, workload_error
-from stratsynth.evaluation.evaluations.card import text
 from stratsynth.evaluation.scores.raw import farthest, sentence
+from stratsynth.report.html import render
+from stratsynth.report.text import render as text
 
 SCHEMA = Schema(
     {
@@ -34,7 +35,7 @@ def test_a_mean_that_bins_hide_is_in_the_headline():
     row = farthest(found.raw)
     assert row["variable"] == "bill"
     assert row["value"] > 10
-    for shown in (text(found), found.page("this release", None)):
+    for shown in (form(found.page("this release", None)) for form in (text, render)):
         assert sentence(row) in shown or sentence(row).split(":")[0] in shown
     assert "raw" in dict(found.frames())
 

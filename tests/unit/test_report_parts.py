@@ -8,31 +8,35 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from helpers.pages import Page as Parsed
+from stratsynth.report import notebook, text
+from stratsynth.report.html import render
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
+from stratsynth.report.page import Column, Figure, Page, Points, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 HOSTILE = "<script>alert(1)</script>\"'&]]>--><img src=x onerror=alert(1)>"
 
 
 def page(text="text", **settings):
-    picture = Cell.drawn(strip(Scale(0, 1), [Mark(text, 0.5)], what=text), 0.5)
-    table = Table(text, [Column(text, "text"), Column(text), Column(text, "picture"), Column(text, "shade")],
-                  [[Cell.words(text), Cell.figure(1.5), picture, Cell.shaded(1, 2)]],
-                  [[Cell.words(text), Cell.figure(math.nan), Cell.words(""), Cell.shaded(math.nan, 2)]])  # fmt: skip
+    columns = [
+        Column(text, "text"), Column(text), Column(text, "picture", Scale(0, 1)), Column(text, "shade", Scale(0, 2)),
+        Column(text, aside=True),
+    ]  # fmt: skip
+    points = Points(text, [Mark(text, 0.5)], 0.5)
+    table = Table(text, columns, [[text, 1.5, points, 1, 7.5]], [[text, math.nan, "", math.nan, None]])
     chart = Figure(text, text, table, legend=legend([(text, 0)], note=text), group=text,
-                   numbers=Numbers(text, [text], [[text]], settings.get("internal")))  # fmt: skip
+                   numbers=Numbers(text, [text], [[text]]))  # fmt: skip
     section = Section("one", text, [text], [(text, text)], [chart], [text], text)
     return Page(text, text, [text], [section], made_with=text, **settings)
 
 
 def test_a_page_is_well_formed_and_fetches_nothing():
     Parsed(render(page())).check()
-    Parsed(render(page(internal="stamp", warning="warning"))).check()
+    Parsed(render(page(internal="stamp", warnings=["warning"]))).check()
 
 
 def test_whatever_a_text_holds_is_text():
-    parsed = Parsed(render(page(HOSTILE, internal=HOSTILE, warning=HOSTILE))).check()
+    parsed = Parsed(render(page(HOSTILE, internal=HOSTILE, warnings=[HOSTILE]))).check()
     assert parsed.text.count(HOSTILE) > 10
     assert len(parsed.all("script")) == 1
 
@@ -56,7 +60,7 @@ def test_an_internal_page_says_so_also_on_paper_and_another_does_not():
 def test_numbers_are_the_same_in_csv_and_json_and_carry_their_stamp():
     rows = [['a,b\n"c"', 1, 0.25, None], ["=1+1", 2, math.nan, math.inf]]
     html = render(Page("t", "s", [], [Section("x", "x", figures=[
-        Figure("f", numbers=Numbers("My Numbers!", ["name", "n", "x", "y"], rows, "INTERNAL: stamp"))])]))  # fmt: skip
+        Figure("f", numbers=Numbers("My Numbers!", ["name", "n", "x", "y"], rows))])], "stamp"))  # fmt: skip
     table, document = Parsed(html).check().numbers("INTERNAL-my-numbers")
     assert document == {
         "stamp": "INTERNAL: stamp",
@@ -120,3 +124,83 @@ def test_lists_and_counts_in_words():
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert several(1, "group") == "1 group"
     assert several(1200, "person", "people") == "1,200 people"
+
+
+TABLE = Table(
+    "Caption.",
+    [Column("name", "text"), Column("picture", "picture", Scale(0, 1)), Column("people", "count"),
+     Column("part", "share"), Column("error", aside=True)],
+    [[f"row {i}", Points("a point", [Mark("x", 0.5)], 0.5), 1000 * i, i / 100, i / 7] for i in range(50)],
+    [["all", None, math.nan, 1.0, None]],
+    most=10, ends=(2, 1), rest="rows between, in the files",
+)  # fmt: skip
+WHOLE = Page(
+    "Title", "Subtitle", ["Lead."],
+    [Section("one", "One", ["A text."], [("Name", "value"), ("A name that is longer than a column", "is a line")],
+             [Figure("Figure", "Note.", TABLE), Figure("Left out", table=TABLE, detail=True)], notes=["At the end."]),
+     Section("two", "Two", ["Only on the page."], detail=True)],
+    internal="Computed from private rows.", warnings=["NOT <PRIVATE>"],
+)  # fmt: skip
+
+
+def test_a_terminal_gets_every_fact_and_the_ends_of_a_long_table():
+    assert (
+        text.render(WHOLE)
+        == """\
+INTERNAL: computed from private rows.
+*** NOT <PRIVATE> ***
+Title
+Subtitle
+Lead.
+
+One
+A text.
+Name: value
+A name that is longer than a column: is a line
+
+Figure. Note.
+name    people   part  error
+row 0        0    0 %      0
+row 1    1,000    1 %  0.143
+... 47 rows between, in the files ...
+row 49  49,000   49 %   7.00
+all          –  100 %      –
+Caption.
+
+At the end."""
+    )
+
+
+def test_signs_that_steer_a_terminal_are_not_folded_away():
+    steered = Table("", [Column("a\rb", "text"), Column("c")], [["d\x0be", 1]])
+    section = Section("", "", ["f\rg"], [("h", "i\x0cj")], [Figure("", table=steered)])
+    said = text.render(Page("", sections=[section]))
+    for words in ("a\\u000db", "d\\u000be", "f\\u000dg", "i\\u000cj"):
+        assert words in said
+
+
+def test_a_notebook_gets_the_same_facts_as_html_that_scrolls():
+    html = notebook.render(WHOLE)
+    for words in (
+        "NOT &lt;PRIVATE&gt;",
+        "INTERNAL: Computed",
+        "Title",
+        "A text.",
+        "is a line",
+        "Caption.",
+        "At the end.",
+    ):
+        assert words in html
+    assert html.count("<tr>") == 2 + 1 + 40 + 1  # facts, heads, rows, everybody
+    assert "10 more rows are not shown" in html
+    assert 'tabindex="0" role="region"' in html
+    for words in ("Only on the page", "Left out", "<svg", "<script"):
+        assert words not in html
+    assert html.count("<th ") == html.count("scope=")
+
+
+def test_what_stands_beside_a_picture_is_left_to_its_numbers():
+    parsed = Parsed(render(WHOLE)).check()
+    assert "Only on the page." in parsed.text
+    assert "row 49" in parsed.text
+    assert "7.00" not in parsed.text

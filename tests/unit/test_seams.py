@@ -17,10 +17,9 @@ from stratsynth import Release, evaluation, fit, open_table
 from stratsynth.adapters.independent import Independent, Product
 from stratsynth.errors import Unsupported
 from stratsynth.evaluation import scores
-from stratsynth.evaluation.comparisons.compare_text import text as compare_text
+from stratsynth.evaluation.comparisons.compare_text import comparison_summary
 from stratsynth.evaluation.comparisons.keys import OWN as METRICS
 from stratsynth.evaluation.comparisons.paired import better
-from stratsynth.evaluation.evaluations.card import text
 from stratsynth.evaluation.evaluations.output import write
 from stratsynth.evaluation.scores.declared import declared, names, with_mean
 from stratsynth.mechanisms import Mechanism, installed, load
@@ -30,6 +29,7 @@ from stratsynth.questions import Counts, counts
 from stratsynth.release.limits import OF_THIS
 from stratsynth.release.page import words
 from stratsynth.release.shown import CertificateRecord
+from stratsynth.report.text import render as text
 from stratsynth.weights.sources import SHARE_SOURCES, SOURCES, Place, Weights, source_of
 
 ROOT = Path(__file__).parents[2]
@@ -108,10 +108,10 @@ def test_every_source_says_all_that_is_asked_of_it():
         for name, (about, sentence) in source.discloses.items():
             assert OF_THIS[name] == (about, sentence)
             assert sentence.endswith(".")
-        record = {"source": source.name, "citation": "somewhere"}
-        assert words.weights({"weights": record}).lower() == f"{source.words}: somewhere".lower()
+        stated = {"source": source.name, "citation": "somewhere"}
+        assert words.weights(statement(weights=stated)).lower() == f"{source.words}: somewhere".lower()
     assert source_of("none") is None
-    assert words.weights({"weights": {"source": "later", "citation": "it"}}) == "Later: it"
+    assert words.weights(statement(weights={"source": "later", "citation": "it"})) == "Later: it"
 
 
 def test_a_source_that_declares_nothing_is_taken_for_the_worst(tmp_path):
@@ -182,8 +182,8 @@ def test_a_score_that_a_file_declares_is_evaluated_and_on_the_page(seen_levels, 
     assert "seen_levels" in dir(evaluation)
     whole = frame[frame["scope"] == "everybody"].set_index("column")["value"]
     assert whole.to_dict() == {"GROUP": 0, "AGE": 0, "WORK": 2}
-    lines = text(found).splitlines()
-    assert "Levels seen too many or too few, mean over columns: 0.667." in lines
+    lines = text(found.page("this release", None)).splitlines()
+    assert "Levels seen too many or too few, mean over columns: 0.667" in lines
     write(found, tmp_path / "out")
     assert {"seen_levels.csv", "seen_levels.parquet"} <= {path.name for path in (tmp_path / "out").iterdir()}
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -216,7 +216,7 @@ def test_a_score_that_a_file_declares_is_compared(seen_levels, tmp_path):
     assert set(here["mechanism"]) >= {"independent", "(subsample)"}
     assert here["value"].notna().any()
     title = "Levels seen too many or too few, mean over columns"
-    assert f"{title}; mean over repetitions" in compare_text(frame, tmp_path / "grid")
+    assert f"{title}; mean over repetitions" in " ".join(text(comparison_summary(frame, tmp_path / "grid")).split())
     assert title in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")
     assert better("seen_levels") == -1
 
@@ -293,8 +293,8 @@ def released(how, tmp_path):
 def test_a_mechanism_from_elsewhere_shows_its_own_paper_and_label(tmp_path):
     release = released(Elsewhere(), tmp_path)
     assert release.certificate[KEY] == {"label": Elsewhere.label, "paper": Elsewhere.paper, "samples": True}
-    assert words.mechanism(release.certificate) == f"{Elsewhere.label}: elsewhere (depth 3)"
-    assert Elsewhere.paper in words.citation(release.certificate)
+    assert words.mechanism(release.statement) == f"{Elsewhere.label}: elsewhere (depth 3)"
+    assert Elsewhere.paper in words.citation(release.statement)
     page = (tmp_path / "elsewhere" / "report.html").read_text(encoding="utf-8")
     assert "One-way marginals of &lt;Somebody&gt;: elsewhere (depth 3)" in page
     assert "One way, &amp; no other." in page
@@ -304,7 +304,7 @@ def test_a_mechanism_from_elsewhere_shows_its_own_paper_and_label(tmp_path):
 def test_a_mechanism_that_declares_nothing_has_nothing_said_of_it(tmp_path):
     release = released(Plain(), tmp_path)
     assert KEY not in release.certificate
-    assert words.mechanism(release.certificate) == "plain (depth 3)"
+    assert words.mechanism(release.statement) == "plain (depth 3)"
     with pytest.raises(Unsupported, match="samples of plain were not found to hold; they are there for fixed and ind"):
         release.samples(2, 30)
 
@@ -330,7 +330,7 @@ def test_certificates_say_no_more_of_the_mechanisms_here_than_before(tmp_path):
 def test_words_that_are_none_are_passed_over(entry):
     certificate = CertificateRecord(record(mechanism={"name": "gone", "settings": {}}, **{KEY: entry}))
     assert words_of(certificate.statement) == Words()
-    assert words.mechanism(certificate) == "gone"
+    assert words.mechanism(certificate.statement) == "gone"
 
 
 def test_a_mechanism_that_cannot_be_imported_has_no_words(monkeypatch):

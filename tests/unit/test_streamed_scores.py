@@ -17,6 +17,7 @@ from stratsynth.evaluation.comparisons.grid import Grid
 from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 from stratsynth.evaluation.tables import EncodedRows, encoded
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.report import html, text
 from stratsynth.schema import Unit
 from stratsynth.schema.weight import RowWeight
 
@@ -104,8 +105,8 @@ def test_rows_with_weights_and_units_are_counted_as_in_scores_of_rows(files, tmp
         assert found[["n", "n_synthetic", "status"]].equals(plain[["n", "n_synthetic", "status"]])
     scores = MarginalScores.of(tmp_path / "real.parquet", files[1], weighed, None, k=1, cliques=9)
     assert scores.facts["row_weight"] == "W"
-    assert "Real rows count as their W" in scores.text()
-    assert "Real rows count as their W" in scores.page("these rows", None)
+    for render in (html.render, text.render):
+        assert "Real rows count as their W" in render(scores.page("these rows", None))
 
 
 def test_what_cannot_be_read_is_told_without_a_word_of_charges(files, tmp_path, monkeypatch):

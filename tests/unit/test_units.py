@@ -313,7 +313,7 @@ def test_the_whole_job(tmp_path, capsys):
     assert cli.run(["plan", str(recipe)]) == 0
     assert "one PERSON is added or removed" in capsys.readouterr().out
     assert cli.run(["fit", str(recipe)]) == 0
-    assert "for one PERSON of at most 3 rows (add-remove)" in capsys.readouterr().out
+    assert "for one PERSON (at most 3 rows), add-remove" in capsys.readouterr().out
     record = json.loads((folder / "release" / "certificate.json").read_text(encoding="utf-8"))
     recompute.check(record)
     for path in (folder / "release").rglob("*"):

@@ -19,7 +19,8 @@ from stratsynth.mechanisms import make
 from stratsynth.models import Mixture
 from stratsynth.models.rules import forbidden
 from stratsynth.release.reweigh import Quotient, extreme, heaviest, root, spread, together
-from stratsynth.release.sensitivity_text import describe
+from stratsynth.release.sensitivity_page import sensitivity_page
+from stratsynth.report.text import render
 from stratsynth.schema import Categorical, Numeric, Rule, Schema
 
 BY = ["SEX", "RAC1P"]
@@ -217,7 +218,7 @@ def test_where_rules_have_rows_drawn_again_the_figures_are_those_of_the_rows_giv
     release = ss.fit(how, ss.open_table(small.people(900), schema=schema, declared_size=900), ss.Budget(5, 1e-9))
     found = ss.weight_sensitivity(release)
     assert found.drawn == ("1", "2")
-    assert "2 groups' models know nothing" in describe(found)
+    assert "2 groups' models know nothing" in " ".join(render(sensitivity_page(found)).split())
     rows = release.sample(100_000, seed=1)
     values = {(r.column, r.level): r.value for r in found.results}
     assert values["AGE", None] == pytest.approx(rows["AGE"].mean(), abs=0.05)
@@ -296,7 +297,7 @@ def test_a_sentence_for_the_statistician():
     rows = pd.DataFrame({"G": ["1"] * 5000 + ["2"] * 5000, "X": [50] * 5000 + [40] * 5000})
     table = ss.open_table(rows, schema=schema, declared_size=10_000)
     release = ss.fit(ss.Stratified(make("independent", {}), ["G"], weights), table, ss.Budget(10, 1e-5))
-    text = describe(ss.weight_sensitivity(release))
+    text = " ".join(render(sensitivity_page(ss.weight_sensitivity(release))).split())
     assert "The overall mean of X moves by more than 2 % once the share of " in text
     (tip, _) = ss.weight_sensitivity(release).results[0].tips
     assert tip.stratum == "2"  # 0.818 instead of 0.9 is closer, as a part of itself, than 0.182 instead of 0.1

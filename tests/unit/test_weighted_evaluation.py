@@ -26,6 +26,7 @@ from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 from stratsynth.evaluation.scores.baseline import baselines, subsample
 from stratsynth.evaluation.scores.raw import raw_values
 from stratsynth.evaluation.tables import EncodedRows
+from stratsynth.report.html import render
 from stratsynth.schema.weight import RowWeight
 
 SCHEMA = small.SCHEMA
@@ -109,7 +110,7 @@ def test_a_whole_evaluation_says_that_it_is_weighted():
     found = evaluate(HEAVY, MADE, WEIGHED, ["SEX"], k=2, apart=False, progress=False)
     assert found.facts["row_weight"] == "W"
     assert found.facts["real_rows"] == 400
-    assert "Real rows count as their W" in found.page("release", None)
+    assert "Real rows count as their W" in render(found.page("release", None))
     columns = found.columns.set_index(["column", "level"])
     sexes = REPEATED["SEX"].value_counts(normalize=True)
     assert columns.loc[("SEX", "1"), "real"] == pytest.approx(sexes["1"])

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from stratsynth.answers import Query
-from stratsynth.answers.ask import answers
+from stratsynth.answers.ask import tabulated
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import StratsynthError, UsageError
@@ -34,6 +33,8 @@ MOST = 6_000
 """The most results that a page holds, about 60 bytes each."""
 MOST_SUMMED = 1 << 21
 """The most results times strata: each result is a sum over all strata, which thousands of strata would make long."""
+LEVEL = 0.95
+"""With what probability each interval holds."""
 LARGEST = 400
 """The most cells of a table of two columns that is offered."""
 
@@ -113,8 +114,7 @@ def _asked(
         number = len(named) * schema.cells(columns)
         if number > MOST or number * len(squares.tables.leaves) > MOST_SUMMED:
             continue
-        for statistic in ("count", "rate"):
-            (answer,) = answers(squares, [Query(columns, by=groups, statistic=statistic)])
+        for statistic, answer in zip(("count", "rate"), tabulated(squares, columns, groups, LEVEL), strict=True):
             figures = np.stack(
                 [answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high], axis=1
             ).reshape(len(named), -1, 5)

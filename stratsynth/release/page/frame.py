@@ -5,24 +5,19 @@ From the certificate, the measurements, the schema and the model, all of which a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from stratsynth.mechanisms.nesting import described
+from stratsynth.certificate import Certificate
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
-from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
-from stratsynth.release.shown import CertificateRecord
-from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
-from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+from stratsynth.report.numbers import Numbers, several, short
+from stratsynth.report.page import Cell, Column, Figure, Page, Points, Row, Section, Table
+from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,66 +37,59 @@ def release_page(
     *,
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
-) -> str:
-    """The HTML of report.html.
+) -> Page:
+    """The page of report.html.
 
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
 
     Args:
-        record: What certificate.json says.
+        record: The content of certificate.json.
         measurements: What measurements.parquet holds.
         schema: All columns.
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
     """
-    certificate = CertificateRecord(record)
-    asked = ask(certificate.statement, measurements, schema)  # before all tables are held once more
-    names, tables, called = Names(schema, certificate.statement), measured(measurements), words.CALLED[returns]
-    sized, own, by = sizes(tables), chapters(names.group), certificate["strata"]["by"]
-    cited = [Figure("", picture=Markup("<pre>{}</pre>").format(line)) for line in words.citation(certificate, returns)]
+    certificate = Certificate.from_dict(record)
+    asked = ask(certificate, measurements, schema)  # before all tables are held once more
+    names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
+    sized, own, by = sizes(tables), chapters(names.group), certificate.strata.by
     sections = [
         _promise(certificate),
-        _groups(certificate, sized, names),
+        Section(
+            "groups",
+            "The groups",
+            facts=list(words.group_facts(certificate, names.group)),
+            figures=[_sizes(sized, names)] if sized else [],
+        ),
         *([] if asked is None else [asked]),
         *own,
-        _limits(certificate),
+        Section("limits", "What is not protected", facts=list(_limits(certificate))),
         *([columns(tables, names, schema)] if sized or not own else []),
         _made(certificate, tables, number_of_sums(measurements), moved),
-        Section("cite", "How to cite", figures=cited),
+        Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
     ]
-    return render(
-        Page(
-            title=str(certificate.get("called", {}).get("title", called.title)),
-            subtitle=f"Released {certificate['created']}, mechanism {certificate['mechanism']['name']}"
-            f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}",
-            lead=_lead(certificate, sized, names, called),
-            sections=sections,
-            warning=_warning(certificate),
-            made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
-            "file, which hold everything that is said here. One file; it loads nothing.",
-        )
+    return Page(
+        title=(certificate.called and certificate.called.title) or called.title,
+        subtitle=f"Released {certificate.created}, mechanism {certificate.mechanism.name}"
+        f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate.guarantee.epsilon:g}",
+        lead=_lead(certificate, sized, names, called),
+        sections=sections,
+        warnings=words.warnings(certificate),
+        made_with=f"Made by stratsynth {certificate.software.stratsynth} from {called.files} beside this "
+        "file, which hold everything that is said here. One file; it loads nothing.",
     )
 
 
-def _warning(certificate: CertificateRecord) -> str | None:
-    said = [str(notice["text"]) for notice in certificate.get("notices", ())]
-    if not certificate["private"]:
-        said.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
-    elif certificate["unverified"]:
-        said.append(f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}.")
-    return " ".join(text[:1].upper() + text[1:] for text in said) or None
-
-
-def _lead(certificate: CertificateRecord, sized: list[Size], names: Names, called: words.Called) -> list[str]:
+def _lead(certificate: Certificate, sized: list[Size], names: Names, called: words.Called) -> list[str]:
     lead = [
-        f"{called.about} {CLAIMED if certificate['unverified'] else called.made}",
-        (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
-        f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below."),
+        f"{called.about} {CLAIMED if certificate.unverified else called.made}",
+        (f"The promise has two numbers, epsilon {certificate.guarantee.epsilon:g} and delta "
+        f"{certificate.guarantee.delta:g}; their meaning, and what is not protected, is said below."),
     ]  # fmt: skip
     if counted := words.weighted(certificate):
         lead.append(f"Counted is {counted}.")
-    if "public_columns" in certificate:
+    if certificate.public_columns:
         lead.insert(1, "That is so of the protected columns alone: others may be in it as they are, as is said above.")
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
@@ -127,25 +115,25 @@ def _lead(certificate: CertificateRecord, sized: list[Size], names: Names, calle
     return lead
 
 
-def _promise(certificate: CertificateRecord) -> Section:
-    prices = [(words.STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
+def _promise(certificate: Certificate) -> Section:
+    prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
     scale = Scale.over([price for _, price in prices])
     what = words.unit(certificate)
-    rows = [
+    rows: list[Row] = [
         [
-            Cell.words(step),
-            Cell.drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
-            Cell(words.price(certificate["neighbours"], price), price),
+            step,
+            Points(step, [Mark("epsilon", price, series=1)], price, joined=True),
+            Cell(words.price(certificate.neighbours, price), price),
         ]
         for step, price in prices
     ]
     table = Table(
         f"How well this release hides of one {what} whether ... The promise is about the first line"
-        f"{' (' + certificate['neighbours'] + ')' if certificate['neighbours'] != 'add-remove' else ''}; "
+        f"{' (' + certificate.neighbours + ')' if certificate.neighbours != 'add-remove' else ''}; "
         "the others follow from the same noise. Larger numbers hide less.",
         [
             Column(f"A reader wonders, of one {what}, whether", "text"),
-            Column("", "picture", axis(scale)),
+            Column("", "picture", scale),
             Column("epsilon"),
         ],
         rows,
@@ -164,28 +152,12 @@ def _promise(certificate: CertificateRecord) -> Section:
     )  # fmt: skip
 
 
-def _groups(certificate: CertificateRecord, sized: list[Size], names: Names) -> Section:
-    found = certificate["strata"]
-    facts = [("Groups", words.strata(certificate)), ("Their shares", words.weights(certificate))]
-    if measured := measured_line(certificate.statement):
-        facts.append(("Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."))
-    if found["merged"]:
-        facts.append(("Taken together", words.merges(certificate)))
-    if "small" in found and found["small"]["policy"] != "keep":
-        below = found["small"]["below"]
-        who = "; ".join(f"{names.group(name)}: {why}" for name, why in below.items()) or "none"
-        facts.append(("Small groups", f"Treated by the rule “{found['small']['policy']}”, from public sizes: {who}."))
-    if "epsilon" in found:
-        own = ", ".join(f"{names.group(name)} {epsilon:g}" for name, epsilon in found["epsilon"].items())
-        facts.append(("Epsilon of each", f"{own}; the promise states the largest."))
-    return Section("groups", "The groups", facts=facts, figures=[_sizes(sized, names)] if sized else [])
-
-
 def _sizes(sized: list[Size], names: Names) -> Figure:
     """How large each group is, and how large noise is beside it."""
     ordered = sorted(sized, key=lambda s: -s.value)
     scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
-    rows, numbers = [], []
+    rows: list[Row] = []
+    numbers = []
     for s in ordered:
         low, high = s.value - NORMAL_95 * s.sigma, s.value + NORMAL_95 * s.sigma
         noise = NORMAL_95 * s.cell
@@ -194,20 +166,19 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
             Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
             Mark("noise of one count, plus or minus", noise, series=-1),
         ]
-        worth = Cell.share(ratio) if ratio is None or ratio < 1 else Cell.words("over 100 %")
+        worth = ratio if ratio is None or ratio < 1 else "over 100 %"
         rows.append([
-            Cell.words(names.group(s.group)),
-            Cell.drawn(strip(scale, marks, joined=False, what=names.group(s.group)), s.value),
-            Cell.count(round(s.value)), Cell.figure(NORMAL_95 * s.sigma), Cell.figure(noise), worth,
+            names.group(s.group), Points(names.group(s.group), marks, s.value), round(s.value), NORMAL_95 * s.sigma,
+            noise, worth,
         ])  # fmt: skip
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(
         "Sizes are estimates from the noisy counts themselves; the last column is how much of the group the noise of a "
         "single count can be. Where it is large, trust totals of many cells, not single ones.",
         [
-            Column("Group", "text"), Column("records, and noise of one count", "picture", axis(scale)),
+            Column("Group", "text"), Column("records, and noise of one count", "picture", scale),
             Column("records, about"), Column("give or take"), Column("one count is off by up to"),
-            Column("of the group"),
+            Column("of the group", "share"),
         ],
         rows,
     )  # fmt: skip
@@ -220,40 +191,24 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
     )
 
 
-def _limits(certificate: CertificateRecord) -> Section:
-    facts = [
-        *limits.limits(certificate.statement).items(),
-        ("The schema", f"It says that it comes from: {certificate['schema']['origin']}"
-         + (f", reviewed by {certificate['schema']['reviewed_by']}" if certificate["schema"]["reviewed_by"] else "")
-         + "."),
-        ("Spent on these data so far", words.account(certificate)),
-    ]  # fmt: skip
-    if not isinstance(certificate["unit"], str):
-        facts.append(("Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."))
-    return Section("limits", "What is not protected", facts=facts)
+def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What this release does not protect, and what each unit is."""
+    yield from limits.limits(certificate).items()
+    if not isinstance(certificate.unit, str):
+        yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
 
 
-def _made(
-    certificate: CertificateRecord, tables: list[Measured], sums: int, moved: Mapping[str, Any] | None
-) -> Section:
+def _made(certificate: Certificate, tables: list[Measured], sums: int, moved: Mapping[str, Any] | None) -> Section:
     """For specialists."""
-    guarantee = certificate["guarantee"]
-    kinds = Counter[str]()
-    for charge in certificate["charges"]:
-        kinds[charge["kind"]] += charge.get("times", 1)
     facts = [
-        ("Mechanism", words.mechanism(certificate)),
-        ("Accounting", f"{guarantee['currency']}; {certificate['composition']}"),
-        ("Charges", (f"{listed([several(n, kind, kind) for kind, n in sorted(kinds.items())]) or 'none'}; each is in "
-         "certificate.json, from which the promise can be recomputed")),
-        ("Schema", f"sha256 {certificate['schema']['sha256']}"),
-        ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
-    ]  # fmt: skip
+        *words.made_facts(certificate),
+        ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),
+        ("Software", ", ".join(f"{name} {version}" for name, version in certificate.software.to_dict().items())),
+    ]
     if sums:
-        facts.insert(3, ("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
-    facts += [("Code list", f"{described(each)}.") for each in certificate.get("code_lists", ())]
+        facts.append(("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     if moved is not None:
-        facts.insert(1, ("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
+        facts.append(("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
     return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
 
 
@@ -275,10 +230,7 @@ def _cliques(tables: list[Measured]) -> Figure:
             "Sigma is the standard deviation of the noise of a count."
             + (f" {hidden} more in measurements.parquet." if hidden > 0 else ""),
             [Column("Columns", "text"), Column("in groups"), Column("cells"), Column("least sigma"), Column("largest")],
-            [
-                [Cell.words(c), Cell.count(n), Cell.count(cells), Cell.figure(low), Cell.figure(high)]
-                for c, n, cells, low, high in rows
-            ],
+            rows,
         ),
         numbers=Numbers("tables measured", ["columns", "groups", "cells", "least sigma", "largest sigma"], rows),
     )

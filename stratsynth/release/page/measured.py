@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from stratsynth.answers.tables import of_tables
+from stratsynth.answers.tables import measured as tables_of
 from stratsynth.errors import StratsynthError
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.report.numbers import Numbers, several, short
@@ -50,26 +50,17 @@ class Measured:
     times: int
 
 
-def measured(table: pa.Table) -> list[Measured]:
+def measured(measurements: pa.Table) -> list[Measured]:
     """Every table of every group, in the order in which they were first measured."""
-    import pyarrow as pa
-
-    table = of_tables(table)
-    cells = table.column("cell").to_numpy()
-    starts = np.flatnonzero(cells == 0)
-    first = table.take(pa.array(starts))
-    sigmas = first.column("sigma").to_numpy()
-    keys = list(zip(first.column("stratum").to_pylist(), first.column("clique").to_pylist(), strict=True))
-    values = table.column("value").to_numpy()
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
     worth: dict[tuple[str, str], list[float]] = {}
     sizes: dict[tuple[str, str], int] = {}
-    for key, sigma, start, end in zip(keys, sigmas, starts, [*starts[1:], len(values)], strict=False):
-        weight = 1 / max(float(sigma), 1e-12) ** 2
+    for group, columns, values, sigma in tables_of(measurements):
+        key, weight = (group, ",".join(columns)), 1 / max(sigma, 1e-12) ** 2
         worth.setdefault(key, []).append(weight)
-        sizes[key] = int(end - start)
-        if "," not in key[1]:
-            sums[key] = sums.get(key, 0.0) + weight * values[start:end]
+        sizes[key] = len(values)
+        if len(columns) < 2:
+            sums[key] = sums.get(key, 0.0) + weight * values
     none = np.zeros(0)
     return [
         Measured(*key, sums[key] / sum(of) if key in sums else none, sizes[key], 1 / math.sqrt(sum(of)), len(of))

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stratsynth.certificate import Certificate, Title
 from stratsynth.errors import ReleaseError
+from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.papers import STRATIFICATION
-from stratsynth.release.shown import CertificateRecord
-from stratsynth.release.stated import ROW_WEIGHT
+from stratsynth.release.notices import measured_line
 from stratsynth.report.numbers import listed, said, several, short
 from stratsynth.weights.sources import source_of
+
+KINDS = {
+    "counts": ("noisy table", "noisy tables"),
+    "choose": ("private choice", "private choices"),
+    "total": ("noisy sum", "noisy sums"),
+    "raw": ("claim of third-party code", "claims of third-party code"),
+}
+"""One paid answer of each kind, and several."""
+Fact = tuple[str, str]
+"""A name, and what is so."""
 
 
 @dataclass(frozen=True)
@@ -60,38 +72,39 @@ CALLED = {
     ),
 }
 STRATA = str(STRATIFICATION)
+"""The paper of stratification, for releases in strata."""
 
 
-def unit(certificate: Mapping[str, Any]) -> str:
+def unit(certificate: Certificate) -> str:
     """What is protected, as one word or two."""
-    found = certificate["unit"]
-    return "record" if isinstance(found, str) else f"{found['column']} (at most {found['max_rows']} rows)"
+    found = certificate.unit
+    return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
 
-def weighted(certificate: Mapping[str, Any]) -> str:
+def weighted(certificate: Certificate) -> str:
     """What a row counts; empty where every row counts 1."""
-    weight = certificate.get(ROW_WEIGHT)
+    weight = certificate.row_weight
     if weight is None:
         return ""
     return (
-        f"every record as its {weight['column']}, a whole number from 0 to {weight['max']:,}: counts, sums and the "
+        f"every record as its {weight.column}, a whole number from 0 to {weight.max:,}: counts, sums and the "
         "declared size are weighted totals, of the people whom the records stand for, and noise covers "
-        f"{weight['max']:,}"
+        f"{weight.max:,}"
     )
 
 
-def promise(certificate: Mapping[str, Any]) -> list[str]:
+def promise(certificate: Certificate) -> list[str]:
     """The guarantee as sentences."""
-    guarantee, one = certificate["guarantee"], unit(certificate)
-    epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
+    guarantee, one = certificate.guarantee, unit(certificate)
+    epsilon, delta = guarantee.epsilon, guarantee.delta
     factor = short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
     chance = f"1 in {1 / delta:,.0f}" if 1e-15 < delta < 1 else f"{delta:g}"
     least = f", but for a chance of at most {chance}" if delta else ""
-    exchanged = certificate["neighbours"] == "replace"
-    named = ", ".join(certificate.get("public_columns", ()))
+    exchanged = certificate.neighbours == "replace"
+    named = ", ".join(certificate.public_columns)
     physical = (
-        [f"A record is {certificate['record']}: what stands on several lines is protected line by line only."]
-        if "record" in certificate
+        [f"A record is {certificate.record}: what stands on several lines is protected line by line only."]
+        if certificate.record is not None
         else []
     )
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
@@ -128,22 +141,22 @@ def price(neighbours: str, epsilon: float | None) -> str:
     return f"{epsilon:.4g}"
 
 
-def strata(certificate: Mapping[str, Any]) -> str:
+def strata(certificate: Certificate) -> str:
     """How the groups were made."""
-    found = certificate["strata"]
-    if not found["by"]:
+    found = certificate.strata
+    if not found.by:
         return (
             "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
             "common model makes of them."
         )
-    if "families" in found:
-        families = listed([" x ".join(family) for family in found["families"]])
+    if found.families:
+        families = listed([" x ".join(family) for family in found.families])
         return (
             f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each of "
             "these, and what each of them cost adds up."
         )
-    depths = {len(charge["path"]) for charge in certificate["charges"]}
-    each = "as much of it as its own budget says" if "epsilon" in found else "the whole of it"
+    depths = {len(charge.path) for charge in certificate.charges}
+    each = "as much of it as its own budget says" if found.epsilon else "the whole of it"
     spent = (
         "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
         "one group only, the groups do not add up."
@@ -151,22 +164,24 @@ def strata(certificate: Mapping[str, Any]) -> str:
         else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
     )
-    return f"{several(groups(certificate), 'group')} by {' and '.join(found['by'])}. {spent}"
+    merged = f", merged from {found.cells:,}" if found.merged else ""
+    return f"{several(groups(certificate), 'group')} by {' and '.join(found.by)}{merged}. {spent}"
 
 
-def groups(certificate: Mapping[str, Any]) -> int:
+def groups(certificate: Certificate) -> int:
     """How many there are, after merges; 1 without strata."""
-    found = certificate["strata"]
-    return int(found.get("groups", found["cells"]))
+    return certificate.strata.groups or certificate.strata.cells
 
 
-def merges(certificate: Mapping[str, Any]) -> str:
+def joined(levels: Mapping[str, Sequence[str]]) -> str:
+    """The levels of each column that a merge took together."""
+    return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
+
+
+def merges(certificate: Certificate) -> str:
     """Which levels were taken together."""
-    return "; ".join(
-        f"{merge['stratum']} is {listed([f'{c} ' + ' + '.join(ls) for c, ls in merge['levels'].items()])}"
-        f" ({merge['why']})"
-        for merge in certificate["strata"]["merged"]
-    )
+    merged = certificate.strata.merged
+    return "; ".join(f"{merge.stratum} is {joined(merge.levels)} ({merge.why})" for merge in merged)
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
@@ -182,60 +197,112 @@ def rules_line(moved: Mapping[str, Any]) -> str:
     return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
 
 
-def mechanism(certificate: CertificateRecord) -> str:
+def mechanism(certificate: Certificate) -> str:
     """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
-    name, settings = certificate["mechanism"]["name"], certificate["mechanism"]["settings"]
+    name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
-    label = words_of(certificate.statement).label
+    label = words_of(certificate).label
     return f"{label}: {found}" if label else found
 
 
-def weights(certificate: Mapping[str, Any]) -> str:
+def weights(certificate: Certificate) -> str:
     """Where the groups' shares come from."""
-    found = certificate["weights"]
-    if found["citation"] is None:
+    found = certificate.weights
+    if found.citation is None:
         return "Not needed."
-    worst = f"; the worst of its sources is {found['worst']}" if "worst" in found else ""
-    source = source_of(found["source"])
-    said = f"{(found['source'] if source is None else source.words).capitalize()}: {found['citation']}{worst}"
-    if "by" in found:  # groups that are no strata
-        said += f"; nothing was spent on the shares of {' x '.join(found['by'])}, and rows are drawn by them"
+    worst = f"; the least public of its sources is {found.worst}" if found.worst is not None else ""
+    scaled = "" if found.renormalised_from is None else f"; scaled from a sum of {found.renormalised_from:.6g}"
+    source = source_of(found.source)
+    said = f"{(found.source if source is None else source.words).capitalize()}: {found.citation}{worst}{scaled}"
+    if found.by:  # groups that are no strata
+        said += f"; nothing was spent on the shares of {' x '.join(found.by)}, and rows are drawn by them"
     return said
 
 
-def account(certificate: Mapping[str, Any]) -> str:
-    """What was spent on these data in all."""
-    ledger = certificate["ledger"]
-    cap = f", of at most {ledger['cap_epsilon']:g} ever" if ledger["cap_epsilon"] is not None else ""
-    kept = "" if ledger["name"] else " This account was not kept in a file: other runs are not in it."
-    if ledger.get("note") and "spent_delta" not in ledger:  # public data, of which nothing is charged
-        return f"{ledger['note'][:1].upper()}{ledger['note'][1:].rstrip('.')}."
-    delta = f" at delta {ledger['spent_delta']:g}" if "spent_delta" in ledger else ""
-    releases = several(ledger["releases"], "release")
-    return f"Epsilon {ledger['spent_epsilon']:.4g}{delta} over {releases}, this one included{cap}.{kept}"
+def account(certificate: Certificate) -> str:
+    """What was spent on these data in all, and by whom else the account is shared."""
+    ledger = certificate.ledger
+    if ledger.note and ledger.spent_delta is None:  # public data, of which nothing is charged
+        return f"{ledger.note[:1].upper()}{ledger.note[1:].rstrip('.')}."
+    cap = f" of at most {ledger.cap_epsilon:g}" if ledger.cap_epsilon is not None else ""
+    delta = f" at delta {ledger.spent_delta:g}" if ledger.spent_delta is not None else ""
+    name, releases = ledger.name or "this process", several(ledger.releases, "release")
+    parts = [f"{name}: epsilon {ledger.spent_epsilon:.6g}{cap}{delta} over {releases}, this one included"]
+    if not ledger.name:
+        parts.append("it was not kept in a file: other runs are not in it")
+    if ledger.account is not None:
+        parts.append(f"account {ledger.account!r}, shared by {several(ledger.versions, 'version')} of the data")
+    if len(ledger.accounts) > 1:
+        parts.append(f"these data have {len(ledger.accounts)} accounts: {', '.join(ledger.accounts)}")
+    if ledger.new_account is not None:
+        parts.append(f"begun beside another account because: {ledger.new_account}")
+    return f"{'; '.join(parts)}."
 
 
-def citation(certificate: CertificateRecord, returns: Returns = Returns.ROWS) -> list[str]:
+def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[str]:
     """How to cite the release, the software and the method."""
-    guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
-    by, called = certificate["strata"]["by"], certificate.get("called", {})
+    guarantee, by, called = certificate.guarantee, certificate.strata.by, certificate.called or Title()
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
-    private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
+    private = "" if certificate.private else " NOT A PRIVATE RELEASE."
     found = [
         (
-            f"{called.get('publisher', '[Publisher]')} ({certificate['created'][:4]}). "
-            f"{called.get('title', '[Title of the data]')}, {CALLED[returns].cited}. "
-            f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
-            f"{unit(certificate)}); mechanism {mechanism}{strata_}; schema sha256 "
-            f"{certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"
+            f"{called.publisher or '[Publisher]'} ({certificate.created[:4]}). "
+            f"{called.title or '[Title of the data]'}, {CALLED[returns].cited}. "
+            f"Epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} ({certificate.neighbours}, per "
+            f"{unit(certificate)}); mechanism {certificate.mechanism.name}{strata_}; schema sha256 "
+            f"{certificate.schema.sha256[:12]}; released {certificate.created}.{private}"
         ),
         (
             f"stratsynth authors. stratsynth: differentially private synthetic tables by strata, version "
-            f"{certificate['software']['stratsynth']}."
+            f"{certificate.software.stratsynth}."
         ),
     ]
-    paper = words_of(certificate.statement).paper
+    paper = words_of(certificate).paper
     found += [paper] if paper else []
-    found += [STRATA] if by and paper != STRATA else []
-    return found
+    return found + ([STRATA] if by and paper != STRATA else [])
+
+
+def warnings(certificate: Certificate) -> list[str]:
+    """What is wrong with the release itself, or has to be believed, the gravest first."""
+    found = [notice.text for notice in certificate.notices]
+    if not certificate.private:
+        found.insert(0, certificate.warning or "NOT PRIVATE")
+    if certificate.unverified:
+        found.append(f"UNVERIFIED: the guarantee rests on {listed(certificate.unverified)}.")
+    return [text[:1].upper() + text[1:] for text in found]
+
+
+def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
+    """Groups and their shares, merges, small groups, and whose epsilon is not the whole; `named` names a group."""
+    found = certificate.strata
+    yield "Groups", strata(certificate)
+    yield "Their shares", weights(certificate)
+    if measured := measured_line(certificate):
+        yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."
+    if found.merged:
+        yield "Taken together", merges(certificate)
+    if found.small is not None and found.small.policy != "keep":
+        who = "; ".join(f"{named(name)}: {why}" for name, why in found.small.below.items()) or "none"
+        rule = f"{found.small.policy}, below public size x epsilon {found.small.threshold:g}"
+        yield "Small groups", f"Treated by the rule “{rule}”: {who}."
+    if few := sum(group.few for group in certificate.small_groups):
+        yield "Very small", f"{several(few, 'group')}, listed in certificate.json as small_groups."
+    if found.epsilon:
+        own = ", ".join(f"{named(name)} {epsilon:g}" for name, epsilon in found.epsilon.items())
+        yield "Epsilon of each", f"{own}; the promise states the largest."
+
+
+def made_facts(certificate: Certificate) -> Iterator[Fact]:
+    """Mechanism, charges, account, schema and code lists."""
+    yield "Mechanism", mechanism(certificate)
+    kinds = Counter[str]()
+    for charge in certificate.charges:
+        kinds[charge.kind] += (charge.times or 1) * (charge.cliques or 1)
+    asked = listed([several(number, *KINDS.get(kind, (kind, kind))) for kind, number in sorted(kinds.items())])
+    yield "Charged for", f"{asked or 'nothing'}; each is in certificate.json, from which the promise can be recomputed."
+    yield "Account", account(certificate)
+    schema = certificate.schema
+    reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
+    yield "Schema", f"Its stated source: {schema.origin}{reviewed}. sha256 {schema.sha256}"
+    yield from (("Code list", f"{described(each.to_dict())}.") for each in certificate.code_lists)

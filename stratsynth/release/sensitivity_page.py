@@ -1,0 +1,82 @@
+"""What the weights decide, as a page: a row for each result, the most delicate first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stratsynth.release.sensitivity import DRAWN, Result, WeightSensitivity
+from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
+
+
+def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
+    """A row for each result, the most delicate first; of a column's levels only the most delicate one.
+
+    `every` shows all levels.
+    """
+    points = f"{100 * found.threshold:g}"
+    shown = sorted(found.results if every else _most_delicate(found.results), key=lambda result: result.first)
+    band = ["band"] if found.intervals else []
+    heads = ["result", "value", *band, "group", "its share", "off by", "moved if below", "or above", "all off by"]
+    columns = [Column(name, "text" if name in ("result", "group") else "number") for name in heads]
+    table = Table("", columns, [_row(result, band=bool(band)) for result in shown], most=len(shown))
+    lead = [
+        *([_sentence(shown[0], points)] if shown else []),
+        f"A mean has moved when it is more than {points} % of itself away, a share when more than {points} points.",
+        "Only overall results depend on the weights; results within a group do not.",
+        *([f"Bands: {found.intervals}."] if found.intervals else []),
+    ]
+    meaning = (
+        "group, off by: the group that moves the result first, and how far off its share must be, as a part of itself, "
+        "if the others keep their proportions. all off by: the same if every share is off, in the worst way."
+    )
+    notes = [meaning]
+    if found.drawn:
+        notes.append(
+            f"{len(found.drawn)} groups' models know nothing of the structural rules: their figures are those of "
+            f"{DRAWN:,} rows each."
+        )
+    results = Section("results", "", figures=[Figure("", table=table)], notes=notes)
+    return Page("What the weights decide", lead=lead, sections=[results])
+
+
+def _most_delicate(results: Sequence[Result]) -> list[Result]:
+    best: dict[str, Result] = {}
+    for result in results:
+        if result.column not in best or result.first < best[result.column].first:
+            best[result.column] = result
+    return list(best.values())
+
+
+def _name(result: Result) -> str:
+    return f"mean {result.column}" if result.level is None else f"{result.column}={result.level}"
+
+
+def _sentence(result: Result, points: str) -> str:
+    """The finding that matters most, as one says it."""
+    tip = result.tips[0]
+    what = f"mean of {result.column}" if result.level is None else f"share of {_name(result)}"
+    moves = f"moves by more than {points} {'%' if result.level is None else 'points'}"
+    if tip.off is None:
+        return f"No single group's share, however wrong, {moves.replace('moves', 'moves any overall result', 1)}."
+    off = (_percent(tip.off) or "").replace("> 10x", "ten times itself")
+    return f"The overall {what} {moves} once the share of {tip.stratum} is off by more than {off}."
+
+
+def _row(result: Result, *, band: bool) -> list[Value]:
+    tip, mean = result.tips[0], result.level is None
+
+    def spelt(value: float | None) -> str:
+        return "–" if value is None else f"{value:.4g}" if mean else f"{100 * value:.3g}"
+
+    return [
+        _name(result), f"{spelt(result.value)}{'' if mean else ' %'}",
+        *([f"{spelt(result.low)} to {spelt(result.high)}"] if band else []), tip.stratum, f"{tip.share:.4f}",
+        _percent(tip.off), *(None if end is None else f"{end:.4f}" for end in (tip.below, tip.above)),
+        _percent(result.together),
+    ]  # fmt: skip
+
+
+def _percent(part: float | None) -> str | None:
+    if part is None:
+        return None
+    return f"{100 * part:.3g} %" if part < 9.995 else "> 10x"
