@@ -1,4 +1,4 @@
-"""Fits that another version has begun and that were interrupted: not to be charged a second time unawares."""
+"""Refusal of fits that another version began and that were interrupted, which would be charged a second time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
+    """Refuse a new fit that resembles an unfinished one of another version.
 
-    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
-    what has the request's mechanism, budget and seed; a request without a seed may be any.
+    The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
+    resemble each other if mechanism and budget are equal, and the seed too unless the request has none.
     """
     over = runs_of(lines)
     for line in lines:

@@ -1,10 +1,10 @@
-"""Which accounts a data file has: `people.csv.accounts` beside `people.csv`, one line of JSON for each ledger.
+"""Registry of the accounts of a data file: `people.csv.accounts` beside `people.csv`, a line of JSON per ledger.
 
-A second ledger for the same file would give the same people a second budget, so making one is refused unless somebody
-says why; certificates list the accounts that the file is known to have. The file holds names that users chose and
-nothing private. It lies beside the data's real place, whatever links lead there; where that folder cannot be written,
-certificates say so. It cannot know of copies elsewhere: an account with a name, shared by versions of the data, is for
-these.
+A second ledger for the same file would give the same people a second budget, so making one is refused without a
+stated reason; certificates list the accounts that the file is known to have. The file holds names that users chose
+and nothing private. It lies beside the data's real path, links followed; if that folder cannot be written,
+certificates state that. Copies of the data elsewhere are not noticed: an account with a name, shared by versions of
+the data, is for them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Registry:
-    """The accounts of one data file."""
+    """The list of accounts of one data file."""
 
     data: Path
-    """The data file."""
+    """Path of the data file."""
 
     @property
     def path(self) -> Path:
-        """Beside the data, links followed."""
+        """Path of the list, beside the data, links followed."""
         real = self.data.resolve()
         return real.with_name(f"{real.name}.accounts")
 
     def known(self) -> list[dict[str, Any]]:
-        """A line for each ledger, oldest first; a LedgerError where the file is damaged."""
+        """Return one line for each ledger, oldest first; none without a list; a LedgerError if it is damaged."""
         try:
             with self.path.open("rb") as file:
                 content = file.read(MOST_BYTES)
@@ -54,11 +54,11 @@ class Registry:
         return lines
 
     def names(self) -> tuple[str, ...]:
-        """What certificates call the accounts: their names, or their ledgers' file names; never a path."""
+        """Return the accounts as certificates name them: by name, or by their ledgers' file names; never a path."""
         return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
 
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
-        """Refuse a new ledger, or none at all, where these data have one, unless somebody says why."""
+        """Refuse a new ledger, or a fit without one, if these data have another ledger and no reason is given."""
         known = self.known()
         if known and reason is None and (ledger is None or self._place(ledger) not in {k["ledger"] for k in known}):
             what = "a fit without it" if ledger is None else f"another one, {ledger.name},"
@@ -68,10 +68,10 @@ class Registry:
             )
 
     def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:
-        """List a ledger. Refuses a new one beside another, unless somebody says why; called under the ledger's lock.
+        """List a ledger; refuse a new one beside another without a reason. Called under the ledger's lock.
 
         Returns:
-            What the certificate says where it could not be listed; empty otherwise.
+            The certificate's note if it could not be listed; empty otherwise.
         """
         with self._locked():
             known = self.known()
@@ -97,12 +97,12 @@ class Registry:
         return ""
 
     def _place(self, ledger: Path) -> str:
-        """The ledger's path from the data's folder, so that both can be moved together."""
+        """Return the ledger's path relative to the data's folder, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """One process at a time; the folder is locked, since the file is replaced."""
+        """Hold a lock on the folder, for one process at a time; the file itself is replaced, so it cannot be locked."""
         with contextlib.ExitStack() as held:
             with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
                 handle = os.open(self.path.parent, os.O_RDONLY)
@@ -112,6 +112,6 @@ class Registry:
 
 
 def _is_line(line: object) -> bool:
-    """Whether it names a ledger, and its account if it has a name."""
+    """True if it is a mapping with a ledger's path as text, and an account's name as text or none."""
     texts = {str, type(None)}
     return isinstance(line, dict) and type(line.get("ledger")) is str and type(line.get("account")) in texts

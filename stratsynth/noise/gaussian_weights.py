@@ -27,9 +27,9 @@ _BEYOND = Fraction(5, 10**37)
 
 
 def half_weights(sigma: float) -> tuple[list[int], Fraction]:
-    """Return the integer weights of x = 0, ..., ceil(13 sigma), and how far their law is from the true one.
+    """Return the integer weights of x = 0, ..., ceil(13 sigma), and the total variation between their law and the true.
 
-    The second is a bound in total variation, for the half x >= 0 and for its mirror image on all integers.
+    The second is an upper bound, for the half x >= 0 and for its mirror image on all integers.
     """
     a, b = sigma.as_integer_ratio()
     ratio, _ = exp_bounds(b * b, 2 * a * a, _BITS)
