@@ -1,4 +1,4 @@
-"""Files from outside, read only if they are files, and no larger than what they are for."""
+"""Reading of files from outside: regular files only, of at most a stated size."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from stratsynth.errors import StratsynthError, UsageError
 
 
 def open_regular(path: Path, *, error: type[StratsynthError] = UsageError) -> IO[bytes]:
-    """A file open for reading, if it is one: pipes, devices and folders can hang or never end.
+    """Open a regular file for reading: pipes, devices and folders can hang or never end.
 
     Raises:
-        OSError: A file that is not there or cannot be opened; the caller knows what it is for.
-        StratsynthError: Of the class `error`: what is there is no regular file.
+        OSError: No such file, or one that cannot be opened.
+        StratsynthError: Of the class `error`: the path is no regular file.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe without a writer does not block
@@ -28,10 +28,10 @@ def open_regular(path: Path, *, error: type[StratsynthError] = UsageError) -> IO
 
 
 def read_bytes(path: Path, most: int, *, error: type[StratsynthError] = UsageError) -> bytes:
-    """What a regular file of at most `most` bytes holds.
+    """Return the bytes of a regular file of at most `most` bytes.
 
     Raises:
-        OSError: A file that is not there or cannot be read.
+        OSError: No such file, or an unreadable one.
         StratsynthError: Of the class `error`: no regular file, or a larger one.
     """
     with open_regular(path, error=error) as file:

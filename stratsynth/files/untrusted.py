@@ -1,4 +1,4 @@
-"""What a file that somebody else wrote holds: JSON of at most so many values, and the hash of any file."""
+"""Reading of files that somebody else wrote: JSON of a bounded number of values, and hashes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 MAX_VALUES = 2**22
-"""The most values in a JSON document: Python takes up to a hundred bytes for one that a file writes in two."""
+"""Largest number of values in a JSON document: Python takes up to 100 bytes for one of two bytes in a file."""
 _MARKS = (b",", b":", b"[", b"{")
 
 
 def parse_json(content: bytes) -> Any:
-    """The value of a JSON document in UTF-8; ValueError for whatever is wrong with it, depth and size included."""
+    """Return the value of a JSON document in UTF-8; ValueError for anything wrong with it, depth and size included."""
     if sum(content.count(mark) for mark in _MARKS) > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
     try:
@@ -35,8 +35,8 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a regular file, in hexadecimal.
 
     Raises:
-        OSError: A file that is not there or cannot be read.
-        ReleaseError: What is no regular file.
+        OSError: No such file, or an unreadable one.
+        ReleaseError: The path is no regular file.
     """
     with open_regular(path, error=ReleaseError) as file:
         return hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Schema files: TOML in and out, with errors that name the file, the column and the key."""
+"""Schema files: reading and writing of TOML, with errors that name the file, the column and the key."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FORMAT = "stratsynth-schema/1"
 MAX_BYTES = 16_000_000
-"""The largest schema file that is read."""
+"""Largest size of a schema file, in bytes."""
 
 _PARTS = 8
-"""A schema's keys have at most four parts; the time that the parser takes grows with the square of their number."""
+"""Largest number of parts of a key (a schema's have at most four): the parser's time grows with its square."""
 _TEXTS = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 
@@ -36,16 +36,16 @@ _KINDS: dict[str, type[Categorical | Numeric]] = {
     "categorical": Categorical, "nested": Nested, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
 }  # fmt: skip
 IMPLIED = {"kind", "integer"}
-"""Fields of a `Temporal` that files do not write: its kind is the column's, and it is always of whole numbers."""
+"""Fields of a `Temporal` that files do not have: `kind` is the column's kind, and values are always whole."""
 _BOUNDS = ("lower", "upper", "edges", "spikes")
-"""What dates and times are written in, instead of numbers."""
+"""Keys that dates and times are written for, instead of numbers."""
 _EXAMPLES = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "23:59:59"}
 _TOP = ("format", "origin", "reviewed_by", "unit", "weight", "columns", "forbid")
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a schema file says, its columns and rules already checked."""
+    """Content of a schema file, with columns and rules already checked."""
 
     columns: Mapping[str, Column]
     origin: str
@@ -57,7 +57,7 @@ class Said:
 
 @contextmanager
 def blame(place: str) -> Iterator[None]:
-    """Say in any SchemaError raised inside that it was found in `place`."""
+    """Prefix every SchemaError raised in the block with `place`."""
     try:
         yield
     except SchemaError as error:
@@ -65,7 +65,7 @@ def blame(place: str) -> Iterator[None]:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """The text of a schema file; SchemaError when it cannot be read, is too large or is not UTF-8."""
+    """Return the text of a schema file; SchemaError if it is unreadable, too large or not UTF-8."""
     with blame(str(path)):
         try:
             content = read_bytes(Path(path), MAX_BYTES, error=SchemaError)
@@ -79,7 +79,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> Said:
-    """Read TOML text; SchemaError says which line, or which column and key, is wrong."""
+    """Return the content of TOML text; SchemaError names the line, or column and key, that is wrong."""
     if _LONG_KEY.search(_TEXTS.sub("t", text)):
         raise SchemaError(f"a key has more than {_PARTS} parts between dots; a schema's have at most four")
     try:
@@ -107,7 +107,7 @@ def parse(text: str) -> Said:
 
 
 def _weight(given: object) -> RowWeight:
-    """The weight of rows: the column that holds it, and the largest."""
+    """Return the weight of rows: column, largest weight, weight if missing, and mean."""
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
@@ -118,7 +118,7 @@ def _weight(given: object) -> RowWeight:
 
 
 def dumps(schema: Schema) -> str:
-    """The schema as TOML text; refuses what it has no words for, which would otherwise be lost."""
+    """Return the schema as TOML text; refuse a schema with content that files cannot hold."""
     if schema.row_weight != ONE and schema.row_weight.column is None:
         raise SchemaError("rows that each count more than 1 cannot be written to a schema file")
 
@@ -126,14 +126,14 @@ def dumps(schema: Schema) -> str:
 
 
 def dumped(tables: Mapping[str, Any]) -> str:
-    """Plain tables as TOML text; lists fill their lines instead of taking one for each item."""
+    """Return plain tables as TOML text; lists fill their lines instead of taking one for each item."""
     import tomli_w  # only writers need it
 
     return _LIST.sub(_filled, tomli_w.dumps(tables))
 
 
 _LIST = re.compile(r"\[\n((?:    [^\[\]\n{]*,\n)+)\]")
-"""A list of texts or numbers, as tomli_w writes it; none of the texts holds a bracket, or it stays as it is."""
+"""A list of texts or numbers as tomli_w writes it; a list with a bracket in a text does not match, and stays."""
 _WIDTH = 108
 
 
@@ -149,7 +149,7 @@ def _filled(match: re.Match[str]) -> str:
 
 
 def to_tables(schema: Schema) -> dict[str, Any]:
-    """The schema as plain tables, lists, texts and numbers, keys at their defaults left out."""
+    """Return the schema as plain tables, lists, texts and numbers, without keys at their defaults."""
     said: dict[str, Any] = {"format": FORMAT, "origin": schema.origin}
     if schema.reviewed_by is not None:
         said["reviewed_by"] = schema.reviewed_by
@@ -208,7 +208,7 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Refuse a number for a date: a year alone would be taken for days since 1970."""
+    """Refuse a number as a date: a year alone would count as days since 1970."""
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):
