@@ -21,7 +21,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, kw_only=True)
 class DataSection:
-    """Section [data]: the private table."""
+    """[data]: the private table."""
 
     path: Path | None = None
     """File or folder of the rows."""
@@ -91,7 +91,7 @@ class DataSection:
 
 @dataclass(frozen=True)
 class StrataSection:
-    """Section [strata]: the division of the rows."""
+    """[strata]: the division of the rows into groups."""
 
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata."""
@@ -101,7 +101,7 @@ class StrataSection:
 
 @dataclass(frozen=True)
 class MechanismSection:
-    """Section [mechanism]: its name, and every other key of the section as its settings."""
+    """[mechanism]: its name, and every other key of the section as its settings."""
 
     name: str
     """Name that the mechanism is installed under."""
@@ -111,7 +111,7 @@ class MechanismSection:
 
 @dataclass(frozen=True)
 class BudgetSection:
-    """Section [budget]: price of the fit, and its ledger."""
+    """[budget]: the price of the fit, and its ledger."""
 
     epsilon: float
     """Epsilon of the fit."""
@@ -131,7 +131,7 @@ class BudgetSection:
 
 @dataclass(frozen=True)
 class ReleaseSection:
-    """Section [release]: files that are written, and their folder."""
+    """[release]: the files that are written, and their folder."""
 
     rows: int | None = None
     """Number of synthetic rows; the declared size if omitted."""
