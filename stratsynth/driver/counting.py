@@ -162,9 +162,9 @@ def cores() -> int:
 def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...]) -> tuple[Cover, ...]:
     """Return few sets of columns, of at most WIDE cells each, that together contain all cliques.
 
-    Greedy: a set begins with the largest clique that none contains; then the column joins that completes most
-    cliques per log of its size, cliques that lack one or two columns more counting a tenth or a hundredth. A clique
-    too large for any set is counted by itself.
+    Greedy: a set begins with the largest clique that none contains; then the column joins that has the largest sum over
+    its cliques of 10^(1 - k), k being the columns that a clique lacks, per log(1 + its size). A clique too large for
+    any set is counted by itself.
     """
     names, size = [name for name, _ in sizes], np.array([n for _, n in sizes], np.float64)
     alone = [i for i, clique in enumerate(cliques) if _cells(clique, sizes) > WIDE]
