@@ -1,4 +1,4 @@
-"""Checks of what recipes and commands are given beside numbers: their keys, lines of text, citations, new files."""
+"""Checks of recipes' and commands' inputs beside numbers: keys, lines of text, citations, new files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stratsynth.checks import is_list, is_whole
 from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
 MOST_LINE = 200
-"""The longest title, in characters."""
+"""Largest length of a title, in characters."""
 TEMPLATE = re.compile(
     r"""
     \b(TODO|FIXME|TBD|XXX+|lorem\ ipsum)\b
@@ -22,7 +22,7 @@ TEMPLATE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that stand in templates, this project's own among them, until somebody replaces them."""
+"""Words of templates, this project's included, that somebody has to replace."""
 
 
 _KINDS: Mapping[Any, tuple[str, Any]] = {
@@ -33,13 +33,13 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
     Mapping: ("a table", lambda value: isinstance(value, Mapping)),
     int | str: ("a whole number or a text", lambda value: is_whole(value) or isinstance(value, str)),
 }
-"""What a key's type is called, and whether a value is of it; every other type is written as a text."""
+"""Name of each type of a key, and the check of its values; every other type is written as a text."""
 
 
 def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
     """Refuse a key that is not among `keys`, or whose value is not of the type given there.
 
-    `among` is said of an unknown key: what it would have to go with.
+    `among` is added to the message about an unknown key: the condition under which it would be known.
     """
     for key, value in section.items():
         if key not in keys:
@@ -50,14 +50,14 @@ def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, 
 
 
 def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
-    """A path that nothing is at yet; what is written never replaces anything."""
+    """Return a path that does not exist yet; refuse one that does, since outputs replace nothing."""
     if path.exists():
         raise UsageError(f"{path} exists already; {remedy}.")
     return path
 
 
 def check_line(what: str, value: object) -> None:
-    """Refuse what is no line of text for readers; None is nothing, and allowed."""
+    """Refuse any value but a printable line of at most MOST_LINE characters; None passes."""
     if value is None:
         return
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
@@ -65,7 +65,7 @@ def check_line(what: str, value: object) -> None:
 
 
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """A citation without outer spaces; refuses one that nobody has filled in."""
+    """Return a citation without outer spaces; refuse one with words of a template, or none."""
     found = TEMPLATE.search(text)
     if found or not any(character.isalnum() for character in text):
         wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"

@@ -1,4 +1,4 @@
-"""The certificate: what was guaranteed, and everything needed to recompute it."""
+"""The certificate: the guarantee, and everything needed to recompute it."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ KEYS = (
     "created", "software", "private", "unverified", "unit", "neighbours", "guarantee", "prices", "ledger", "strata",
     "weights", "unprotected", "schema", "mechanism", "composition", "charges",
 )  # fmt: skip
-"""Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
-`dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `prior`, the
-public rows that the fit started from; `mechanism_words`, what a mechanism from elsewhere declares for readers;
-`called`, the release's title and publisher; and, on disk, `files`, the hashes of all other files."""
+"""Keys of every certificate. Later versions add: `conversion`, the theorem by which epsilon follows from the charges;
+`dearest`, the worst-case course of an adaptive mechanism; `row_weight`, the column of row weights; `prior`, the public
+rows that the fit started from; `mechanism_words`, a third-party mechanism's words for readers; `called`, the release's
+title and publisher; and, on disk, `files`, the hashes of all other files."""
 _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,
 }
 ADDED = 10_000
-"""The most charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them up."""
+"""Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
+up."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
 COMPOSITION = "sum along a path, maximum over the strata of a split"
@@ -62,17 +63,17 @@ def certificate(
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
 ) -> dict[str, Any]:
-    """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
+    """Return every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
-    In the paths of charges the levels of a merge are joined by `|`; `strata.merged` gives its name in other files.
+    In the paths of charges the levels of a merge are joined by `|`; `strata.merged` has its name in other files.
 
     Args:
         prepared: The mechanism, with the strata it declares.
-        table: What is publicly known of the table.
-        account: What was charged and reserved.
-        private: Whether the noise was unpredictable.
-        unverified: What nobody has checked, in words.
-        counted: The numbers of records that were measured, to be compared with what was declared.
+        table: The table's public facts.
+        account: The charges and the reservation.
+        private: True if the noise was unpredictable.
+        unverified: Sentences about claims that nobody has proven.
+        counted: Noisy numbers of records, to be compared with the declared ones.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
@@ -124,7 +125,7 @@ def certificate(
 
 
 def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
-    """What was declared beside what was measured, and what a reader has to know; left out where there is none."""
+    """Return declared beside measured numbers, notices and small groups; empty entries are left out."""
     found = comparisons(prepared, counted)
     said = notices(prepared, found, close=too_close(prepared, found))
     record = {
@@ -136,7 +137,7 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """What a row counts, where a column says so; absent where every row counts 1."""
+    """Return the entry about row weights; empty if every row counts 1."""
     weight = table.schema.row_weight
     if weight.column is None:
         return {}
@@ -144,7 +145,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Plain strata have three keys; merges, small groups and budgets of their own add theirs."""
+    """Return the entry about strata: three keys, and more for merges, small groups and budgets of their own."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -164,9 +165,9 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """The source, and what was changed of its shares: groups that no row can be in have none.
+    """Return the entry about weights: the source, and shares that rules removed.
 
-    Where groups are no strata, `by` names their columns.
+    If the groups are no strata, `by` has their columns.
     """
     layout = prepared.drawn
     if layout is None:
@@ -183,10 +184,10 @@ def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:
-    """The certificate of a release folder.
+    """Return the certificate of a release folder.
 
     Raises:
-        ReleaseError: None, a damaged one, or one whose numbers contradict each other: it was edited.
+        ReleaseError: No certificate, a damaged one, or one that was edited: its numbers contradict each other.
     """
     record = read_record(folder)
     added = record if len(record["charges"]) <= ADDED else {**record, "charges": []}
@@ -203,7 +204,7 @@ def read_certificate(folder: Path) -> dict[str, Any]:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """The same, whether or not its numbers agree."""
+    """Return the certificate of a release folder, without checking that its numbers agree."""
     try:
         record = read_json(folder / CERTIFICATE, error=ReleaseError)
     except FileNotFoundError:

@@ -15,21 +15,21 @@ from stratsynth.files.untrusted import sha256
 
 CERTIFICATE = "certificate.json"
 SIGNATURES = (f"{CERTIFICATE}.sig", f"{CERTIFICATE}.minisig", f"{CERTIFICATE}.asc")
-"""Signatures over the certificate, which are made after it: by ssh-keygen, minisign and GnuPG."""
+"""Files of signatures over the certificate, made after it: by ssh-keygen, minisign and GnuPG."""
 LARGEST_FOLDER = 10_000
-"""The most files that a folder is searched for."""
+"""Largest number of files that a folder is searched for."""
 
 
 def listed_files(folder: Path) -> dict[str, str]:
-    """Name and SHA-256 of every file of a release folder but its certificate, for the certificate."""
+    """Return name and SHA-256 of every file of a release folder but its certificate, for the certificate."""
     return {name: sha256(folder / name) for name in names(folder) if name != CERTIFICATE}
 
 
 def names(folder: Path) -> list[str]:
-    """The paths of everything but folders that a release folder holds, relative to it, sorted; links are not followed.
+    """Return the relative paths of all files of a release folder, sorted; links are not followed.
 
     Raises:
-        ReleaseError: A folder of more files than any release has.
+        ReleaseError: The folder has more files than any release.
     """
     found = []
     for path in _below(folder):
@@ -48,7 +48,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def hashes_of(record: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """What a certificate lists; None where the version that wrote it listed none. ValueError where it is no list."""
+    """Return a certificate's list of files; None if its version listed none; ValueError if it is no list."""
     found = record.get("files")
     if found is None:
         return None
@@ -58,15 +58,15 @@ def hashes_of(record: Mapping[str, Any]) -> Mapping[str, str] | None:
 
 
 def schema_of(record: Mapping[str, Any]) -> Any:
-    """The SHA-256 of the schema in the model's folder: the table's, unless the model knows fewer columns."""
+    """Return the SHA-256 of the schema in the model's folder: the table's, unless the model has fewer columns."""
     return record["schema"].get("model_sha256", record["schema"]["sha256"])
 
 
 def check_files(folder: Path, record: Mapping[str, Any], wanted: Sequence[str]) -> None:
-    """Refuse files of a release that are not those that its certificate lists; says nothing where it lists none.
+    """Refuse files of a release that differ from the list in its certificate; without a list, refuse none.
 
     Raises:
-        ReleaseError: A file that is missing, unreadable, not listed, or not the one that was listed.
+        ReleaseError: A file that is missing, unreadable, not listed, or different from the listed one.
     """
     try:
         listed = hashes_of(record)
@@ -87,7 +87,7 @@ def check_files(folder: Path, record: Mapping[str, Any], wanted: Sequence[str]) 
 
 
 def written_by(record: Any) -> str:
-    """Which version wrote a release, to be added to a refusal, where its certificate says so."""
+    """Return the version that wrote a release, to be added to a refusal; empty if its certificate has none."""
     software = record.get("software") if isinstance(record, dict) else None
     version = software.get("stratsynth") if isinstance(software, dict) else None
     return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

@@ -1,4 +1,4 @@
-"""What a release does not protect, in sentences: the one place where they are written.
+"""Limits of a release, what it does not protect, in sentences: the one place where they are written.
 
 The certificate (`not_protected`), the terminal, the report and the plan of a fit take them from here, and SECURITY.md
 repeats `ALWAYS` word for word.
@@ -35,7 +35,7 @@ ALWAYS = {
     "Not legal anonymity": "Epsilon and delta do not decide whether a release is anonymous, or may be published, "
     "under any law.",
 }
-"""What holds of every release, by what it is about."""
+"""Limits of every release, by subject."""
 OF_THIS = {
     "declared_size": (
         "Declared size",
@@ -48,13 +48,13 @@ OF_THIS = {
     ),
     **{name: words for source in SHARE_SOURCES for name, words in source.discloses.items()},
 }
-"""What the names under a certificate's `unprotected` mean: what each is about, and a sentence."""
+"""Subject and sentence of each name under a certificate's `unprotected`."""
 KEY = "not_protected"
-"""Where a certificate has the sentences; those of version 0.1 have none."""
+"""Key of the sentences in a certificate; those of version 0.1 have none."""
 
 
 def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
-    """What was disclosed without noise, by what it is about: of the names under a certificate's `unprotected`."""
+    """Return the disclosures without noise, by subject, for the names under a certificate's `unprotected`."""
     unprotected: Sequence[str] = certificate["unprotected"]
     found = {}
     if named := certificate.get("public_columns"):
@@ -89,7 +89,7 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
 
 
 def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
-    """All that this release does not protect, by what it is about; this release's own limits come first."""
+    """Return all limits of a release, by subject; its own limits come first."""
     found = {}
     if not certificate["private"]:
         found["Everybody"] = "This is no private release: it protects nobody."
@@ -99,18 +99,18 @@ def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
 
 
 def sentences(certificate: Mapping[str, Any]) -> list[str]:
-    """The limits as a certificate has them, one string each."""
+    """Return the limits as a certificate has them, one string each."""
     return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]
 
 
 def in_full(certificate: Mapping[str, Any]) -> str:
-    """The limits for a terminal, all of them."""
+    """Return all limits for a terminal."""
     said = certificate.get(KEY) or sentences(certificate)
     items = (textwrap.fill(line, 100, initial_indent="  - ", subsequent_indent="    ") for line in said)
     return "\n".join(["What is not protected", *items])
 
 
 def in_short(certificate: Mapping[str, Any]) -> str:
-    """What each limit is about, in two or three lines of a terminal."""
+    """Return the subjects of all limits, in two or three lines of a terminal."""
     about = "; ".join(name[:1].lower() + name[1:] for name in limits(certificate))
     return textwrap.fill(f"Not protected {about}.", 100, subsequent_indent=" " * 14)

@@ -1,6 +1,6 @@
-"""The optional keys of a certificate that tell a reader what its release means: whether a file's are what they claim.
+"""Form of a certificate's optional keys about the meaning of a release, checked when it is read.
 
-Who prints or samples may then rely on their form. Their content is post-processing and public facts, which
+Code that prints or samples may then rely on their form. Their content is post-processing and public facts, which
 `stratsynth.release.declared`, `.notices` and `.few` write.
 """
 
@@ -17,7 +17,7 @@ DECLARED, NOTICES, SMALL, LISTS = "declared_and_measured", "notices", "small_gro
 
 
 def malformed(record: Mapping[str, Any]) -> str | None:
-    """The key whose value is none; None where all are sound or absent."""
+    """Return the first key whose value has another form; None if all are sound or absent."""
     checks = {DECLARED: _is_comparison, NOTICES: _is_notice, SMALL: _is_group, LISTS: _is_list}
     for key, is_sound in checks.items():
         found = record.get(key, [])

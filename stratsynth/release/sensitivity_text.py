@@ -1,4 +1,4 @@
-"""What the weights decide, for a reader."""
+"""Text about the sensitivity to weights, for a reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stratsynth.release.sensitivity import DRAWN, Result, WeightSensitivity
 
 
 def describe(found: WeightSensitivity, *, every: bool = False) -> str:
-    """A line for each result, the most delicate first; of a column's levels only the most delicate one.
+    """Return a line for each result, the most delicate first; of a column's levels only the most delicate one.
 
     `every` shows all levels.
     """
@@ -51,7 +51,7 @@ def _name(result: Result) -> str:
 
 
 def _sentence(result: Result, points: str) -> str:
-    """The finding that matters most, as one says it."""
+    """Return the main finding as a sentence."""
     tip = result.tips[0]
     what = f"mean of {result.column}" if result.level is None else f"share of {_name(result)}"
     moves = f"moves by more than {points} {'%' if result.level is None else 'points'}"

@@ -1,7 +1,7 @@
-"""What a certificate states, as the accounting knows it, and whether its own numbers contradict each other.
+"""The numbers that a certificate states, as objects of the accounting, and contradictions among them.
 
-Everything here follows from the certificate alone and takes no time, so that it is looked at whenever one is read.
-`stratsynth.verifying` looks at the rest.
+All of it follows from the certificate alone and takes little time, so it is checked whenever one is read.
+`stratsynth.verifying` checks the rest.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from stratsynth.errors import UsageError
 from stratsynth.schema.weight import MOST
 
 ROW_WEIGHT = "row_weight"
-"""Where a certificate says which column holds the rows' weights, and the largest; absent where every row counts 1."""
+"""Key of a certificate with the column of row weights and the largest; absent if every row counts 1."""
 TOLERANCE = 1e-9
-"""The relative difference between a stated and a recomputed figure that rounding may make."""
+"""Relative difference between a stated and a recomputed figure that rounding may make."""
 
 
 @dataclass(frozen=True)
 class Stated:
-    """The guarantee of a certificate and the charges that it rests on."""
+    """Guarantee of a certificate and the charges that it rests on."""
 
     budget: Budget
-    """Epsilon, delta, neighbours and unit, as promised."""
+    """Promised epsilon, delta, neighbours and unit."""
     allot: Allotment
-    """What was reserved, in the currency of the fit."""
+    """Reserved amount, in the currency of the fit."""
     reserved: bool
-    """Whether what was reserved is stated; in pure epsilon, version 0.1.0 states the promise alone."""
+    """True if the reserved amount is stated; in pure epsilon, version 0.1.0 states the promise alone."""
     spending: Spending
-    """The charges."""
+    """Charges, with their total."""
     worst: Worst | None
-    """For an adaptive mechanism, its dearest course; None also where the certificate does not state it."""
+    """Worst-case course of an adaptive mechanism; None also if the certificate does not state it."""
     adaptive: bool
-    """Whether answers decide what is asked."""
+    """True if answers decide which questions are asked."""
     weight: int = 1
-    """The largest weight of a row."""
+    """Largest weight of a row."""
 
     @property
     def slack(self) -> float:
-        """The delta at which amounts are converted: what the cut-off tails of the noise leave of it."""
+        """Delta at which amounts are converted: the promised one without the samplers' share."""
         return self.budget.delta - self.budget.truncation_delta
 
 
 def read_stated(record: Mapping[str, Any]) -> Stated:
-    """The numbers of a certificate; ValueError says in words which of them cannot be."""
+    """Return the numbers of a certificate; ValueError names the one that is impossible."""
     try:
         return _read(record)
     except UsageError as error:
@@ -99,7 +99,7 @@ def _read(record: Mapping[str, Any]) -> Stated:
 
 
 def _weight(record: Mapping[str, Any]) -> int:
-    """The largest weight of a row; 1 where the certificate names no column of weights."""
+    """Return the largest weight of a row; 1 if the certificate names no column of weights."""
     if ROW_WEIGHT not in record:
         return 1
     weight = record[ROW_WEIGHT]
@@ -124,11 +124,11 @@ def _worst(dearest: Mapping[str, Any]) -> Worst:
 
 
 def contradictions(stated: Stated, prices: object) -> Iterator[str]:
-    """Sentences on numbers of a certificate that cannot all be true; none where they agree.
+    """Yield sentences on numbers of a certificate that contradict each other; none if they agree.
 
     Args:
-        stated: Its guarantee and charges.
-        prices: What it states under `prices`.
+        stated: The guarantee and charges.
+        prices: The certificate's entry `prices`.
     """
     budget, allot = stated.budget, stated.allot
     most = budget.epsilon * (1 + TOLERANCE)
