@@ -1,4 +1,4 @@
-"""One canonical digest for settings, questions and requests, equal exactly when their contents are equal."""
+"""One canonical digest for settings, questions and requests, equal exactly if their contents are equal."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from types import CodeType
 from typing import Any, cast
 
 LONG = 4096
-"""Longer pieces, in bytes, are hashed as they are."""
+"""Pieces of more bytes are hashed directly, without being copied."""
 
 
 class Digested(ABC):
-    """What works out its digest once, and hands it out instead of its contents."""
+    """An object that computes its digest once, and is hashed by it instead of its contents."""
 
     @abstractmethod
     def digested(self) -> str:
-        """The digest of its contents."""
+        """Return the digest of its contents."""
 
 
 def digest(*contents: Any) -> str:
-    """The SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
+    """Return the SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
     said = _Said()
     _feed(said, contents)
     return said.hexdigest()
 
 
 class _Said:
-    """What is hashed, gathered in pieces: most contents are many short ones."""
+    """Input of a hash, gathered in pieces: most contents are many short ones."""
 
     def __init__(self) -> None:
         self._state = hashlib.sha256()
@@ -40,37 +40,37 @@ class _Said:
         self.add = self.short.append
 
     def long(self, content: bytes) -> None:
-        """A piece that is better not copied."""
+        """Add a piece that is not copied."""
         self._state.update(b"".join(self.short))
         self.short.clear()
         self._state.update(content)
 
     def hexdigest(self) -> str:
-        """The digest of everything."""
+        """Return the digest of everything added."""
         self.long(b"")
         return self._state.hexdigest()
 
 
 class _Gathered(_Said):
-    """What is hashed later."""
+    """Pieces that are hashed later."""
 
     def long(self, content: bytes) -> None:
-        """Like any other piece."""
+        """Add a piece, like any other."""
         self.add(content)
 
 
 class Said:
-    """Some content as it is hashed, which was gone through before: among other contents it stands for itself."""
+    """Content in the form in which it is hashed, computed beforehand: among other contents it stands for itself."""
 
     def __init__(self, value: Any) -> None:
-        """Go through it."""
+        """Compute the form of `value`."""
         said = _Gathered()
         _feed(said, value)
         self.content = b"".join(said.short)
 
 
 def _feed(said: _Said, value: Any) -> None:
-    """Every value is written with its kind and its length, so that no two contents run into each other."""
+    """Add every value with its kind and its length, so that no two contents run into each other."""
     kind = type(value)
     if kind is str:
         text = value.encode()
@@ -97,7 +97,7 @@ def _feed_mapping(said: _Said, value: Mapping[Any, Any]) -> None:
 
 
 def _feed_other(said: _Said, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
-    """What is none of the plain kinds."""
+    """Add a value of no plain kind."""
     if type(value) is Said:
         said.add(value.content)
     elif isinstance(value, Enum):
@@ -138,12 +138,12 @@ def _feed_other(said: _Said, value: Any) -> None:  # noqa: PLR0912 - a table of 
 
 @lru_cache(maxsize=1024)
 def _names(kind: Any) -> tuple[str, ...]:
-    """The fields of a dataclass that are part of what it says."""
+    """Return the fields of a dataclass that belong to its digest."""
     return tuple(f.name for f in fields(kind) if f.metadata.get("digest", True))
 
 
 def _feed_code(said: _Said, code: CodeType) -> None:
-    """What a function does: its instructions, the names and constants they speak of, functions inside it."""
+    """Add a function's instructions, names, constants and inner functions."""
     _write(said, "code", code.co_code)
     _feed(said, list(code.co_names))
     for constant in code.co_consts:

@@ -1,4 +1,4 @@
-"""The bill of one moment: the charges of everything that is asked together, and how far its noise is from its law."""
+"""Bill of a batch: the charges of its questions, and the total-variation error of its noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
-    """The charges of one moment's questions for a whole privacy unit, and the total-variation error of its samplers."""
+    """Return the charges of a batch per privacy unit, and the total-variation error of its samplers."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
@@ -26,5 +26,5 @@ def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
 
 
 def tv_error(asked: Sequence[Asked], neighbours: Neighbours) -> float:
-    """Total variation between the noise as sampled, tails cut off, and as priced, over all that is asked."""
+    """Return the total variation between the noise as sampled and as priced, summed over all questions."""
     return math.fsum(a.question.tv_error(Setting(a.schema, neighbours)) for a in asked)

@@ -1,8 +1,8 @@
-"""Answering from private rows: charge, then read, then add noise.
+"""Answers from private rows: charge, then read, then add noise.
 
-The order is the guarantee. Charges of everything that is asked together are recorded, or all refused, before
-the rows are touched for the first time; a failure after that leaves the charge standing. Answers are kept in
-the account's journal before anybody sees them.
+The order is the guarantee. The charges of a batch are recorded, or all refused, before
+the rows are touched for the first time; a failure after that leaves the charges standing. Answers are kept in
+the account's journal before the program gets them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
 
 Admits = Callable[[StratumPath, frozenset[type[Question]]], object]
-"""Refuses kinds of questions, and strata, that a mechanism has not declared."""
+"""Function that refuses kinds of questions and strata that a mechanism has not declared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One released table or sum, with where and in which question it was asked."""
+    """One released table or sum, with its path and the index of its question."""
 
     path: StratumPath
     question: int
@@ -39,7 +39,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A number of records that a paid answer gives, with the standard deviation of its noise."""
+    """A noisy number of records in a paid answer, with the standard deviation of its noise."""
 
     path: StratumPath
     records: float
@@ -47,7 +47,7 @@ class Counted:
 
 
 class PrivateAnswers(Answers):
-    """Answers from rows that are loaded when the first charge has been made, and held nowhere else."""
+    """Answers from rows that are loaded after the first charge, and held nowhere else."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class PrivateAnswers(Answers):
         admits: Admits = lambda *_: None,
         answered: Callable[[], object] = lambda: None,
     ) -> None:
-        """Take the account and the entropy.
+        """Take the account and the entropy; nothing is read.
 
         Args:
-            load: Makes the rows; called at most once, after the first charge.
+            load: Loads the rows; called at most once, after the first charge.
             account: Charged before every reading.
             entropy: The source of all noise.
-            admits: Refuses what the mechanism has not declared.
-            answered: Called when the questions of one moment have been answered.
+            admits: Refuses kinds and strata that the mechanism has not declared.
+            answered: Called after each batch of answers.
         """
         self._load = load
         self._account = account
@@ -77,9 +77,9 @@ class PrivateAnswers(Answers):
         self._summed = 0
         self.measurements: list[Measurement] = []
         self.counted: list[Counted] = []
-        """The numbers of records that the answers give."""
+        """Noisy numbers of records in the answers, for the certificate."""
         self.unverified: list[str] = []
-        """Sentences for the certificate about claims that nobody here has proven."""
+        """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
         """Refuse a question that the mechanism has not declared."""
@@ -88,7 +88,7 @@ class PrivateAnswers(Answers):
             self._admits(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Answer everything that was asked at one moment."""
+        """Return the answers to one batch: charge, recall or read and add noise, journal, in this order."""
         moment, self._batch = self._batch, self._batch + 1
         charges, distance = bill(asked, self._account.budget)
         key = journal.key(asked, charges) if self._account.by_shape else journal.exact_key(asked)
@@ -103,7 +103,7 @@ class PrivateAnswers(Answers):
         return answers
 
     def close(self) -> None:
-        """Let go of the rows: a scratch file ends with them."""
+        """Release the rows, and with them a scratch file."""
         self._answerer = None
 
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -125,7 +125,7 @@ class PrivateAnswers(Answers):
             self._questions += 1
 
     def _fits(self, table: NoisyTable | PublishedSum) -> bool:
-        """True for what is published: sums up to `MOST_SUMS` numbers, which depends on public shapes alone."""
+        """True if it is published: tables, and sums up to `MOST_SUMS` coordinates in all, by public shapes alone."""
         if isinstance(table, PublishedSum):
             self._summed += table.values.size
             return self._summed <= MOST_SUMS
