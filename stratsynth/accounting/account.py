@@ -109,6 +109,7 @@ class FitAccount:
         """
         with self.lock:
             self._check(charges, distance)
+            # Count first, then compare the exact sums with the caps; a refusal or failure withdraws the batch.
             held = len(self.spending.charges)
             try:
                 self.spending.add(charges)

@@ -64,6 +64,7 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
         from stratsynth.accounting.sampled import sampled_prices
 
         return sampled_prices(spending, budget, allot, only_strata=worst is None or worst.only_strata)
+    # zCDP and pure epsilon: amounts add up exactly, and each sum is converted once.
     amounts = _amounts(spending, allot, worst)
     if allot.currency == Currency.PURE:
         return {step: float(amount) for step, amount in amounts.items()}
@@ -76,6 +77,7 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
     delta = budget.delta - budget.truncation_delta
     within = allot.promise == budget and 0 < allot.amount < math.inf
     if allot.currency == Currency.ZCDP:
+        # rho and epsilon are bounded by the budget's own conversion, steps by their privacy loss distribution.
         within = within and allot.amount <= budget.zcdp().amount
     elif allot.currency == Currency.PURE:
         within = within and allot.amount <= budget.pure().amount
@@ -94,6 +96,7 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
 def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[str, Fraction]:
     if worst is not None:
         return _at_most(spending, allot, worst)
+    # The part that was reserved and not spent could have gone to the dearest kind of question.
     unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
     dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
     return {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}

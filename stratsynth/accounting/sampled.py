@@ -41,6 +41,7 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
 
+    # The dominating pair of laws: one record more or fewer, or one exchanged.
     relation = {
         Neighbours.ADD_REMOVE: dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
         Neighbours.REPLACE: dp_accounting.NeighboringRelation.REPLACE_ONE,
@@ -127,6 +128,7 @@ def sampled_prices(
     strata = any(paths)
     one = epsilon_sampled(allot.noise, allot.rate, steps, delta)
     exchanged = epsilon_sampled(allot.noise, allot.rate, steps, delta, Neighbours.REPLACE)
+    # A move is a removal in one stratum's steps and an addition in another's: 2 * steps of one record.
     moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta) if strata else exchanged
     if strata and not (only_strata and _one_split(paths)):
         moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta, Neighbours.REPLACE)

@@ -88,6 +88,7 @@ def _times(charge: Charge, rows: int) -> Charge:
     details = dict(charge.details)
     if "epsilon" in details:  # of a choice
         details["epsilon"] *= rows
+    # Group privacy: k rows move an answer by k sensitivities, which costs k^2 times rho, or k times epsilon.
     return replace(
         charge,
         amount=charge.amount * rows ** POWER[charge.currency],

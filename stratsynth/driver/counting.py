@@ -177,6 +177,7 @@ def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...]) -> t
         first = int(np.argmax(np.where(waiting, cells, -1)))
         cover, width = within[first].copy(), float(cells[first])
         while True:
+            # A clique that lacks k columns is worth 10^(1 - k).
             lacking = (within & ~cover).sum(axis=1)
             worth = np.where(waiting & (lacking > 0), 10.0 ** (1 - np.minimum(lacking, 9)), 0.0)
             gain = np.where(cover | (width * size > WIDE), 0.0, worth @ within) / np.log(size + 1)

@@ -33,6 +33,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
     weights = rows.weights[numbers]
     totals = [np.zeros(block.size, object) for block in query.blocks(rows.schema)]
     for digit in range(rows.schema.row_weight.most.bit_length()):
+        # Each binary digit of the weights: the rows that have it, times 2^digit.
         having = numbers[(weights >> digit) & 1 == 1]
         for block, part in enumerate(_plain_sums(query, rows, having)):
             totals[block] += part.astype(object) << digit

@@ -32,6 +32,7 @@ def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
             return True
         if u >= hi:
             return False
+        # Neither is certain: draw 64 more bits of U, and compare at the finer resolution.
         u = (u << _STEP) | entropy.bits(_STEP)
         bits += _STEP
 
@@ -42,6 +43,7 @@ def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
     for part in chunks(count):
         u = entropy.uniform8(part.stop - part.start)
         here, open_ = _compared(p, u, 8)
+        # Open with probability (hi - lo) / 2^8, at most 1/128; 16 more bits decide nearly all of these.
         if open_.size:
             longer = (u[open_].astype(np.int32) << 16) | entropy.uniform16(open_.size)
             here[open_], left = _compared(p, longer, 24)
@@ -71,4 +73,5 @@ def poisson_coins(count: int, rate: float | Fraction, entropy: Entropy = SYSTEM)
     if not 0 <= rate <= 1:
         raise ValueError(f"a sampling rate lies in [0, 1], not {rate}")
     p, q = Fraction(rate).as_integer_ratio()
+    # Floor and ceiling of 2^bits rate: the rate is the fraction p / q itself, so the coin is exact.
     return flips(lambda bits: ((p << bits) // q, -((-p << bits) // q)), count, entropy)

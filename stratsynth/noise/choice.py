@@ -119,6 +119,7 @@ def _powers(p: int, q: int, bits: int) -> tuple[int, ...]:
     Depends on public numbers alone (price and digits), so it may be cached across fits.
     """
     found = [1 << bits]
+    # All d below 2^_DIGITS: those with binary digit k follow those without it.
     for k in range(_DIGITS):
         factor = exp_bounds(p << k, q, bits)[0]
         found += [(product * factor) >> bits for product in found]

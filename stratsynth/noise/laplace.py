@@ -53,6 +53,7 @@ def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entro
 def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """Return geometric draws, P(m) proportional to exp(-m / scale), modulo 2^64; `digits` is the head's n."""
     drawn = np.zeros(count, dtype=np.int64)
+    # Digits of m: digit i is 1 with odds r^(2^i).
     for i in range(digits):
         drawn |= flips(_odds(2**i / scale), count, entropy).astype(np.int64) << i
     # The quotient g: those whose last coin was heads toss again.

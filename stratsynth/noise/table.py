@@ -63,6 +63,7 @@ class Table:
             thresholds.pop()
         high = np.array([c >> 64 for c in thresholds], dtype=np.uint64)
         low = np.array([c & _WORD for c in thresholds], dtype=np.uint64)
+        # A prefix that no threshold has decides the index: the number of thresholds below it.
         held = np.bincount((high >> np.uint64(48)).astype(np.int64), minlength=_PREFIXES)
         guide = np.where(held > 0, _UNDECIDED, np.cumsum(held)).astype(np.int32)
         return cls(first, high, low, _round_up(error + Fraction(len(weights), 1 << 129)), guide)
@@ -80,6 +81,7 @@ class Table:
         index = self.guide[prefix]
         (undecided,) = np.nonzero(index < 0)
         if undecided.size:
+            # The next 48 bits: with the prefix they are compared with the thresholds' upper words.
             more = entropy.uniform64(undecided.size) >> np.uint64(16)
             top = (prefix[undecided].astype(np.uint64) << np.uint64(48)) | more
             found = np.searchsorted(self.high, top, side="right")

@@ -71,6 +71,7 @@ class Choose(Question):
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
         """Return the largest sensitivity of a score, by notion of neighbour, relative to that under add-remove."""
+        # Relative to add-remove, since prices depend on ratios alone.
         step = {n: self.judge.most_moved(self.scores, schema, n) for n in PRICED}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 

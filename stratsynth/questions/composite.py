@@ -138,12 +138,15 @@ class Term:
         if self.kind == "largest":
             return max(z) * unit
         if self.kind == "spread":
+            # sum_{i<j} |z_i - z_j| from the sorted z.
             apart = sum((2 * i - size + 1) * x for i, x in enumerate(sorted(z)))
             return (apart - s * sum(z)) * unit
         if self.kind == "smooth_largest":
+            # log(sum exp(s z)) / s relative to the largest z; exponents are cut at -300.
             top = max(z)
             parts = [_decimal(max(s * (x - top) * unit, Fraction(-300))).exp(_DIGITS) for x in z]
             return top * unit + Fraction(_DIGITS.divide(_sum(parts).ln(_DIGITS), _decimal(s)))
+        # The means are of z cut to [0, 1].
         cut = [min(max(x * unit, Fraction(0)), Fraction(1)) for x in z]
         if self.kind == "harmonic_mean":
             return Fraction(0) if 0 in cut else size / sum((1 / x for x in cut), Fraction(0))
@@ -164,21 +167,25 @@ class _Worked:
 
 
 def _worked_out(term: Term) -> _Worked:
+    # A as integers of at most 50 bits; the steps below are those of the rounded A (table in the head).
     scale = 50 - math.frexp(float(np.abs(term.slopes).max()))[1]
     slopes = [[int(x) for x in row] for row in np.rint(np.ldexp(term.slopes, scale))]
     offsets = [round(Fraction(float(b)) * Fraction(2) ** scale) for b in term.offsets]
     columns, number = list(zip(*slopes, strict=True)), len(slopes)
     if term.kind == "spread":
+        # spread: sum_{i<j} |A_ic - A_jc| + |s| sum_i |A_ic|
         apart = [sum(abs(a - b) for i, a in enumerate(c) for b in c[:i]) for c in columns]
         lengths = [
             Fraction(x) + abs(Fraction(term.parameter)) * sum(map(abs, c)) for x, c in zip(apart, columns, strict=True)
         ]
     elif term.kind == "geometric_mean":
+        # geometric_mean: sum_j |A_jc| ((1+s)/s)^((J-1)/J) / J, rounded up
         floor, part = Fraction(term.parameter), _decimal(Fraction(number - 1, number))
         power = _DIGITS.multiply(_decimal((1 + floor) / floor).ln(_DIGITS), part)
         most = Fraction(power.exp(_DIGITS)) / number * (1 + Fraction(1, 10**20))
         lengths = [most * sum(map(abs, c)) for c in columns]
     else:
+        # largest and smooth_largest: max_j |A_jc|; harmonic_mean: J times that
         factor = number if term.kind == "harmonic_mean" else 1
         lengths = [Fraction(factor * max(map(abs, c))) for c in columns]
     steps = tuple(abs(Fraction(term.weight)) * x / Fraction(2) ** scale for x in lengths)
@@ -261,6 +268,7 @@ class Composite(Score):
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS
         units = []
         for score in scores:
+            # Counts of records from grid units; rows of one weight above 1 are multiplied by it.
             counts = [int(x) // GRID * at.schema.row_weight.each for x in of[id(score.query)][score.model]]
             units.append(math.floor(-sum((term.value(counts) for term in score.terms), Fraction(0)) / unit))
         return units, _UNITS + _SLACK

@@ -135,6 +135,7 @@ class Counts(Question):
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
         """Return exact integer counts plus discrete Gaussian noise, at the scale of each table's share of rho."""
+        # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
             NoisyTable(clique, table + gaussian.sample(sigma, table.shape, entropy), sigma)
@@ -192,6 +193,7 @@ class Counts(Question):
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Return the sum over tables of squared L2 distance / (2 sigma^2), in rho."""
+        # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))

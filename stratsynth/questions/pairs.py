@@ -186,6 +186,7 @@ class Pairs(Sequence[Distance]):
         references = list(self.expected.tables(self.cliques))
         starts = np.cumsum([0, *(table.size for table in tables[:-1])])
         counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
+        # Exact integers in units of 2^-16 records, one sum for each pair.
         cells = np.abs(counted * REFERENCE_UNIT - np.rint(expected * REFERENCE_UNIT).astype(np.int64))
         found: Ints = np.add.reduceat(cells, starts)
         return found

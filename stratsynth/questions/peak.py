@@ -72,6 +72,7 @@ class Peak(Score):
 
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return the sensitivity: the largest over j of the sum over blocks of |slopes_j| x block sensitivity."""
+        # Cauchy and Schwarz, block by block: length of the slopes x sensitivity of the block.
         start, lengths = 0, np.zeros(np.shape(self.slopes)[0])
         for block in self.query.blocks(schema):
             part = np.asarray(self.slopes)[:, start : start + block.size]
@@ -93,6 +94,7 @@ class Peak(Score):
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
         """Return each score as an integer, slopes and offsets rounded to one public unit, and their sensitivity."""
         worth = [score.grid(at.schema) for score in scores]
+        # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT
         units, reach = [], 1
         for score, w, blocks in zip(scores, worth, exact.sums, strict=True):

@@ -168,6 +168,7 @@ class Distance(Score, Digested):
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
         """Return weight x (distance - offset) in units of 2^-36 of the largest weight, and the sensitivity."""
         heaviest = max(score.weight for score in scores)
+        # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}
         units = [
             weights[s.weight] * (s.away(table) - round(s.offset * REFERENCE_UNIT))
@@ -179,6 +180,7 @@ class Distance(Score, Digested):
 
     def away(self, table: Ints) -> int:
         """Return the distance between a table and the reference, in units of 2^-16 records."""
+        # Exact in int64: references below 2^42 records stay below 2^58 units.
         cells = np.abs(table * REFERENCE_UNIT - np.rint(self.reference * REFERENCE_UNIT).astype(np.int64))
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
 

@@ -126,11 +126,14 @@ def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:
     would add nothing.
     """
     far = reach(groups)
+    # u (e_s - 1/K), scaled to the clip: one coordinate at the own group, another at each other group.
     own = np.trunc(units * (far * SHRUNK)).astype(np.int64)
     other = np.trunc(units * (SHRUNK / (groups * far))).astype(np.int64)
+    # The norm is checked in integers; a row that fails adds nothing.
     fits = (own * own).sum(axis=0) + (groups - 1) * (other * other).sum(axis=0) <= GRID * GRID
     own, other = own * fits, other * fits
     found = []
+    # At each group: the part of its own rows, less the part of all other groups' rows.
     for mine, theirs in zip(added(own, cell, cells), added(other, cell, cells), strict=True):
         at = theirs.reshape(groups, -1)
         found.append(mine - (at.sum(axis=0, keepdims=True) - at).ravel())

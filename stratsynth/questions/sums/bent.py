@@ -66,6 +66,7 @@ class Regression:
         if clipping is not None:
             query = self._query
             assert query.direction is not None  # noqa: S101 - the query's check
+            # z' of a regression: the logits of the direction.
             along = logits_of(self._x, query.design, query.direction)
             found += clipping * turned(self.chances, along / (design.UNIT * THETA))
         return found
@@ -123,6 +124,7 @@ class Layers:
             return networks.lines(networks.back(bent, output) * steep, networks.outer(h, bent), self._reach)
         direction = self._query.direction
         assert direction is not None  # noqa: S101 - the query's check
+        # z' of a network: both layers' weights move along the direction.
         along = self._asked(direction)
         a, out = networks.inputs_of(self._x, along), networks.whole_output(along) / THETA
         moved = np.repeat(out[-1:].T, len(self._x), axis=1)  # z', of which this is dV_k
@@ -130,8 +132,10 @@ class Layers:
             for j in range(len(h)):
                 moved[k] += output[j, k] * (steep[j] * a[j]) + out[j, k] * h[j]
         bent += clipping * turned(self.chances, moved)
+        # By W_j: V_jk h''_j a_j + dV_jk h'_j, with h'' = -2 h h'.
         curved = networks.back(residuals, output) * (-2 * h * steep * a) + networks.back(residuals, out) * steep
         inner = networks.back(bent, output) * steep + clipping * curved
+        # By V_jk: h'_j a_j beside the part through z'.
         across = zip(networks.outer(h, bent), networks.outer(steep * a, residuals, 0.0), strict=True)
         return networks.lines(inner, [straight + clipping * turn for straight, turn in across], self._reach)
 

@@ -61,6 +61,7 @@ class Columns(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sum of (x - centre) / scale, or its square, clipped; a row with a missing value adds zero."""
+        # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [
                 (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)

@@ -78,9 +78,11 @@ class Confusions(Sum):
         found: list[Ints] = []
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         together = max(1, MOST // max(len(x), 1))
+        # A few classifiers at a time: rows x classifiers is at most MOST.
         for start in range(0, len(self.thetas), together):
             said = logits_of(x, self.design, self.thetas[start : start + together].T) > 0  # whole numbers: exact
             first = size * np.arange(len(said))[:, None]
+            # Twice the cell plus the prediction, in a range of numbers for each classifier.
             counts = np.bincount((first + 2 * cell + said).ravel(), minlength=size * len(said))
             found.extend(counts.reshape(len(said), size) * GRID)
         return found

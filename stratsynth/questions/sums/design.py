@@ -165,6 +165,7 @@ def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
     products = design.products(rows.schema)
     if products is None:
         return made
+    # Factors are in [-1, 1], so products are too.
     found = np.ones((len(products), rows.size))
     for i, factors in enumerate(products):
         for factor in factors:

@@ -98,6 +98,7 @@ class FairGradients(Sum):
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
         logits = logits_of(x, self.design, by_feature(self.thetas))
         residuals, steep, units = predicted(self.link, logits, len(self.thetas), cell, self.slopes)
+        # Derivative of the log loss by the logits: p - [y = k].
         if self.link == "logistic":
             residuals -= levels
         else:
@@ -157,6 +158,7 @@ def predicted(
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     p: Floats
     if link == "logistic":
+        # p of the second level from exp(-|z|) of the table, which never overflows.
         small = exp_of(np.abs(logits) * unit)
         p = np.where(logits < 0, small, GRID) / (small + GRID)
         if slopes is None:
@@ -165,12 +167,14 @@ def predicted(
         steep = p * (1 - p) * (slopes[:, :, 1] - slopes[:, :, 0])[:, cell]
         return p[None], steep[None], np.stack([GRID - second, second])
     each = np.moveaxis(logits.reshape(models, -1, logits.shape[-1]), 1, 0)
+    # Softmax relative to the largest logit: exponents are at most 0.
     weights = exp_of((each.max(axis=0) - each) * unit)
     whole = weights.sum(axis=0)
     p = weights / whole
     if slopes is None:
         return p, None, None
     slopes = np.moveaxis(slopes, 2, 0)[:, :, cell]
+    # Derivative of <a, F> by z_k: p_k (a_k - sum_m p_m a_m).
     mean = np.zeros_like(p[0])
     for share, slope in zip(p, slopes, strict=True):
         mean += share * slope

@@ -97,6 +97,7 @@ class Gradients(Sum):
             residuals = np.where(self.flips.ravel()[cells_of(self.by, rows, which)], residuals + away, residuals)
         c = clip_gradients(np.moveaxis(residuals, 1, 0), reach, self.clip)
         if self.parts is not None:
+            # Public factors in [0, 1], rounded towards zero: no row gets longer.
             c = np.trunc(c * self.parts.ravel()[cells_of(self.by, rows, which)])
         return sum_gradients(c, x)
 

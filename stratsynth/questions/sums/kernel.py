@@ -59,10 +59,12 @@ def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: 
         return logits * unit - design.target(target, rows, which)
     levels = rows.codes[target][which].astype(np.intp)
     if link == "logistic":
+        # 1 / (1 + exp(-z)) from exp(-|z|) of the table.
         small = exp_of(np.abs(logits) * unit)
         return np.where(logits < 0, small, GRID) / (small + GRID) - levels
     classes = rows.schema.size(target)
     each = logits.reshape(-1, classes, len(levels))  # one model after another
+    # Softmax relative to the largest logit: exponents are at most 0.
     weights = exp_of((each.max(axis=1, keepdims=True) - each) * unit)
     residuals: Floats = weights / weights.sum(axis=1, keepdims=True)
     residuals[:, levels, np.arange(len(levels))] -= 1

@@ -134,6 +134,7 @@ def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> In
         losses = np.zeros((models, len(x)))
         for level in range(residuals.shape[1]):  # one after another: a sum over an axis may be in any order
             losses += residuals[:, level] * residuals[:, level]
+    # Cut to [0, clip] and rounded down: 0 to GRID units.
     share = np.clip(losses / query.clip, 0, 1)
     return np.asarray(np.trunc(np.where(np.isnan(share), 0.0, share) * GRID), np.int64)
 

@@ -150,6 +150,7 @@ class Mitigated(Sum):
         model = (Layers if self.link == "network" else Regression)(self, rows, which)
         norms, groups = model.norms, rows.schema.cells(self.by)
         cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)
+        # First block: loss and penalties together, clipped to the clip of the row's group.
         bent = model.bent(_of(self.noise_slopes, cell), _of(self.clip_slopes, cell))
         found = [model.total(model.whole(bent, self.clip, _of(self.cuts, cell)))]
         for name in self.statistics:
@@ -158,12 +159,14 @@ class Mitigated(Sum):
                 found.append(counts.astype(np.int64) * GRID)
             elif name == "boundary":
                 top = 1 - 1 / rows.schema.size(self.target)
+                # h is at most 1 - 1 / classes, its clip.
                 share = np.trunc(np.clip(boundary(model.chances) / top, 0, 1) * GRID)
                 found.append(np.bincount(cell, share, groups).astype(np.int64))  # whole numbers below 2^53: exact
             elif name == "pulls":
                 pulls = model.whole(model.plain, self.wide)
                 found.append(np.concatenate([model.total(pulls, cell == k) for k in range(groups)]))
             else:
+                # g less its clipped part: g max(0, 1 - clip / |g|).
                 beyond = np.maximum(1 - self.clip / np.maximum(norms, self.clip), 0.0)
                 found.append(model.total(model.whole(model.plain * beyond, self.wide - self.clip)))
         return found

@@ -65,6 +65,7 @@ class Moments(Sum):
         rows = rows.take(which)
         y = np.rint(np.clip(design.target(self.target, rows) / self.bound, -1, 1) * HALF)
         x = into_ball(design.features(self.design, rows) / self.clip * HALF, HALF).astype(np.float64)
+        # A row without a target adds nothing.
         absent = np.isnan(y)
         x[:, absent], y[absent] = 0, 0
         return [_triangle(x), (x @ y).astype(np.int64)]
@@ -113,6 +114,7 @@ class Curvature(Sum):
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)
         chances = exp_of(np.abs(logits) / (design.UNIT * THETA))  # of the less likely level over the likelier one
+        # sqrt(4 p (1 - p)) = 2 sqrt(e) / (1 + e) with e = exp(-|z|).
         weight = np.sqrt((chances * GRID).astype(np.float64)) * 2 / (chances + GRID)
         levels = rows.codes[self.target].astype(np.intp)
         residuals = np.rint((np.where(logits < 0, chances, GRID) / (chances + GRID) - levels) * HALF)

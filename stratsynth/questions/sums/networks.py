@@ -89,6 +89,7 @@ class NetworkGradients(Sum):
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact
         residuals = residuals_of(self, rows, which, logits)[-output.shape[1] :]
+        # Backpropagation: r_k at the logits, sum_k r_k V_jk (1 - h_j^2) at hidden unit j.
         inner = back(residuals, output) * (1 - h * h)
         units = whole(lines(inner, outer(h, residuals), reach), len(h), reach, self.clip)
         if self.parts is not None:
@@ -209,6 +210,7 @@ def whole(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | In
     A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector
     of all c x and of the output layer's coordinates is as long as the clipped one at most.
     """
+    # Clip the whole vector, then round each hidden part to an integer multiple c of the features.
     units = into_ball(lines / clip * GRID, radius)
     c = units[:hidden]
     units[:hidden] = np.sign(c) * ((np.abs(c) * reach) // GRID)
@@ -228,6 +230,7 @@ def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
     sums stay within 2^52. So they do in the second layer, of `units` + 1 numbers that are at most TANH = 2^16.
     """
     z = inputs_of(x, query)
+    # tanh from a public table of integers, as an odd function.
     h = np.sign(z).astype(np.int64) * _tanh()[np.minimum(np.rint(np.abs(z) * STEPS), LAST).astype(np.intp)]
     inputs = np.concatenate([h, np.full((1, len(x)), TANH)]).astype(np.float64)
     logits = (whole_output(query).T @ inputs) * (1 / (TANH * THETA))

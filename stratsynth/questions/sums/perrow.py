@@ -96,6 +96,7 @@ class PerRow:
             raise Unsupported(
                 f"a network of {self.weights:,} weights is too large: at most {MOST_WEIGHTS:,}. Take fewer units."
             )
+        # A public seed: the test reads no data.
         rng = np.random.default_rng(SEED)
         for scale in SCALES:
             self._try(rng.normal(0, scale, self.weights), rng)
@@ -110,6 +111,7 @@ class PerRow:
             given = tuple(np.where(_like(places >= 0, part), part[places], 0) for part in rows)
             found = self._units(*self._called(weights, *given))
             here = places >= 0
+            # One unit for each coordinate is what RESERVE covers.
             if not (np.abs(found[here] - wanted[places[here]]) <= 1).all():
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
@@ -245,6 +247,7 @@ def _evaluated(
     """
     for start in range(0, len(x), BATCH):
         together = np.arange(start, min(start + BATCH, len(x)))
+        # All rows in one call; if it fails, one row per call.
         for places in (together, *together[:, None]):
             pad = BATCH - len(places)
             given = [np.concatenate([a[places], np.zeros((pad, *a.shape[1:]), a.dtype)]) for a in (x, levels, slopes)]
@@ -262,6 +265,7 @@ def into_ball(vectors: Floats, radius: int) -> Ints:
     As `clipping.into_ball`, for many coordinates: a line's float norm may be added up in any order.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
+    # This norm may be summed in any order, so it decides nothing: the check below is in integers.
     length = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     scaled = np.where(np.isnan(length), 0.0, vectors * np.minimum(1.0, radius / np.maximum(length, 1.0)))
     units = np.clip(np.trunc(scaled), -GRID - 1, GRID + 1).astype(np.int64)

@@ -144,6 +144,7 @@ def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -
     tries |= {f"come alone (row {i})": np.array([i]) for i in rng.permutation(BLOCK)[:SINGLES]}
     for how, which in tries.items():
         again = _tried(function, size, frame(schema, _take(codes, which), _take(numbers, which), len(which)))
+        # Equal to the last bit, so any dependence on other rows is refused.
         if not np.array_equal(again, whole[which], equal_nan=True):
             raise MechanismError(f"row vectors: made-up rows get other vectors when they {how}; {REMEDY}.")
 
