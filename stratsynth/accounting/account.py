@@ -96,7 +96,7 @@ class FitAccount:
         distance: float,
         record: Callable[[], object] = lambda: None,
     ) -> None:
-        """Count the charges of a batch; refuse all if they would pass a cap. What is refused or fails counts nothing.
+        """Count the charges of a batch; refuse all if they would pass a cap. A refusal or failure counts nothing.
 
         Args:
             moment: Number of the batch, from 0; unused by an account in memory.

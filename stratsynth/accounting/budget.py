@@ -22,7 +22,7 @@ UNIT_SLACK = 1e-12
 
 
 class Neighbours(StrEnum):
-    """Notion of neighbouring tables: the pairs between which the guarantee bounds what an adversary can tell."""
+    """Notion of neighbouring tables: the pairs whose distinguishability the guarantee bounds."""
 
     ADD_REMOVE = "add-remove"
     """Tables that differ by one record more or fewer."""

@@ -42,7 +42,7 @@ class Worst:
 
 
 def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
-    """Return epsilon at the budget's delta for each step of one record, or unit; None for steps not protected.
+    """Return epsilon at the budget's delta for each step of one record, or unit; None for a step without a price.
 
     Args:
         spending: Charges so far.

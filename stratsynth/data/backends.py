@@ -123,7 +123,7 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
 
 
 def check_engine(engine: str) -> None:
-    """Refuse a name that is none of ENGINES."""
+    """Refuse a name that is not in ENGINES."""
     if engine not in ENGINES:
         raise UsageError(
             f"engine: there is no {engine!r}{nearest(str(engine), ENGINES)}; it is {' or '.join(ENGINES)}."

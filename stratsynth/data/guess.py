@@ -22,7 +22,7 @@ from stratsynth.schema.text import MISSING, number
 FEW = 30
 """Largest number of different values for which a column of numbers is drafted as categorical."""
 OFTEN = 50
-"""Least mean number of rows per value for that, if the numbers are not whole."""
+"""Least mean number of rows per value at which a column of few different reals is drafted as categorical."""
 MANY = 1000
 """Largest number of different texts of a column that is drafted."""
 MOST_DIGITS = 4

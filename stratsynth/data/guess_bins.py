@@ -19,7 +19,7 @@ MOST_IN_A_BIN = 0.4
 SPIKE = 0.03
 """Share of records at one exact number from which that number is a bin of its own: zeros, rounded answers."""
 SPIKES = 12
-"""Largest number of such spikes."""
+"""Largest number of spikes, bins of one exact number, in a drafted column."""
 MANY_VALUES = 128
 """Width of the range of whole numbers below which each has a bin of its own, without spikes."""
 FEW_VALUES = 20
@@ -31,7 +31,7 @@ CODES = 4
 QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.995, 0.999)
 """Quantiles at which a skewed column is cut; beyond the last of them, powers of ten."""
 DIGITS = 2
-"""Significant digits of such an edge."""
+"""Significant digits of the edges in a drafted column."""
 
 Counts = Mapping[float, int]
 """Number of rows of each value."""

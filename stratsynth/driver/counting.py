@@ -2,7 +2,7 @@
 
 Of many rows, a few wide tables are counted, each of which holds several of the small ones that were asked for: sums of
 integers over the columns that a clique lacks give exactly its counts. A table of less than 2^16 cells costs little
-more to count than a small one, since cell numbers of 16 bits are worked out where they stay in the cache.
+more to count than a small one, since cell numbers of 16 bits are computed in the cache.
 """
 
 from __future__ import annotations

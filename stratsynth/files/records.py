@@ -13,7 +13,7 @@ from stratsynth.errors import UsageError
 from stratsynth.files.reading import read_bytes
 
 MAX_BYTES = 16_000_000
-"""Largest size of such a file, in bytes."""
+"""Largest size of a small public table, in bytes."""
 
 
 def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ class NoRoomError(StratsynthError):
 
 
 class Space(Protocol):
-    """A source of arrays."""
+    """An allocator of arrays."""
 
     @property
     def lasting(self) -> bool:
@@ -29,7 +29,7 @@ class Space(Protocol):
 
 
 class Heap:
-    """Arrays in the memory of the process."""
+    """An allocator of arrays in the memory of the process."""
 
     lasting = True
 

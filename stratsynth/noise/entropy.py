@@ -1,8 +1,8 @@
 """Sources of random bits: the only module that reads randomness for noise, choices and samples.
 
 Every sampler of this package takes an `Entropy` and does exact integer work on its uniform bits. There is no
-global switch: noise can be seeded only by passing `SeededEntropy`, whose `private` flag is False and which
-whoever releases anything must look at.
+global switch: noise can be seeded only by passing `SeededEntropy`, whose `private` flag is False, and whose
+releases are stamped NOT PRIVATE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draw from any finite integer distribution with one table lookup, exactly as the table says.
+"""Sampling from any finite integer distribution by one table lookup, with exactly the table's probabilities.
 
 Let first, first + 1, ..., first + n - 1 have integer weights w_0, ..., w_{n-1} with sum W. The table is
 
@@ -9,7 +9,7 @@ probability exactly (c_j - c_{j-1}) / 2^128, with c_{-1} = 0 and c_{n-1} = 2^128
 
 Error. Each of these probabilities is within 2^-128 of w_j / W, as it is the difference of two numbers that
 were rounded down by less than one unit. The total variation distance, half the sum, is at most n 2^-129.
-Whoever made the weights adds the total variation between w / W and the law meant; `Table.error` bounds the sum.
+The maker of the weights adds the total variation between w / W and the law meant; `Table.error` bounds the sum.
 
 Laziness. u is read from the top. Its first 16 bits decide the draw unless a threshold begins with the same
 16 bits; only then are the next 48 read, and only if these too agree with a threshold, the last 64. Bits

@@ -113,7 +113,7 @@ class Peak(Score):
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """Return the largest movement of slopes . sum in grid units, rounded up: clip x |slopes|, block by block."""
+        """Return the largest movement of slopes . sum, in integer units of the score, rounded up."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

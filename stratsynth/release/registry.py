@@ -1,6 +1,6 @@
 """A release's record for the OpenDP deployments registry: from its certificate, and from facts a person gives.
 
-Nothing is invented: what is missing is asked for by name.
+Missing facts are asked for by name.
 """
 
 from __future__ import annotations

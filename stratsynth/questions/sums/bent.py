@@ -9,7 +9,7 @@ with units h_j = tanh(W_j x), a_j = D_j x and the output weights V,
 
     z'_k = sum_j V_jk h'_j a_j + dV_jk h_j + dV_k      by W_j: (V_jk h''_j a_j + dV_jk h'_j) x      by V_jk: h'_j a_j
 
-so the whole of a row's gradient by hidden weights is a number a unit times its features, as that of the loss is. All is
+so a row's gradient by hidden weights is one number per unit times its features, as for the loss. All is
 done one element at a time, under the rules of `stratsynth.questions.sums.base`.
 """
 
