@@ -15,7 +15,6 @@ from stratsynth.adapters.engine.structure import Clique
 from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms.known import Known
-from stratsynth.models.parts import level_numbers
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -78,7 +77,7 @@ def redrawn_mixed(
     again = [Graphical.of(schema, solution) for solution in solve(problems)]
     return [
         replace(mixture, parts={
-            group: whole.given(part.schema, level_numbers(schema, group)) for group, part in mixture.parts.items()
+            group: whole.given(part.schema, group.codes(schema)) for group, part in mixture.parts.items()
         })
         for whole in again
     ]  # fmt: skip
@@ -93,7 +92,7 @@ def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.f
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):
-        numbers = level_numbers(schema, stratum)
+        numbers = stratum.codes(schema)
         rest = [tuple(name for name in clique if name not in numbers) for clique in cliques]
         some = [clique for clique in dict.fromkeys(rest) if clique]
         inside = dict(zip(some, part.marginals(some), strict=True))

@@ -64,7 +64,9 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         task = replace(task, records=float(max(rows.rows.size, 1)))
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
-    coefficients, counts = Coefficients.start(task, models, steps, rng), Counts.start(task, models, allot.rate)
+    tail = max(1, round(steps * settings.tail))
+    coefficients = Coefficients(task, task.start(models, rng), steps, tail)
+    counts = Counts(task, allot.rate, np.zeros((models, 1)))
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
     for step in range(steps):
@@ -106,11 +108,6 @@ class Coefficients:
     taken: int = 0
     added: Floats = field(default_factory=lambda: np.zeros(()))
 
-    @classmethod
-    def start(cls, task: Task, models: int, steps: int, rng: Generator) -> Coefficients:
-        """Where the task says."""
-        return cls(task, task.start(models, rng), steps, max(1, round(steps * task.settings.tail)))
-
     def step(self, gradient: Floats) -> None:
         """Down, and back into the region."""
         region, theta = self.task.region, self.theta - self.task.rate * gradient
@@ -139,11 +136,6 @@ class Counts:
     variance: float = 0.0
     """Of the noise in each of `seen`."""
     steps: int = 0
-
-    @classmethod
-    def start(cls, task: Task, models: int, rate: float) -> Counts:
-        """Nothing is seen yet."""
-        return cls(task, rate, np.zeros((models, 1)))
 
     def add(self, answers: Sequence[NoisySum | Sum]) -> None:
         """F adds up to 1 over classes, so its sum over them counts records."""

@@ -84,8 +84,8 @@ class Tailored:
         """Divide what is left for stage 2 by its steps, and by the groups' errors."""
         shares = np.ones(len(sizes)) if errors is None else errors
         each = rho / task.settings.iterations
-        loss = each / 2 if task.objective.asks_losses else 0.0
-        usual = task.objective.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
+        loss = each / 2 if task.settings.plan_of.asks_losses else 0.0
+        usual = task.settings.plan_of.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
         return cls(sizes, shares / shares.sum(), each - loss, loss, usual)
 
 
@@ -202,7 +202,7 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
             )
             found = yield from by_group(task, asked, rhos)
             losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
-        slopes = task.objective.slopes(task.labels, parts, losses)
+        slopes = task.settings.plan_of.slopes(task.labels, parts, losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
         if accounting == "combined":
             gradient, spread = yield from _together(task, model, descent.theta, v, tailored.gradient)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Neighbours
     from stratsynth.adapters.predictors.families import Families
     from stratsynth.adapters.predictors.mechanism import GroupRegression
-    from stratsynth.adapters.predictors.objective import Objective
     from stratsynth.adapters.predictors.tailored import Tailored
     from stratsynth.mechanisms import Public
     from stratsynth.questions.sums.gradients import Link
@@ -81,11 +80,6 @@ class Task:
     def groups(self) -> tuple[Stratum, ...]:
         """The groups of all families; empty for one group of everybody."""
         return self.families.groups
-
-    @property
-    def objective(self) -> Objective:
-        """What is minimised."""
-        return self.settings.plan_of
 
     @property
     def origin(self) -> Floats:

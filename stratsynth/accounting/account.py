@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -88,24 +88,16 @@ class FitAccount:
         self._tails = budget.truncation_delta
         """Part of delta for the samplers' total-variation error t: (1 + exp(epsilon)) t stays within it."""
 
-    def charge(
-        self,
-        moment: int,
-        asked: str,
-        charges: Sequence[Charge],
-        distance: float,
-        record: Callable[[], object] = lambda: None,
-    ) -> None:
-        """Count the charges of a batch; refuse all if they would pass a cap. A refusal or failure counts nothing.
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """Refuse charges that would pass the allotment; otherwise count them. What is refused or fails counts nothing.
 
         Args:
-            moment: Number of the batch, from 0; unused by an account in memory.
-            asked: Journal key of the batch; unused by an account in memory.
-            charges: Of all questions of the batch.
+            moment: The number of the moment; an account in memory needs none.
+            asked: The journal key; an account in memory needs none.
+            charges: Of everything that is asked at the moment.
             distance: Total variation between the noise as sampled, tails cut off, and as priced. A mechanism within
                 distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that much of delta was
                 set aside.
-            record: Writes the charges down, once they are within the caps.
         """
         with self.lock:
             self._check(charges, distance)
@@ -115,7 +107,7 @@ class FitAccount:
                 self.spending.add(charges)
                 would = self._spent()
                 if all(spent <= cap for spent, cap in zip(would, self._most, strict=True)):
-                    record()
+                    self._record(moment, asked, charges, distance)
                     self._distance += distance
                     return
             except BaseException:
@@ -123,6 +115,9 @@ class FitAccount:
                 raise
             self.spending.withdraw(held)
             raise self._refusal(would)
+
+    def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """Write charges down that are known to fit; in memory they are counted, and that is all."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse errors that delta does not cover, another currency, unreserved noise or rates, more claimed delta."""

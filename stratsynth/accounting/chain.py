@@ -21,13 +21,16 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import LedgerError
 from stratsynth.files.replacing import sync_folder
 
+Append = Callable[[dict[str, Any]], None]
+"""Writes one line while the lock is held."""
 _START = "0" * 64
 _WIDTH = 64
 LONG = 2**14
@@ -78,17 +81,47 @@ class Chain:
         self._head = _START
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[Writer]:
-        """Hold the file's exclusive lock, with all lines read and verified; yield the one object that may append."""
+    def locked(self) -> Iterator[Append]:
+        """Hold the file's lock, with all lines read and verified; lines are appended by what this hands out."""
         # one that was read and has been removed since must not come back empty
         with self._opened(os.O_RDWR | (0 if self._read else os.O_CREAT), fcntl.LOCK_EX) as handle:
             self._catch_up(handle)
-            yield Writer(self, handle)
+            yield partial(self._append, handle)
 
     def append(self, content: dict[str, Any]) -> None:
         """Write one line, on the disk before this returns."""
-        with self.locked() as writer:
-            writer.append(content)
+        with self.locked() as append:
+            append(content)
+
+    def _append(self, handle: int, content: dict[str, Any]) -> None:
+        """Write one line, on the disk when this returns; on failure the file is as it was before."""
+        body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
+        head = _hash(self._head, body)
+        line = head.encode() + b" " + body + b"\n"
+        start = self._read
+        try:
+            beside = os.open(self.next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                _write(beside, line, 0)
+            finally:
+                os.close(beside)
+            _write(handle, line, start)
+            os.fsync(handle)
+            if start == 0:
+                sync_folder(self.path.parent)
+        except BaseException as error:
+            os.ftruncate(handle, start)
+            with contextlib.suppress(OSError):  # or it would be taken for a line that was being written
+                os.truncate(self.next, 0)
+            if isinstance(error, OSError):
+                raise LedgerError(
+                    f"ledger: {self.path} cannot be written ({error.strerror}). Run the same again when it can; what "
+                    "was charged stays charged."
+                ) from None
+            raise
+        self.lines.append(_kept(body, json.loads(body)))
+        self._heads.add(head)  # before it counts as read: an interrupt here reads the line again
+        self._read, self._head = start + len(line), head
 
     def read(self) -> list[dict[str, Any]]:
         """Return all lines, verified, under a shared lock and without writing anything; for showing a ledger."""
@@ -184,47 +217,6 @@ class Chain:
 
     def _damaged(self, how: str) -> LedgerError:
         return LedgerError(f"ledger: {self.path} is damaged: {how}. Nothing is spent on a damaged ledger; {RESTORE}")
-
-
-class Writer:
-    """Appends lines to a chain whose lock is held."""
-
-    def __init__(self, chain: Chain, handle: int) -> None:
-        self._chain = chain
-        self._handle = handle
-
-    def append(self, content: dict[str, Any]) -> None:
-        """Write one line, on the disk when this returns; on failure the file is as it was before."""
-        chain = self._chain
-        body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
-        head = _hash(chain._head, body)  # noqa: SLF001 - the two classes are one thing
-        line = head.encode() + b" " + body + b"\n"
-        start = chain._read  # noqa: SLF001
-        # Order: the line beside the ledger first, then the ledger, then fsync: a kill at any point leaves either the
-        # old ledger or one that `_unfinished` completes.
-        try:
-            beside = os.open(chain.next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                _write(beside, line, 0)
-            finally:
-                os.close(beside)
-            _write(self._handle, line, start)
-            os.fsync(self._handle)
-            if start == 0:
-                sync_folder(chain.path.parent)
-        except BaseException as error:
-            os.ftruncate(self._handle, start)
-            with contextlib.suppress(OSError):  # or it would be taken for a line that was being written
-                os.truncate(chain.next, 0)
-            if isinstance(error, OSError):
-                raise LedgerError(
-                    f"ledger: {chain.path} cannot be written ({error.strerror}). Run the same again when it can; what "
-                    "was charged stays charged."
-                ) from None
-            raise
-        chain.lines.append(_kept(body, json.loads(body)))
-        chain._heads.add(head)  # noqa: SLF001 - before it counts as read: an interrupt here reads the line again
-        chain._read, chain._head = start + len(line), head  # noqa: SLF001
 
 
 def _write(handle: int, content: bytes, start: int) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.checks import is_whole
-from stratsynth.strata import Partition, Stratum, StratumPath
+from stratsynth.strata import Cell, Stratum, StratumPath
 
 MOST_TIMES = 2**31
 """Largest number of answers that one entry of a joined list may stand for."""
@@ -124,21 +124,14 @@ def _keyed(stratum: Stratum) -> tuple[tuple[str, ...], _Key]:
     return tuple(sorted(stratum.columns)), tuple(sorted(stratum.items))
 
 
+@dataclass
 class _Split:
     """Disjoint strata of the same columns, each with its charges."""
 
-    def __init__(self) -> None:
-        self.strata: dict[_Key, _Node] = {}
-        """Node of each stratum, keyed by sorted columns: SEX x RAC1P and RAC1P x SEX are the same groups."""
-        self._partition = Partition()
-
-    def node(self, key: _Key) -> _Node | None:
-        """Return a stratum's node, new if need be; None if the stratum overlaps with another of this split."""
-        if key not in self.strata:
-            if not self._partition.add(Stratum(key)):
-                return None
-            self.strata[key] = _Node()
-        return self.strata[key]
+    strata: dict[_Key, _Node] = field(default_factory=dict)
+    """Node of each stratum, keyed by sorted columns: SEX x RAC1P and RAC1P x SEX are the same groups."""
+    cells: set[Cell] = field(default_factory=set)
+    """The cells that these strata are made of."""
 
 
 @dataclass
@@ -167,13 +160,16 @@ class _Node:
         columns, key = _keyed(stratum)
         splits = self.by.setdefault(columns, [])
         for split in splits:
-            node = split.node(key)
-            if node is not None:
-                return node
-        new = _Split()
-        splits.append(new)
-        new.node(key)  # an empty split has room for every stratum
-        return new.strata[key]
+            if key in split.strata:
+                return split.strata[key]
+        cells = set(Stratum(key).cells())
+        room = next((split for split in splits if split.cells.isdisjoint(cells)), None)
+        if room is None:
+            room = _Split()
+            splits.append(room)
+        room.cells |= cells
+        room.strata[key] = _Node()
+        return room.strata[key]
 
     def add_remove(self) -> Fraction:
         """Cost of one record more or fewer: own, and for each split its dearest stratum (parallel composition)."""

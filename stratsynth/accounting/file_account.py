@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.chain import Chain
@@ -18,23 +18,31 @@ from stratsynth.files import npz
 from stratsynth.files.npz import State
 from stratsynth.files.replacing import sync_folder
 
+if TYPE_CHECKING:
+    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.standing import Standing
+
 ANOTHER = (
     "This fit asks something else than before it was interrupted; another seed makes it a new fit, which is charged."
 )
 
 
-class FileAccount:
+class FileAccount(FitAccount):
     """The account of one fit whose charges are lines of a ledger and whose answers are files of its journal."""
 
     def __init__(
-        self, chain: Chain, account: FitAccount, reservation: Mapping[str, Any], folder: Path, lock: int
+        self,
+        chain: Chain,
+        request: Request,
+        standing: Standing,
+        reservation: Mapping[str, Any],
+        folder: Path,
+        lock: int,
     ) -> None:
         """Open the account of a reservation, counting the charges and given answers of an interrupted run."""
-        self.budget, self.allot, self.spending = account.budget, account.allot, account.spending
-        self.standing, self.seed = account.standing, account.seed
+        super().__init__(request.budget, request.allot, standing, reservation["seed"], request.caps)
         self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
-        self._account = account
         self._reservation = reservation
         self._folder = folder
         self._lock: int | None = lock
@@ -49,42 +57,35 @@ class FileAccount:
             if line.get("run") != reservation["run"]:
                 continue
             if line["kind"] == "charge":
-                charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]
-                account.resume(charges, line["distance"])
+                charges = [Charge.from_dict(c, self.allot.currency) for c in line["charges"]]
+                self.resume(charges, line["distance"])
                 self._note(line["moment"], line["asked"])
             elif line["kind"] == "answered":
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Record charges on disk before returning; charges of before an interruption are not made twice."""
-        with self._account.lock:
+        with self.lock:
             if (moment, asked) in self._paid:
                 return
             if moment < self._last:  # what was asked later rested on another answer
                 raise BudgetRefused(f"ledger: refused before reading. {ANOTHER}")
-
-            def record() -> None:
-                self._append(
-                    {
-                        "kind": "charge",
-                        "moment": moment,
-                        "asked": asked,
-                        "distance": distance,
-                        "charges": [charge.to_dict() for charge in charges],
-                    }
-                )
-
             try:
-                self._account.charge(moment, asked, charges, distance, record)
+                super().charge(moment, asked, charges, distance)
             except BudgetRefused as refused:
                 raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
             self._note(moment, asked)
+
+    def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """On the disk before this returns."""
+        stated = [charge.to_dict() for charge in charges]
+        self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
     def recall(self, moment: int, asked: str) -> State | None:
         """Return the journalled answers with this moment and key, None if none were given; refuse damaged ones."""
         if (moment, asked) not in self._paid:
             return None
-        path, given = self._answers(moment, asked), self._given.get((moment, asked))
+        path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -112,7 +113,7 @@ class FileAccount:
 
     def store(self, moment: int, asked: str, answers: State) -> None:
         """Write answers to the journal and note them in the ledger, both on disk before the mechanism sees them."""
-        path = self._answers(moment, asked)
+        path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)
             sync_folder(self._folder)
@@ -152,6 +153,3 @@ class FileAccount:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-    def _answers(self, moment: int, asked: str) -> Path:
-        return self._folder / answer_name(moment, asked)

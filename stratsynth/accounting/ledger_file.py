@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.chain import EMPTIED, Chain, Writer
+from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
-from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
@@ -35,6 +34,7 @@ from stratsynth.accounting.lines import (
     reservation,
     runs_of,
     shared_by,
+    stated_budget,
 )
 from stratsynth.accounting.paths import (
     RESERVED,
@@ -57,6 +57,7 @@ from stratsynth.accounting.standing import (
 )
 from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
+from stratsynth.version import VERSION
 
 
 class FileLedger:
@@ -93,8 +94,8 @@ class FileLedger:
     def open(self, request: Request) -> FileAccount:
         """Return the account of this request's interrupted fit, or of a new reservation; refuse what passes the cap."""
         self.refuse_other()
-        with self._chain.locked() as writer:
-            data, note = self._ready(writer, request.budget)
+        with self._chain.locked() as append:
+            data, note = self._ready(append, request.budget)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
             made = [line for line in lines if line["kind"] == "reserve"]
@@ -112,8 +113,8 @@ class FileLedger:
                 if mine is None:
                     mine = reservation(request, run, data)
                     if data not in shared_by(lines).versions:
-                        writer.append({"kind": "version", "data": data, "at": now()})
-                    writer.append(mine)
+                        append({"kind": "version", "data": data, "at": now()})
+                    append(mine)
                     made.append(mine)
                 if not os.fstat(lock).st_size:
                     mark(lock, RESERVED)
@@ -125,12 +126,12 @@ class FileLedger:
                     self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
                     versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
                 )  # fmt: skip
-                return FileAccount(self._chain, request.account(standing, mine["seed"]), mine, folder, lock)
+                return FileAccount(self._chain, request, standing, mine, folder, lock)
             except BaseException:
                 os.close(lock)
                 raise
 
-    def _ready(self, writer: Writer, budget: Budget) -> tuple[str, str]:
+    def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
         """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
 
         Returns:
@@ -150,14 +151,14 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             note = self._listed(new=True)
-            writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
+            append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
         self._check(head_of(self.path, lines), lines, data, budget)
         over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
         check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
         tidy(self.path, (run for run, done in over.items() if done))
         if self._account is not None and shared_by(lines).name is None:
-            writer.append({"kind": "account", "name": self._account, "at": now()})
+            append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)
 
     def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
@@ -225,6 +226,27 @@ class FileLedger:
             raise UsageError(
                 f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
                 "a cap is set once."
+            )
+
+
+def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
+    """Refuse a new fit that resembles an unfinished one of another version.
+
+    The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
+    resemble each other if mechanism and budget are equal, and the seed too unless the request has none.
+    """
+    over = runs_of(lines)
+    for line in lines:
+        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
+            request.mechanism, stated_budget(request.budget),
+        )  # fmt: skip
+        if not same or request.seed not in (None, line["seed"]):
+            continue
+        if line.get("version") != VERSION and not over[line["run"]]:
+            raise LedgerError(
+                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
+                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
+                "Finish it with that version, or give another seed for a new fit, which is charged."
             )
 
 

@@ -56,8 +56,10 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     if first != (kind == "ledger"):
         raise ValueError(kind)
     if kind == "ledger":
-        _check_head(line)
-        if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
+        like = Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"), public=line.get("public", ()))
+        capped = line["cap_epsilon"] is None or 0 < float(line["cap_epsilon"]) < math.inf
+        # public columns go with neighbours that differ in an attribute, and with no others
+        if not capped or (like.neighbours == Neighbours.ATTRIBUTE) != bool(like.public):
             raise ValueError(kind)
         _texts(line, "data", *(["reason"] if "reason" in line else []))
     elif kind in ("account", "version"):
@@ -84,13 +86,6 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         currencies[line["run"]]
     else:
         raise ValueError(kind)
-
-
-def _check_head(line: Mapping[str, Any]) -> None:
-    """Refuse a head whose neighbours and public columns do not match: `attribute` needs some, others have none."""
-    budget = Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"), public=line.get("public", ()))
-    if (budget.neighbours == Neighbours.ATTRIBUTE) != bool(budget.public):
-        raise ValueError(line["kind"])
 
 
 def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:

@@ -27,8 +27,7 @@ STEPS = ("add-remove", "move", "replace-within-group", "replace")
 DEAREST = {Currency.ZCDP: 4, Currency.PURE: 2, Currency.SAMPLED: 1, Currency.CLAIMED: 1}
 """Largest price factor of any kind of question under replace-one, by currency: its sensitivity doubles.
 
-Steps on samples and claims are priced by formulas of their own.
-"""
+Steps on samples and claims are priced by formulas of their own."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
         allot: The reserved amount.
         worst: For an adaptive mechanism, its worst-case course; None if the charges bound every course.
     """
-    if allot.currency == Currency.CLAIMED:  # a claimed epsilon says nothing about other steps
+    if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
         return {**dict.fromkeys(STEPS), str(budget.neighbours): budget.epsilon}
     if budget.neighbours == Neighbours.ATTRIBUTE:
         changed = _prices(spending, budget, allot, worst)["replace-within-group"]
@@ -64,8 +63,13 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
         from stratsynth.accounting.sampled import sampled_prices
 
         return sampled_prices(spending, budget, allot, only_strata=worst is None or worst.only_strata)
-    # zCDP and pure epsilon: amounts add up exactly, and each sum is converted once.
-    amounts = _amounts(spending, allot, worst)
+    if worst is not None:
+        amounts = _at_most(spending, allot, worst)
+    else:
+        # The part that was reserved and not spent could have gone to the dearest kind of question.
+        unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
+        dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
+        amounts = {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
     if allot.currency == Currency.PURE:
         return {step: float(amount) for step, amount in amounts.items()}
     delta = budget.delta - budget.truncation_delta
@@ -93,15 +97,6 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
         raise MechanismError("price: the mechanism's allotment is not within the budget.")
 
 
-def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[str, Fraction]:
-    if worst is not None:
-        return _at_most(spending, allot, worst)
-    # The part that was reserved and not spent could have gone to the dearest kind of question.
-    unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
-    dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
-    return {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
-
-
 def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fraction]:
     """Return the cost of each step on any course: the whole allotment, at the largest factor the mechanism declares.
 
@@ -109,7 +104,7 @@ def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fr
     at most the allotment.
     """
     cap = Fraction(allot.amount)
-    if spending.neighbours.priced == Neighbours.REPLACE:  # no step costs more than an exchange, which is capped
+    if spending.neighbours.priced == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
         return dict.fromkeys(STEPS, cap)
     strata = worst.only_strata and all(len(charge.path) == 1 for charge in spending.charges)
     times = {"add-remove": 1, "move": 2 if strata else worst.factor}

@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,12 @@ class Registry:
             raise LedgerError(f"accounts: {self.path.name} cannot be read ({error.strerror}).") from None
         except (ValueError, RecursionError):
             lines = [None]
-        if not all(map(_is_line, lines)):
+        if not all(
+            isinstance(line, dict)
+            and type(line.get("ledger")) is str
+            and type(line.get("account")) in (str, type(None))
+            for line in lines
+        ):
             raise LedgerError(f"accounts: {self.path.name}, the list of these data's ledgers, is damaged; restore it.")
         return lines
 
@@ -73,7 +77,11 @@ class Registry:
         Returns:
             The certificate's note if it could not be listed; empty otherwise.
         """
-        with self._locked():
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
+                handle = os.open(self.path.parent, os.O_RDONLY)  # the file itself is replaced
+                held.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
             known = self.known()
             place = self._place(ledger)
             named = {"account": account} if account is not None else {}
@@ -86,32 +94,13 @@ class Registry:
                 mine.update(named)
             else:
                 known.append({"ledger": place, **named, **({"reason": reason} if reason is not None else {})})
-            return self._write(known)
-
-    def _write(self, lines: list[dict[str, Any]]) -> str:
-        try:
-            with new_file(self.path) as file:
-                file.writelines(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
-        except OSError:
-            return "the data's folder cannot be written: which accounts these data have is not listed there"
-        return ""
+            try:
+                with new_file(self.path) as file:
+                    file.writelines(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in known)
+            except OSError:
+                return "the data's folder cannot be written: which accounts these data have is not listed there"
+            return ""
 
     def _place(self, ledger: Path) -> str:
         """Return the ledger's path relative to the data's folder, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold a lock on the folder, for one process at a time; the file itself is replaced, so it cannot be locked."""
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
-                handle = os.open(self.path.parent, os.O_RDONLY)
-                held.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-
-
-def _is_line(line: object) -> bool:
-    """True if it is a mapping with a ledger's path as text, and an account's name as text or none."""
-    texts = {str, type(None)}
-    return isinstance(line, dict) and type(line.get("ledger")) is str and type(line.get("account")) in texts

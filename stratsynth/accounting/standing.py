@@ -12,23 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
-from stratsynth.accounting.totals import afford, readable, total
+from stratsynth.accounting.totals import readable, total
 from stratsynth.accounting.units import whole
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.errors import BudgetRefused
-
-__all__ = [
-    "Outlook",
-    "Standing",
-    "afford",
-    "afford_all",
-    "fitting",
-    "largest",
-    "readable",
-    "refusal",
-    "rule",
-    "total",
-]
 
 
 @dataclass(frozen=True)

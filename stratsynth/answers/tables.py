@@ -15,7 +15,6 @@ import numpy as np
 
 from stratsynth.errors import ReleaseError, Unsupported
 from stratsynth.models.mixture import Mixture
-from stratsynth.models.parts import level_numbers
 from stratsynth.strata import Stratum, crossing
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def read_tables(
         for path in _strata(schema, certificate, model):
             called = "|".join(label_of(stratum, certificate) for stratum in path)
             # of a merge that is divided again the last word is the narrowest
-            codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
+            codes = {name: several for stratum in path for name, several in stratum.codes(schema).items()}
             leaves.append(Leaf(called, codes, people=public.get(called, math.inf)))
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
             raise Unsupported("query: strata that are divided by different columns are not supported; draw rows.")

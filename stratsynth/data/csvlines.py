@@ -54,7 +54,7 @@ def header(file: IO[bytes]) -> list[str]:
         UsageError: A first line that is no record, in words that quote nothing of it.
     """
     while line := file.readline(MAX_LINE + 1):
-        text = _strip(line).removeprefix(b"\xef\xbb\xbf")
+        text = line.removesuffix(b"\n").removesuffix(b"\r").removeprefix(b"\xef\xbb\xbf")
         if text:
             names = fields(text)
             if names is None:
@@ -95,10 +95,6 @@ def fields(line: bytes) -> list[bytes] | None:
         return [field.encode("latin-1") for field in next(csv.reader([line.decode("latin-1")], strict=True))]
     except csv.Error:
         return None
-
-
-def _strip(line: bytes) -> bytes:
-    return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ Whoever signs schema and recipe answers for what they declare public; these chec
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -106,10 +107,10 @@ def _opened(other: Any, private: Source | None) -> Source | None:
         return other
     try:
         if isinstance(other, str | os.PathLike):
-            file = CsvSource(Path(other))  # under any name: bytes are compared
+            file = CsvSource(Path(other))  # whatever its name: bytes are compared
             return file if private is None or size(private) == size(file) else None
         table = open_source(other)
-        table.types()  # raises if it cannot be read
+        table.types()  # can be read
     except UsageError:
         return None
     in_memory = private is None or isinstance(private, ArrowSource | FrameSource)
@@ -120,7 +121,7 @@ def _same(private: Source | Path, other: Any) -> bool:
     """True for the private table's file under any name, a file in its folder, or its object in memory."""
     mine, theirs = _path(private), _path(other)
     if mine is not None and theirs is not None:
-        return any(_same_file(a, b) for a in _files(mine) for b in _files(theirs))
+        return not _inodes(mine).isdisjoint(_inodes(theirs))
     held = _held(private)
     return held is not None and held is _held(other)
 
@@ -131,19 +132,19 @@ def _path(data: Any) -> Path | None:
     return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
-def _files(path: Path) -> list[Path]:
-    """Return a file, or a folder with all files below it: a part of the private rows is private as well."""
-    try:
-        return [path, *(p for p in path.rglob("*") if p.is_file())] if path.is_dir() else [path]
-    except (OSError, ValueError):
-        return [path]
+def _inodes(path: Path) -> set[tuple[int, int]]:
+    """Device and inode of a file, links of both kinds followed; of a folder and of all files below it.
 
-
-def _same_file(mine: Path, theirs: Path) -> bool:
-    try:
-        return theirs.samefile(mine)  # follows links of both kinds
-    except (OSError, ValueError):
-        return False
+    The shares of a part of the rows are private as well.
+    """
+    files, found = [path], set[tuple[int, int]]()
+    with contextlib.suppress(OSError, ValueError):
+        files += (p for p in path.rglob("*") if p.is_file()) if path.is_dir() else ()
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):
+            status = file.stat()
+            found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _held(data: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from stratsynth.questions import Answer
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Clique, Exact, Rows, Wanted
 from stratsynth.strata import StratumPath
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_KEPT = 2**27
 """Largest number of cells of exact tables kept between batches; beyond it tables are counted again."""
@@ -40,18 +37,14 @@ class Answerer:
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return one noisy answer per question, in order."""
-        exact = self._reader.each([(a.path, self._wanted(a)) for a in asked])
+        wanted = []
+        for a in asked:
+            memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
+            wanted.append((a.path, Wanted() if memory and a.question.remembers(memory) else a.question.wanted()))
         return [
-            a.question.answer(
-                Setting(a.schema, self._neighbours), found, self._entropy, self._memory.setdefault(a.path, {})
-            )
-            for a, found in zip(asked, exact, strict=True)
+            a.question.answer(Setting(a.schema, self._neighbours), exact, self._entropy, self._memory[a.path])
+            for a, exact in zip(asked, self._reader.each(wanted), strict=True)
         ]
-
-    def _wanted(self, a: Asked) -> Wanted:
-        """Return the reads of a question: none if its remembered results suffice."""
-        memory = self._memory.get(a.path)
-        return Wanted() if memory and a.question.remembers(memory) else a.question.wanted()
 
 
 class Reader:
@@ -87,13 +80,10 @@ class Reader:
                 list(map(tables.get(path, {}).__getitem__, want.cliques)),
                 [next(sums) for _ in want.sums],
                 self._rows.columns(path, want.columns) if want.columns else None,
-                self._frame(path, want),
+                self._rows.frame(path) if want.frame else None,
             )
             if last.get(path) == i:
                 del tables[path]
-
-    def _frame(self, path: StratumPath, want: Wanted) -> pd.DataFrame | None:
-        return self._rows.frame(path) if want.frame else None
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
         """Yield the exact tables of each path, each counted once: path by path, or all in one pass of remote rows."""

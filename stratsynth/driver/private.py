@@ -7,22 +7,26 @@ the account's journal before the program gets them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.units import for_units
 from stratsynth.driver import journal
 from stratsynth.driver.answering import Answerer
-from stratsynth.driver.bill import bill
 from stratsynth.driver.lockstep import Answers, Asked
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, NoisyTable, Question, Split
+from stratsynth.questions import Answer, NoisyTable, PublicRows, Question, Split
+from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Rows
 from stratsynth.questions.sums.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
+    from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.accounting.charges import Charge
 
 Admits = Callable[[StratumPath, frozenset[type[Question]]], object]
 """Function that refuses kinds of questions and strata that a mechanism has not declared."""
@@ -44,6 +48,20 @@ class Counted:
     path: StratumPath
     records: float
     noise_sd: float
+
+
+def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
+    """The charges of one moment's questions for a whole privacy unit."""
+    for a in asked:
+        if type(a.question) is PublicRows:
+            a.question.permit(budget)
+    charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours.priced)]
+    return for_units(charges, budget) if budget.rows > 1 else charges
+
+
+def tv_error(asked: Asked, neighbours: Neighbours) -> float:
+    """Total variation between the noise of a question as sampled, tails cut off, and as priced."""
+    return asked.question.tv_error(Setting(asked.schema, neighbours))
 
 
 class PrivateAnswers(Answers):
@@ -90,7 +108,8 @@ class PrivateAnswers(Answers):
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return the answers to one batch: charge, recall or read and add noise, journal, in this order."""
         moment, self._batch = self._batch, self._batch + 1
-        charges, distance = bill(asked, self._account.budget)
+        budget = self._account.budget
+        charges, distance = bill(asked, budget), math.fsum(tv_error(a, budget.neighbours) for a in asked)
         key = journal.key(asked, charges) if self._account.by_shape else journal.exact_key(asked)
         self._account.charge(moment, key, charges, distance)
         state = self._account.recall(moment, key)
@@ -120,13 +139,9 @@ class PrivateAnswers(Answers):
             records = a.question.records(a.schema, answer)
             self.counted.extend(Counted(a.path, number, noise) for number, noise in records)
             for table in a.question.released(a.schema, answer):
-                if self._fits(table):
-                    self.measurements.append(Measurement(a.path, self._questions, table))
+                if isinstance(table, PublishedSum):
+                    self._summed += table.values.size  # which depends on public shapes alone
+                    if self._summed > MOST_SUMS:
+                        continue
+                self.measurements.append(Measurement(a.path, self._questions, table))
             self._questions += 1
-
-    def _fits(self, table: NoisyTable | PublishedSum) -> bool:
-        """True if it is published: tables, and sums up to `MOST_SUMS` coordinates in all, by public shapes alone."""
-        if isinstance(table, PublishedSum):
-            self._summed += table.values.size
-            return self._summed <= MOST_SUMS
-        return True

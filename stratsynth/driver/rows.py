@@ -130,7 +130,7 @@ class StoredRows:
         if stratum.columns not in self._sorted:
             self._sorted[stratum.columns] = by_cell(self._parts, stratum.columns, self._space)
         rows, ends = self._sorted[stratum.columns]
-        codes = [[outer.index(column, level) for level in levels] for column, levels in stratum.items]
+        codes = list(stratum.codes(outer).values())
         cells = np.ravel_multi_index(np.ix_(*codes), outer.shape(stratum.columns)).ravel()
         slices = [slice(int(ends[cell - 1]) if cell else 0, int(ends[cell])) for cell in cells]
 

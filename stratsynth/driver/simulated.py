@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.driver.bill import bill, tv_error
 from stratsynth.driver.lockstep import Answers, Asked
+from stratsynth.driver.private import Admits, bill, tv_error
 from stratsynth.questions import Answer, Split
 from stratsynth.questions.base import Seen, Setting
 from stratsynth.questions.reading import Clique
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.private import Admits
 
 
 LOOKED_AT = 4
@@ -66,9 +65,8 @@ class SimulatedAnswers(Answers):
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return one made-up answer per question."""
         budget = self._account.budget
-        charges, _ = bill(asked, budget)
-        every = [replace(charge, path=path) for charge in charges for path in self.stands_for(charge.path)]
-        distance = math.fsum(len(self.stands_for(a.path)) * tv_error([a], budget.neighbours) for a in asked)
+        every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
+        distance = math.fsum(len(self.stands_for(a.path)) * tv_error(a, budget.neighbours) for a in asked)
         self._account.charge(self.moments, "", every, distance)
         self.moments += 1
         self.passes += sum(map(self._reads, asked[:LOOKED_AT])) > 0

@@ -46,20 +46,18 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
     return [raised(alone(solver, problem), path) for problem, path in zip(problems, paths, strict=True)]
 
 
-class Here:
-    """A solver in this process, with one thread for linear algebra; problems set `apart` run one per core."""
+def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
+    """Solutions in order, by this process; problems that are apart side by side, a core each.
 
-    def __call__(
-        self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
-    ) -> Sequence[Any]:
-        """Return the solutions, in order."""
-        cores = min(len(problems), os.cpu_count() or 1)
-        with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
-            if not solver.apart or cores < 2:
-                return together(solver, problems, paths)
-            with ThreadPoolExecutor(cores) as pool:
-                solved = list(pool.map(partial(alone, solver), problems))
-        return [raised(solution, path) for solution, path in zip(solved, paths, strict=True)]
+    Linear algebra has one thread meanwhile.
+    """
+    cores = min(len(problems), os.cpu_count() or 1)
+    with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
+        if not solver.apart or cores < 2:
+            return together(solver, problems, paths)
+        with ThreadPoolExecutor(cores) as pool:
+            solved = list(pool.map(partial(alone, solver), problems))
+    return [raised(solution, path) for solution, path in zip(solved, paths, strict=True)]
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +90,7 @@ def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving
     """
     check_workers(workers)
     with contextlib.ExitStack() as held:
-        here: Solving = workers if callable(workers) else Here()
+        here: Solving = workers if callable(workers) else in_process
         elsewhere: Elsewhere | None = None
         if not callable(workers) and workers != 1:
             from stratsynth.driver.clusters import opened

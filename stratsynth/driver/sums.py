@@ -40,13 +40,6 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
     return totals
 
 
-def _of_the_size(part: Ints, total: NDArray[Any]) -> Ints:
-    """Return a sum if it has its query's size: a shorter one would be repeated, and its noise averaged away."""
-    if part.shape != total.shape:
-        raise MechanismError("a sum has another size than its query says.")
-    return part
-
-
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
     """Return the exact sums of rows that count 1 each."""
@@ -55,7 +48,9 @@ def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> lis
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
     for which in _pieces(rows.size, chosen):
         for block, part in enumerate(type(query).exact(query, rows, which)):  # by its class: no method of its own
-            totals[block] += _of_the_size(part, totals[block])
+            if part.shape != totals[block].shape:  # a shorter sum would be repeated, and its noise averaged away
+                raise MechanismError("a sum has another size than its query says.")
+            totals[block] += part
     return totals
 
 

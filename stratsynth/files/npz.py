@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import ReleaseError
-from stratsynth.files.reading import open_regular
+from stratsynth.files.reading import open_regular, parse_json
 from stratsynth.files.replacing import new_file
-from stratsynth.files.untrusted import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

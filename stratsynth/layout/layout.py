@@ -103,7 +103,7 @@ def lay_out(
     if groups.threshold is not None:
         if size is None:
             raise UsageError("strata: which groups are small is decided by public sizes; declare a size.")
-        if not weights.informative:
+        if not weights.given.informative:
             raise WeightsError(
                 "weights: which groups are small is decided by public sizes, and private weights have none before "
                 "they are asked; give them a public prior."

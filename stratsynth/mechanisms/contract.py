@@ -84,23 +84,22 @@ class Public:
         The result is one object for equal calls, and for all strata with equal facts: what follows from it is computed
         once for all of them.
         """
-        return self.keep(("within", stratum, share, exact), lambda: self._within(stratum, share, exact))
+        key = "within", stratum, share, exact
+        if key not in self._kept:
+            size = None if self.size is None else round(self.size * share)
+            constant, codes = self.constant.union(stratum.columns), stratum.codes(self.schema)
+            schema = within(self.schema, (stratum,))
+            prior = None if self.prior is None else self.prior.within(stratum, schema)
+            known = tuple(one for each in self.known if (one := each.within(stratum, codes)) is not None)
+            inside = Public(schema, size, self.neighbours, constant, self.exact and exact, prior, known)
+            self._kept[key] = self.keep(("same", inside), lambda: inside)
+        return cast("Public", self._kept[key])
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
         """Return the value kept under a key, made when it is first asked for."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast("T", self._kept[key])
-
-    def _within(self, stratum: Stratum, share: float, exact: bool) -> Public:
-        size = None if self.size is None else round(self.size * share)
-        constant = self.constant.union(stratum.columns)
-        schema = within(self.schema, (stratum,))
-        prior = None if self.prior is None else self.prior.within(stratum, schema)
-        numbers = {column: [self.schema.index(column, level) for level in levels] for column, levels in stratum.items}
-        known = tuple(one for each in self.known if (one := each.within(stratum, numbers)) is not None)
-        inside = Public(schema, size, self.neighbours, constant, self.exact and exact, prior, known)
-        return self.keep(("same", inside), lambda: inside)
 
 
 def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate[S, Public, P], T]:

@@ -70,7 +70,7 @@ def settle(
     """
     schema = public.schema
     named = {name: column for name, column in schema.columns.items() if isinstance(column, Nested)}
-    if not named or mechanism.returns != Returns.ROWS:
+    if mechanism.returns != Returns.ROWS:
         return schema, ()
     layout, of_strata = mechanism.drawn(public, budget), mechanism.strata(public, budget) is not None
     size, noise = _size(public, layout), _noise(allot, len(schema.names), schema)

@@ -22,7 +22,7 @@ from stratsynth.mechanisms.nesting import CodeList, settle
 from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
-from stratsynth.schema import Schema
+from stratsynth.schema import Nested, Schema
 from stratsynth.schema.feasible import check_rules
 from stratsynth.weights import Weights
 
@@ -44,15 +44,12 @@ class Prepared(Terms):
     """Prior that the fit starts from, as the certificate names it; None without a prior."""
 
     def __post_init__(self) -> None:
-        """Refuse terms that do not hold, and facts that no certificate would name, however made."""
-        super().__post_init__()
-        self._check_stated()
+        """Refuse terms that do not hold, and what no certificate would name, however made.
 
-    def _check_stated(self) -> None:
-        """Refuse facts that the certificate would not name: public rows or tables of no prior, and shares for drawing.
-
-        Shares reach a mechanism through one that wraps it, after this check.
+        That is public rows and tables of no prior, and shares rows are drawn by. Shares are told to a mechanism by
+        another that wraps it, after this.
         """
+        super().__post_init__()
         rows, tables = (None, ()) if self.prior is None else (self.prior.rows, self.prior.tables)
         if (self.public.prior is not None and self.public.prior is not rows) or any(
             not any(known is table for table in tables) for known in self.public.known
@@ -162,6 +159,8 @@ def prepare(
 
     public, found = facts(schema)
     allot = mechanism.price(public, budget)
+    if not any(isinstance(column, Nested) for column in schema.columns.values()):
+        return Prepared(mechanism, public, budget, allot, prior=found)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
         return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found)

@@ -11,7 +11,7 @@ import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models.base import Codes, Returns, State, TableModel, Where
-from stratsynth.models.parts import level_numbers, opened, stored
+from stratsynth.models.parts import opened, stored
 from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.progress import phase
 from stratsynth.strata import Stratum
@@ -53,7 +53,7 @@ class Mixture(TableModel):
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
         """The rest of a condition inside a stratum; None where the stratum's own levels rule it out."""
         rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
-        for column, codes in level_numbers(self.schema, stratum).items():
+        for column, codes in stratum.codes(self.schema).items():
             if column not in where:
                 continue
             allowed = frozenset(i for i, code in enumerate(codes) if code in where[column])
@@ -107,7 +107,7 @@ class Mixture(TableModel):
         rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
             c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)
-            for c, codes in level_numbers(self.schema, stratum).items()
+            for c, codes in stratum.codes(self.schema).items()
         }
         return {**rows, **own}
 
@@ -122,7 +122,7 @@ class Mixture(TableModel):
         if column not in stratum.levels:
             return part.oneway(column)
         found = np.zeros(self.schema.size(column))
-        codes = level_numbers(self.schema, stratum)[column]
+        codes = stratum.codes(self.schema)[column]
         found[codes] = part.oneway(column) if len(codes) > 1 else 1.0
         return found
 

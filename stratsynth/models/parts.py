@@ -28,11 +28,6 @@ MANY = 1_000
 """Of more parts the lists in their structures are written once even where no two structures are the same."""
 
 
-def level_numbers(schema: Schema, stratum: Stratum) -> dict[str, list[int]]:
-    """The level numbers of each of a stratum's columns; a model inside a merge counts these from 0, in this order."""
-    return {column: [schema.index(column, level) for level in levels] for column, levels in stratum.items}
-
-
 def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str, Any]]) -> State:
     """The parts' states side by side, arrays named by the part's number; `own` is what else is kept of each.
 
@@ -61,7 +56,7 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
     alike = read_again(state.facts)
     for i, facts in enumerate(state.facts["parts"]):
         stratum = _stratum(facts["stratum"], facts.get("names"))
-        if any(codes != sorted(set(codes)) for codes in level_numbers(schema, stratum).values()):
+        if any(codes != sorted(set(codes)) for codes in stratum.codes(schema).values()):
             raise ReleaseError("model: the levels of a merged stratum are out of order.")
         found[stratum] = (
             facts,

@@ -11,7 +11,7 @@ import numpy as np
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Codes, Model, Returns, State
-from stratsynth.models.parts import level_numbers, opened, stored
+from stratsynth.models.parts import opened, stored
 from stratsynth.strata import Stratum, StratumPath
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class ByGroup(Predictor):
         """What each stratum's part tells of its rows, put back in the order of the rows."""
         places, found = [], []
         for stratum, part in self.parts.items():
-            numbers = level_numbers(self.schema, stratum)
+            numbers = stratum.codes(self.schema)
             here = np.flatnonzero(np.all([np.isin(rows[c], codes) for c, codes in numbers.items()], axis=0))
             if here.size:
                 # inside a merge the part counts the merged levels from 0; they are in ascending order

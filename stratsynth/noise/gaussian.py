@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from stratsynth.errors import Unsupported
 from stratsynth.noise.entropy import SYSTEM, Entropy
-from stratsynth.noise.gaussian_weights import half_weights
+from stratsynth.noise.exponential import half_weights
 from stratsynth.noise.table import Table
 from stratsynth.noise.wide_gaussian import WIDEST, sample_wide, wide_error
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from stratsynth.noise.bernoulli import decay, settle
 from stratsynth.noise.entropy import Entropy, chunks
-from stratsynth.noise.gaussian_weights import half_weights
+from stratsynth.noise.exponential import half_weights
 from stratsynth.noise.table import Table
 
 _BLOCK_BITS = 10  # s lies in [2^9, 2^10)

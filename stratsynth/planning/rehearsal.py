@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.joined import entries
-from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.accounting.standing import Standing
 from stratsynth.accounting.units import whole
 from stratsynth.driver.counting import MANY
 from stratsynth.errors import Unsupported
-from stratsynth.files.untrusted import MAX_VALUES
+from stratsynth.files.reading import MAX_VALUES
 from stratsynth.strata import label
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ def rehearse(prepared: Prepared) -> Rehearsal:
     from stratsynth.driver.solving import together
 
     how, public, solved = prepared.mechanism, prepared.public, list[int]()
-    request = Request("", how.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
-    account = ProcessLedger().open(request)
+    standing = Standing(None, None, prepared.budget.epsilon, 1)
+    account = FitAccount(prepared.budget, whole(prepared.allot), standing, 0, prepared.caps)
     answers = SimulatedAnswers(account, lambda path: round(size_of(path, prepared)), prepared.admit)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
-from stratsynth.files.untrusted import sha256
+from stratsynth.files.reading import sha256
 
 FILE = "file"
 """The key of a file's SHA-256: anybody who has the public file can see that it is the one that was read."""

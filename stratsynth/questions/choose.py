@@ -95,14 +95,10 @@ class Choose(Question):
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
         """Return the index i of a candidate, with probability proportional to exp(epsilon score_i / (2 D))."""
-        scores, reach = self._units(at, exact, memory)
+        scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(Known, Known()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
-
-    def _units(self, at: Setting, exact: Exact, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        found: tuple[list[int], int] = self.judge.units(self.scores, exact, at, memory)
-        return found
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
         """Return the index of a candidate, drawn evenly."""
@@ -141,10 +137,10 @@ class Choose(Question):
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Return rho times the square of (largest movement of a score / largest that is allowed)."""
-        one, reach = self._units(at, here, {})
-        two, _ = self._units(at, there, {})
+        one, reach = self.judge.units(self.scores, here, at, {})
+        two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
-        return Fraction(self.rho) * (Fraction(farthest) / reach) ** 2
+        return Fraction(self.rho) * Fraction(farthest, reach) ** 2
 
 
 def choose(scores: Sequence[Score], *, rho: float) -> Program[int]:

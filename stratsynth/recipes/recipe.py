@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.checks import path as given_path
@@ -42,10 +42,13 @@ from stratsynth.weights.sources import read_weights
 if TYPE_CHECKING:
     from stratsynth.release import Release
 
-S = TypeVar("S")
 MAX_BYTES = 1_000_000
 """Largest size of a recipe, in bytes."""
 
+_KINDS: Mapping[str, type[Any]] = {
+    "data": DataSection, "strata": StrataSection, "budget": BudgetSection, "release": ReleaseSection
+}  # fmt: skip
+"""The sections whose keys are the fields of a class; what the others hold is read by others."""
 _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
 
 
@@ -99,9 +102,6 @@ class Recipe:
             if name not in document:
                 raise RecipeError(f"{path.name}: the section [{name}] is missing.")
 
-        def section(kind: type[S], name: str) -> S:
-            return read_section(kind, document.get(name, {}), f"{path.name}: [{name}]", path.parent)
-
         settings = dict(document["mechanism"])
         mechanism = settings.pop("name", None)
         if not isinstance(mechanism, str):
@@ -112,14 +112,19 @@ class Recipe:
             raise RecipeError(
                 f"{path.name}: [budget] strata is a table of the strata's budgets, but there are no strata."
             )
+        sections: dict[str, Any] = {
+            name: read_section(kind, document[name], f"{path.name}: [{name}]", path.parent)
+            for name, kind in _KINDS.items()
+            if name in document
+        }
         return cls(
             path.parent,
-            section(DataSection, "data"),
-            section(StrataSection, "strata") if "strata" in document else None,
+            sections["data"],
+            sections.get("strata"),
             document.get("weights"),
             MechanismSection(mechanism, settings),
-            section(BudgetSection, "budget"),
-            section(ReleaseSection, "release"),
+            sections["budget"],
+            sections.get("release", ReleaseSection()),
             document.get("prior"),
             document.get("compare"),
         )

@@ -41,7 +41,7 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
     if layout is None:
         return []
     noise = {c.stratum: NORMAL_95 * c.noise_sd for c in found if c.what == SHARE}
-    known = size is not None and layout.weights.informative
+    known = size is not None and layout.weights.given.informative
     rows = FEW * (weight.mean or 1.0)  # of weighted rows the size is a total, of about this many rows
     listed: list[tuple[float, dict[str, Any]]] = []
     for group in layout.groups:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import ReleaseError
-from stratsynth.files.untrusted import sha256
+from stratsynth.files.reading import sha256
 
 CERTIFICATE = "certificate.json"
 SIGNATURES = (f"{CERTIFICATE}.sig", f"{CERTIFICATE}.minisig", f"{CERTIFICATE}.asc")

@@ -1,6 +1,6 @@
-"""Decoding of codes into rows, by the schema and a generator: every code is drawn from a model.
+"""Codes back to rows, by the schema and a generator: what is drawn is no private row's.
 
-Encoding of rows is in `stratsynth.schema.encoding`, whose names are here too.
+Rows to codes is `stratsynth.schema.encoding`.
 """
 
 from __future__ import annotations
@@ -20,32 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from stratsynth.errors import SchemaError
 from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import Categorical, Column, Numeric
-from stratsynth.schema.encoding import (
-    check_columns,
-    check_source,
-    encode,
-    encode_categorical,
-    encode_numeric,
-    locate,
-    row_weights,
-    smallest,
-)
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.temporal import UNITS, Temporal
-
-__all__ = [
-    "check_columns",
-    "check_source",
-    "decode",
-    "encode",
-    "encode_categorical",
-    "encode_numeric",
-    "locate",
-    "row_weights",
-    "smallest",
-    "to_pandas",
-]
 
 
 def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:

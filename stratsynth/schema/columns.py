@@ -6,6 +6,7 @@ A column turns every value into one of `all_levels`, or leaves its row out, by r
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,8 +20,27 @@ EXACT = 2**53
 """Largest size of whole numbers in integer columns: up to it, floats are exact."""
 
 
+class Categories(ABC):
+    """The categories of a column, by number."""
+
+    @property
+    @abstractmethod
+    def all_levels(self) -> tuple[str, ...]:
+        """The categories of a contingency table, in the order of their codes."""
+
+    @property
+    def size(self) -> int:
+        """The number of categories."""
+        return len(self.all_levels)
+
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """Code of each level: its index in `all_levels`."""
+        return {level: code for code, level in enumerate(self.all_levels)}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Categorical:
+class Categorical(Categories):
     """A column whose values are a fixed list of texts.
 
     A value matches a level as text first; failing that as a number ("3.0" is level "3") or truth value
@@ -47,8 +67,7 @@ class Categorical:
     dtype: str = "string"
     """Type of synthetic values: "string", "category", "int64", "float64" or "bool".
 
-    In the last three, `not_applicable` and "missing" are drawn as null.
-    """
+    In the last three, `not_applicable` and "missing" are drawn as null."""
 
     ordered: bool = False
     """True if the levels are ordered as listed; of dtype "category" alone, which keeps it."""
@@ -91,16 +110,6 @@ class Categorical:
         """Levels that labels may name."""
         return self.all_levels
 
-    @property
-    def size(self) -> int:
-        """Number of categories."""
-        return len(self.all_levels)
-
-    @cached_property
-    def codes(self) -> Mapping[str, int]:
-        """Code of each level: its index in `all_levels`."""
-        return {level: code for code, level in enumerate(self.all_levels)}
-
     @cached_property
     def values(self) -> tuple[str | int | float | bool | None, ...]:
         """Value in a synthetic table of each code, in the type `dtype`; None for null."""
@@ -112,7 +121,7 @@ class Categorical:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric:
+class Numeric(Categories):
     """A column of numbers between public bounds, counted in public bins.
 
     A value is not a number when it is null, NaN, infinite, or text that spells no finite number: it becomes
@@ -131,8 +140,7 @@ class Numeric:
     bins: int | None = None
     """Number of bins of equal width, instead of `edges` (for integers, widths differ by at most one).
 
-    With neither, an integer column of at most 100 values has one bin per value, and any other has 20 bins.
-    """
+    With neither, an integer column of at most 100 values has one bin per value, and any other has 20 bins."""
 
     integer: bool = False
     """True if values are whole numbers; `lower`, `upper` and `edges` must then be whole too."""
@@ -171,14 +179,12 @@ class Numeric:
     """Type of synthetic values: "int64", "float64" or "string".
 
     The default is "string" if `not_applicable` is declared, so that nothing is lost, and otherwise the type of
-    the numbers. In the numeric types `not_applicable` is drawn as null.
-    """
+    the numbers. In the numeric types `not_applicable` is drawn as null."""
 
     transform: str | None = None
     """Scale on which means are taken: "log", "square-root" or "fourth-root" (`stratsynth.schema.transforms`).
 
-    For numbers of wide range with a long tail. None for the numbers themselves.
-    """
+    For numbers of wide range with a long tail. None for the numbers themselves."""
 
     transform_unit: float = 1.0
     """Unit of the transform, and of logarithmic bins and shapes: numbers far below it are hardly transformed. A public
@@ -250,16 +256,6 @@ class Numeric:
         """Categories of a contingency table: bins, special codes, not applicable, missing."""
         names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
         return (*names, *self.words, *([MISSING] if self.missing else []))
-
-    @property
-    def size(self) -> int:
-        """Number of categories."""
-        return len(self.all_levels)
-
-    @cached_property
-    def codes(self) -> Mapping[str, int]:
-        """Code of each level: its index in `all_levels`."""
-        return {level: code for code, level in enumerate(self.all_levels)}
 
     def quantity(self, text: str) -> float | None:
         """Return the number that a text spells, or None."""

@@ -16,6 +16,7 @@ from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
 from stratsynth.schema.columns import Categorical, Column
+from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
@@ -83,8 +84,15 @@ class SchemaDoor:
         return replace(schema, reviewed_by=by, columns={**schema.columns, **(columns or {})})
 
     def to_toml(self) -> str:
-        """Return the schema as TOML text, which `from_toml_text` reads back."""
-        return toml.dumps(cast("Schema", self))
+        """The schema as TOML text, which `from_toml_text` reads back.
+
+        Raises:
+            SchemaError: A schema that files have no words for, which would otherwise be lost.
+        """
+        schema = cast("Schema", self)
+        if schema.row_weight != ONE and schema.row_weight.column is None:
+            raise SchemaError("rows that each count more than 1 cannot be written to a schema file")
+        return toml.dumped(toml.to_tables(schema))
 
     def write_toml(self, path: str | Path) -> None:
         """Write the schema to a TOML file, which `from_toml` reads back.

@@ -23,11 +23,6 @@ NUMBER = 8
 """Bytes of a number, and of a weight."""
 
 
-def check_columns(schema: Schema, names: Iterable[str]) -> None:
-    """Refuse a table that does not have every column of the schema exactly once; other columns are ignored."""
-    locate(schema.names, names)
-
-
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
     """Refuse, by a table's structure alone, missing or unreadable columns of the schema, its unit and its weight."""
     wanted = (*schema.names, *schema.beside)
@@ -60,7 +55,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
     `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
     the schema names their column.
     """
-    check_columns(schema, data.column_names)
+    locate(schema.names, data.column_names)  # refuses a table that lacks a column, or has one twice
     for name in numbers:
         if not isinstance(schema.column(name), Numeric):
             raise SchemaError(f"column {name} is not numeric, so it has no numbers")
@@ -107,7 +102,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np
     codes = values.codes(column, data)
     if column.outside is not None:
         codes[codes < 0] = column.codes[column.outside]
-    elif column.not_applicable is not None:  # a null is not applicable, as for numbers
+    elif column.not_applicable is not None:  # as for numbers: files say so by leaving the field empty
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
         codes[null] = column.codes[column.not_applicable]
     return codes
@@ -124,6 +119,7 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
     codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
     # A null of a typed column stands for a number that does not apply.
     if column.not_applicable is not None and not column.missing:
+        # a typed column has no other way to say that a number does not apply
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
         codes[null] = column.codes[column.not_applicable]
     codes[own >= 0] = len(column.extents) + own[own >= 0]

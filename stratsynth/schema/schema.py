@@ -72,7 +72,11 @@ class Schema(SchemaDoor):
         object.__setattr__(self, "columns", dict(self.columns))
         object.__setattr__(self, "rules", tuple(self.rules))
         for name, column in self.columns.items():
-            _check_name(name)
+            text = check_text("a column name", name)
+            if any(c in text for c in ",|="):
+                raise SchemaError(
+                    f"column name {text!r} must not hold ',', '|' or '=', which join names in released files"
+                )
             if not isinstance(column, (Categorical, Numeric)):
                 raise SchemaError(
                     f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
@@ -215,9 +219,3 @@ class Schema(SchemaDoor):
                 "this schema was drafted from private data; check that its levels and bounds are public "
                 "knowledge, then set reviewed_by to your name"
             )
-
-
-def _check_name(name: object) -> None:
-    text = check_text("a column name", name)
-    if any(c in text for c in ",|="):
-        raise SchemaError(f"column name {text!r} must not hold ',', '|' or '=', which join names in released files")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from os import PathLike
@@ -90,12 +90,11 @@ def parse(text: str) -> Said:
         raise SchemaError(f"not valid TOML: {reason}") from None
     if said.get("format") != FORMAT:
         raise SchemaError(f'format must be "{FORMAT}"')
-    _known(said, _TOP)
+    _check_keys(said, _TOP)
     unit = said.get("unit", "record")
     if isinstance(unit, dict):
         with blame("unit"):
-            _known(unit, ("column", "max_rows"))
-            _present(unit, ("column", "max_rows"))
+            _check_keys(unit, ("column", "max_rows"), ("column", "max_rows"))
     return Said(
         columns={name: _column(name, keys) for name, keys in _table("columns", said.get("columns")).items()},
         origin=said.get("origin", "public"),
@@ -111,18 +110,9 @@ def _weight(given: object) -> RowWeight:
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
-        _known(given, ("column", "max", "missing", "mean"))
-        _present(given, ("column", "max"))
+        _check_keys(given, ("column", "max", "missing", "mean"), ("column", "max"))
     said = {key: given[key] for key in ("missing", "mean") if key in given}
     return RowWeight(given["max"], check_text("weight: column", given["column"]), **said)
-
-
-def dumps(schema: Schema) -> str:
-    """Return the schema as TOML text; refuse a schema with content that files cannot hold."""
-    if schema.row_weight != ONE and schema.row_weight.column is None:
-        raise SchemaError("rows that each count more than 1 cannot be written to a schema file")
-
-    return dumped(to_tables(schema))
 
 
 def dumped(tables: Mapping[str, Any]) -> str:
@@ -199,8 +189,8 @@ def _column(name: str, keys: object) -> Column:
             names = ", ".join(f'"{name}"' for name in _KINDS)
             raise SchemaError(f"kind must be one of {names}{nearest(str(kind), _KINDS)}")
         made = _KINDS[kind]
-        _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in IMPLIED])
-        _present(given, ("levels",) if issubclass(made, Categorical) else ("lower", "upper"))
+        known = [key.name for key in fields(made) if made is not Temporal or key.name not in IMPLIED]
+        _check_keys(given, known, ("levels",) if issubclass(made, Categorical) else ("lower", "upper"))
         if made is Temporal:
             _refuse_numbers(kind, given)
             return Temporal(kind=kind, **given)
@@ -222,8 +212,7 @@ def _rules(entries: object) -> tuple[Rule, ...]:
     for i, entry in enumerate(entries, start=1):
         with blame(f"rule {i} of forbid"):
             given = _table("its entry", entry)
-            _known(given, ("when", "never"))
-            _present(given, ("when", "never"))
+            _check_keys(given, ("when", "never"), ("when", "never"))
             rules.append(Rule(**given))
     return tuple(rules)
 
@@ -234,13 +223,11 @@ def _table(what: str, value: object) -> dict[str, Any]:
     return value
 
 
-def _known(given: Mapping[str, object], known: tuple[str, ...] | list[str]) -> None:
+def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
+    """Refuse keys that are not known, and a table that lacks one that is required."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")
-
-
-def _present(given: Mapping[str, object], required: tuple[str, ...]) -> None:
     for key in required:
         if key not in given:
             raise SchemaError(f"{key} is missing")

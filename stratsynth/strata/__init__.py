@@ -2,12 +2,11 @@
 
 from stratsynth.strata.crossing import MOST_STRATA, check_by, crossing
 from stratsynth.strata.ruled import impossible
-from stratsynth.strata.strata import Cell, Partition, Stratum, StratumPath, disjoint, label, within
+from stratsynth.strata.strata import Cell, Stratum, StratumPath, disjoint, label, within
 
 __all__ = [
     "MOST_STRATA",
     "Cell",
-    "Partition",
     "Stratum",
     "StratumPath",
     "check_by",

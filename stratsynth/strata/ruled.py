@@ -17,22 +17,17 @@ def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
     if not schema.rules:
         return frozenset()
     rules = feasible(schema)
-    return frozenset(s for s in strata if not rules.keeps(_codes(schema, s)))
-
-
-def _codes(schema: Schema, stratum: Stratum) -> dict[str, frozenset[int]]:
-    """Return the codes of a stratum's levels, by column."""
-    return {column: frozenset(schema.index(column, level) for level in levels) for column, levels in stratum.items}
+    return frozenset(s for s in strata if not rules.keeps(s.codes(schema)))
 
 
 def inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
     """Yield the rules that mention the stratum's columns, restricted to its levels."""
-    here = _codes(schema, stratum)
+    here = stratum.codes(schema)
     for rule in schema.rules:
         if rule.names.isdisjoint(here):
             continue
         for box in rule.cells(schema):
-            cut = {c: codes & here[c] if c in here else codes for c, codes in box.items()}
+            cut = {c: codes.intersection(here[c]) if c in here else codes for c, codes in box.items()}
             if not all(cut[c] for c in cut if c in here):
                 continue
             rest = {c: tuple(schema.levels(c)[i] for i in sorted(cut[c])) for c in cut if c in inner.columns}

@@ -78,6 +78,10 @@ class Stratum:
         """Return the cells of the full crossing in the stratum."""
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
+    def codes(self, schema: Schema) -> dict[str, list[int]]:
+        """The codes of each column's levels in a schema; a model inside a merge counts these from 0, in this order."""
+        return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
+
     def to_dict(self) -> dict[str, str]:
         """Return column to level, merged levels joined by `|`: the definition, without names of merges."""
         return {column: "|".join(levels) for column, levels in self.items}
@@ -90,22 +94,6 @@ StratumPath = tuple[Stratum, ...]
 def label(path: StratumPath) -> str:
     """Return the label of a path: its strata's labels joined by `|`; empty for all records."""
     return "|".join(stratum.label for stratum in path)
-
-
-class Partition:
-    """Strata of the same columns without a common cell: the premise of parallel composition."""
-
-    def __init__(self) -> None:
-        """Start without strata."""
-        self._home: dict[Cell, Stratum] = {}
-
-    def add(self, stratum: Stratum) -> bool:
-        """Add a stratum and return True; False if it shares a cell with another one. A known one may be added again."""
-        cells = list(stratum.cells())
-        if any(self._home.get(cell, stratum) != stratum for cell in cells):
-            return False
-        self._home.update(dict.fromkeys(cells, stratum))
-        return True
 
 
 def disjoint(strata: Iterable[Stratum]) -> bool:
@@ -147,7 +135,7 @@ def _ruled(schema: Schema) -> frozenset[str]:
 def _inner(schema: Schema, items: tuple[tuple[str, tuple[str, ...]], ...]) -> Schema:
     stratum = Stratum(items)
     columns = dict(schema.columns)
-    if not all(schema.column(name).public for name in stratum.columns):  # membership is not public
+    if not all(schema.column(name).public for name in stratum.columns):  # who is in it is no public knowledge
         columns = {n: replace(c, public=False) if c.public else c for n, c in columns.items()}
     for name, levels in stratum.items:
         if len(levels) == 1:
@@ -155,7 +143,7 @@ def _inner(schema: Schema, items: tuple[tuple[str, tuple[str, ...]], ...]) -> Sc
         else:
             columns[name] = narrow(columns[name], levels)
     inner = replace(schema, columns=columns, rules=())
-    if not schema.rules or impossible(schema, [stratum]):  # no rules where no row can be
+    if not schema.rules or impossible(schema, [stratum]):  # where no row can be, no rule says anything
         return inner
     kept = (rule for rule in schema.rules if rule.names.isdisjoint(stratum.levels))
     return replace(inner, rules=(*kept, *inside(schema, inner, stratum)))

@@ -194,14 +194,12 @@ class Stratified(Groupwise[Any]):
             weights, total = counted(table, layout.strata, public.schema)
             public = self.sized(public, total, allot.promise)
         allots = self._allots(public, allot, layout, asked)
-        inner = self._inner(layout)
+        inner, exact = self._inner(layout), self.weights.exact
         made_up = {s: share if size is None else round(size * share) for s, share in layout.shares.items()}
         return {
-            s: Given(inner(s), self._public(public, s, weights), allots[s], made_up[s]) for s in layout.strata
+            s: Given(inner(s), public.within(s, weights.shares[s], exact=exact), allots[s], made_up[s])
+            for s in layout.strata
         }, weights
-
-    def _public(self, public: Public, stratum: Stratum, weights: Resolved) -> Public:
-        return public.within(stratum, weights.shares[stratum], exact=self.weights.exact)
 
     def _inner(self, layout: Layout) -> Callable[[Stratum], Mechanism[Any]]:
         """Return the function from a stratum to the mechanism that is fitted there."""
@@ -213,11 +211,11 @@ class Stratified(Groupwise[Any]):
         """Return the allotment of each stratum for its own budget."""
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
-        inner = self._inner(layout)
+        inner, exact = self._inner(layout), self.weights.exact
         prices = {}
         for stratum in layout.strata:
             how, epsilon = inner(stratum), layout.epsilons[stratum]
-            inside = self._public(public, stratum, layout.resolved)
+            inside = public.within(stratum, layout.shares[stratum], exact=exact)
             key = id(how), inside, epsilon
             if key not in found:
                 found[key] = how.price(inside, replace(budget, epsilon=epsilon))

@@ -17,7 +17,6 @@ from stratsynth.layout.layout import Layout, lay_out
 from stratsynth.mechanisms import Mechanism, Public, as_mechanism, once
 from stratsynth.mechanisms.known import Known
 from stratsynth.models import Model, Returns, combine
-from stratsynth.models.parts import level_numbers
 from stratsynth.questions import Program, Question, Split
 from stratsynth.strata import within
 from stratsynth.strata.groups import Groups
@@ -169,7 +168,7 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
     clique = tuple(name for name in schema.names if name in layout.by)
     shares = np.zeros(schema.shape(clique))
     for stratum, share in layout.shares.items():
-        numbers = level_numbers(schema, stratum)
+        numbers = stratum.codes(schema)
         shares[tuple(numbers[name][0] for name in clique)] = share
     return (Known(clique, shares, certain=True),)
 
@@ -177,6 +176,6 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
 def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
     """Return the mixture over groups, by their shares, of the models that `given` conditions on a group's levels."""
     parts = {
-        stratum: given(within(schema, (stratum,)), level_numbers(schema, stratum)) for stratum in layout.strata
+        stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata
     }  # fmt: skip
     return combine(schema, parts, layout.resolved)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import ReleaseError, UsageError
-from stratsynth.files.untrusted import sha256
+from stratsynth.files.reading import sha256
 from stratsynth.mechanisms.prepared import GIVEN
 from stratsynth.models.files import made_of_prior, mixed_by
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of

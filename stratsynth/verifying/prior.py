@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import ReleaseError
-from stratsynth.files.untrusted import sha256
+from stratsynth.files.reading import sha256
 from stratsynth.priors.prior import KEPT, ROWS
 from stratsynth.priors.stated import FILE, section_digest
 from stratsynth.release.certificate import read_record

@@ -125,11 +125,6 @@ class Weights:
         return self.given.asked
 
     @property
-    def informative(self) -> bool:
-        """True if shares are known before anything is asked."""
-        return self.given.informative
-
-    @property
     def exact(self) -> bool:
         """True if the shares are taken for exact: no sample and no noise is among their parts."""
         return not self.asked and all(w.kind.exact for w in (self, *self.given.parts))

@@ -184,8 +184,8 @@ def append_forever(path, *, size):
 
     chain = Chain(Path(path))
     while True:
-        with chain.locked() as writer:
-            writer.append({"n": len(chain.lines), "filler": "x" * size})
+        with chain.locked() as append:
+            append({"n": len(chain.lines), "filler": "x" * size})
         trace(Path(path).parent, "done.log", f"{len(chain.lines)}")
 
 

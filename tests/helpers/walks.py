@@ -3,7 +3,8 @@
 `python -m helpers.walks` counts in a fresh process, so that imports and what is remembered are the same each time, and
 prints JSON. Randomness is seeded there: what is drawn decides a few branches.
 
-- A function counts once however often it is called; comprehensions and lambdas are parts of theirs.
+- A function counts once however often it is called; comprehensions and lambdas are parts of theirs, and the body of a
+  class, which runs with an import, is none.
 - A jump is a call whose caller, the nearest of our own functions on the stack, lies in another file.
 - A recipe is counted after another fit of the same process, `independent`'s, has imported what every fit needs.
 - A question is counted in the second fit of its kind: from the call of the driver to its answer, and from the moment
@@ -19,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, ClassVar
@@ -79,8 +81,10 @@ class Walk:
         return code.co_filename[len(self.root) + 1 :]
 
     def _named(self, code: CodeType) -> tuple[str, str] | None:
-        """File and name of one of our own functions; None for all other code, modules and parts of functions."""
+        """File and name of one of our own functions; None for all other code, modules, classes, parts of functions."""
         if not code.co_filename.startswith(f"{self.root}/") or code.co_name.startswith("<"):
+            return None
+        if not code.co_flags & CO_OPTIMIZED:  # the body of a class, which runs when its module is imported
             return None
         return self._file(code), code.co_qualname
 

@@ -165,8 +165,8 @@ def test_a_writer_that_is_killed_leaves_a_ledger_that_goes_on(kills, size, tmp_p
         assert ended.code == KILLED, ended.said
         known = len(traces(folder, "done.log"))
         chain = Chain(path)
-        with chain.locked() as writer:
-            writer.append({"n": len(chain.lines), "filler": ""})
+        with chain.locked() as append:
+            append({"n": len(chain.lines), "filler": ""})
         assert [line["n"] for line in lines_of(path)] == list(range(len(chain.lines)))
         assert known + 1 <= len(chain.lines) <= known + 2
         shutil.rmtree(folder)

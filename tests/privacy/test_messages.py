@@ -28,7 +28,7 @@ from stratsynth.evaluation.tables.encoded import EncodedRows
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions.reading import Exact
 from stratsynth.schema import Schema
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.schema import Unit
 

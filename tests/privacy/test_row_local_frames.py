@@ -17,7 +17,7 @@ from stratsynth.data.load import kept
 from stratsynth.data.sources import open_source
 from stratsynth.errors import SchemaError
 from stratsynth.schema import Categorical, Numeric, Schema
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.schema import Unit
 
 TEXTS = (

@@ -17,7 +17,7 @@ from stratsynth.mechanisms import prepare
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Coded, Columns, Counts, Gradients, Peak, PublicRows, Split, Total
 from stratsynth.schema import Numeric, Schema, Unit
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.values import _unit

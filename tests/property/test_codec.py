@@ -15,7 +15,8 @@ import strategies
 from stratsynth.data.sources import open_source
 from stratsynth.data.writing import write_table
 from stratsynth.schema import Numeric, Schema
-from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.codec import decode, to_pandas
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.text import number
 

@@ -10,7 +10,7 @@ from stratsynth.census.acs import catalogue
 from stratsynth.census.acs.rules import broken
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.schema import Categorical, Nested, Numeric, Schema
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 
 YEARS = range(2014, 2025)
 

@@ -18,7 +18,8 @@ from stratsynth import census
 from stratsynth.census import draws, people
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Schema
-from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.codec import decode, to_pandas
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.rows import CodedRows
 
 GOLDEN = "3b81d7eed42a413479a2682ccd08a3ec9795bec363eabfdedcc1a615fe3fe7ac"

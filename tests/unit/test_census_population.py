@@ -13,7 +13,7 @@ from scipy import stats
 from stratsynth import census
 from stratsynth.census import model, people, population
 from stratsynth.errors import UsageError
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import crossing
 

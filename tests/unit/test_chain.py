@@ -17,8 +17,8 @@ LINES = [{"kind": "first", "n": 1}, {"kind": "second", "of": [1.5, None, "ä"]},
 
 def append(chain, *lines):
     for line in lines:
-        with chain.locked() as writer:
-            writer.append(line)
+        with chain.locked() as append:
+            append(line)
 
 
 @pytest.fixture

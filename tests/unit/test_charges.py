@@ -65,6 +65,7 @@ def test_a_group_and_a_merge_that_holds_it_are_two_splits():
     both, other = Stratum.of({"GROUP": ("a", "b")}), Stratum.of({"GROUP": ("c", "d")})
     assert spent(charge(2, A), charge(3, both)) == 5
     assert spent(charge(2, A), charge(3, B), charge(4, both)) == 7
+    assert spent(charge(2, A), charge(3, B), charge(1, A), charge(4, both)) == 7
     assert spent(charge(3, both), charge(4, other)) == 4
     assert spent(charge(3, both), charge(4, other), charge(2, A), charge(3, both)) == 8
     assert spent(charge(1, both), charge(2, both, A), charge(3, both, B)) == 4

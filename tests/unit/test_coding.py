@@ -9,7 +9,8 @@ from helpers import small
 from stratsynth import Categorical, Numeric, Schema, Temporal, cli
 from stratsynth.errors import UsageError
 from stratsynth.release.coding import recoded
-from stratsynth.schema.codec import decode, encode
+from stratsynth.schema.codec import decode
+from stratsynth.schema.encoding import encode
 
 SCHEMA = Schema(
     {

@@ -10,7 +10,7 @@ from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import prices
 from stratsynth.accounting.sampled import epsilon_sampled, least_noise
-from stratsynth.accounting.standing import total as all_fits
+from stratsynth.accounting.totals import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers

@@ -28,7 +28,7 @@ from stratsynth.errors import LedgerError, SchemaError, StratsynthError, Unsuppo
 from stratsynth.files.scratch import Scratch
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Unit
-from stratsynth.schema.codec import check_source
+from stratsynth.schema.encoding import check_source
 from stratsynth.testing.record import same
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed; scripts/test --with duckdb installs it")

@@ -17,7 +17,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.models import State
 from stratsynth.release.page.summary import summary
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 
 BY = "their package 1.0"
 NAMES = list(small.SCHEMA.names)

@@ -56,7 +56,7 @@ from stratsynth.questions import (
 from stratsynth.questions.base import Setting
 from stratsynth.release.page.summary import summary
 from stratsynth.schema import Schema
-from stratsynth.schema.codec import row_weights
+from stratsynth.schema.encoding import row_weights
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.schema import Unit
 from stratsynth.schema.weight import RowWeight

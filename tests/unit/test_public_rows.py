@@ -22,8 +22,8 @@ from stratsynth.adapters import MST, DPFermi, Independent
 from stratsynth.adapters.predictors import Regression
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.bill import bill
 from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.private import bill
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Returns
@@ -161,7 +161,7 @@ def test_the_driver_refuses_it_under_any_other_neighbours(neighbours):
         bill(asked, Budget(1, 1e-6, neighbours))
     with pytest.raises(Unsupported, match="this budget protects them"):  # of another schema's columns
         bill(asked, replace(BUDGET, public=("Y",)))
-    assert bill(asked, units.protecting(BUDGET, SCHEMA)) == ([], 0.0)
+    assert bill(asked, units.protecting(BUDGET, SCHEMA)) == []
 
 
 # what mechanisms may do with it

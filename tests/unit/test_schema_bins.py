@@ -10,7 +10,8 @@ import pytest
 from stratsynth import Numeric, Schema
 from stratsynth.errors import SchemaError
 from stratsynth.schema.bins import scale, unscale
-from stratsynth.schema.codec import decode, encode
+from stratsynth.schema.codec import decode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.narrow import narrow
 
 MONEY = Numeric(

@@ -12,7 +12,8 @@ import pytest
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema import Categorical, Numeric, Schema, values
-from stratsynth.schema.codec import decode, encode, smallest, to_pandas
+from stratsynth.schema.codec import decode, to_pandas
+from stratsynth.schema.encoding import encode, smallest
 
 LEFT_OUT = None
 

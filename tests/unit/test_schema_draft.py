@@ -14,7 +14,8 @@ from stratsynth.data.draft import check, draft, drafted, refuse_release_folder
 from stratsynth.data.sources import open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
-from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.codec import decode, to_pandas
+from stratsynth.schema.encoding import encode
 
 
 def _draft(table: object) -> Schema:

@@ -7,7 +7,8 @@ import pytest
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema import Categorical, Nested, Schema
-from stratsynth.schema.codec import decode, encode
+from stratsynth.schema.codec import decode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.narrow import narrow
 
 CODES = ("N", "0010", "0020", "1005", "1006", "9920")

@@ -14,7 +14,8 @@ from stratsynth import Categorical, Schema, Temporal
 from stratsynth.data.sources import open_source
 from stratsynth.data.writing import write_table
 from stratsynth.errors import SchemaError
-from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.codec import decode, to_pandas
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.narrow import narrow
 from stratsynth.schema.temporal import microseconds
 

@@ -16,7 +16,7 @@ from helpers.solvers import Task, greedy, picky, refusing, squares, threads
 from stratsynth.adapters import AIM, GEM, MST
 from stratsynth.adapters.engine import Problem
 from stratsynth.driver import elsewhere, solving
-from stratsynth.driver.solving import Here, together
+from stratsynth.driver.solving import in_process, together
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import installed, make, prepare
 from stratsynth.noise import SeededEntropy
@@ -189,7 +189,7 @@ class Watching:
     """Solves as a fit does that was told nothing, and notes how many threads there were inside."""
 
     def __init__(self):
-        self.here, self.seen = Here(), []
+        self.here, self.seen = in_process, []
 
     def __call__(self, solver, problems, paths):
         def watched(some):

@@ -13,7 +13,8 @@ from stratsynth.data.held import ArrowSource
 from stratsynth.data.sources import open_source
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Schema
-from stratsynth.schema.codec import decode, encode
+from stratsynth.schema.codec import decode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.narrow import narrow
 from stratsynth.schema.text import figure
 

@@ -9,7 +9,7 @@ from helpers.small import SCHEMA
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.models.rules import broken
 from stratsynth.schema import Rule, Schema
-from stratsynth.strata import Partition, Stratum, crossing, disjoint, label, within
+from stratsynth.strata import Stratum, crossing, disjoint, label, within
 
 
 def test_every_combination_exists_in_the_order_of_the_schema():
@@ -103,5 +103,3 @@ def test_disjoint_strata_have_no_cell_in_common():
     assert disjoint([a, b])
     assert not disjoint([a, both])
     assert not disjoint([a, a])
-    partition = Partition()
-    assert [partition.add(s) for s in (a, b, a, both)] == [True, True, True, False]
