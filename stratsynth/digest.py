@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, cast
 
 Add = Callable[[bytes], object]
-"""Takes the next piece of what is hashed."""
+"""Function that adds the next piece to a hash."""
 
 
 class Digested(ABC):

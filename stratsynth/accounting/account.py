@@ -89,12 +89,12 @@ class FitAccount:
         """Part of delta for the samplers' total-variation error t: (1 + exp(epsilon)) t stays within it."""
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse charges that would pass the allotment; otherwise count them. What is refused or fails counts nothing.
+        """Count the charges of a batch; refuse all if they would pass a cap. A refusal or failure counts nothing.
 
         Args:
-            moment: The number of the moment; an account in memory needs none.
-            asked: The journal key; an account in memory needs none.
-            charges: Of everything that is asked at the moment.
+            moment: Number of the batch, from 0; unused by an account in memory.
+            asked: Journal key of the batch; unused by an account in memory.
+            charges: Of all questions of the batch.
             distance: Total variation between the noise as sampled, tails cut off, and as priced. A mechanism within
                 distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that much of delta was
                 set aside.
@@ -117,7 +117,7 @@ class FitAccount:
             raise self._refusal(would)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write charges down that are known to fit; in memory they are counted, and that is all."""
+        """Write down charges that are within the caps; nothing is written in memory."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse errors that delta does not cover, another currency, unreserved noise or rates, more claimed delta."""

@@ -30,7 +30,7 @@ from stratsynth.errors import LedgerError
 from stratsynth.files.replacing import sync_folder
 
 Append = Callable[[dict[str, Any]], None]
-"""Writes one line while the lock is held."""
+"""Function that appends one line, valid while the lock is held."""
 _START = "0" * 64
 _WIDTH = 64
 LONG = 2**14
@@ -82,7 +82,7 @@ class Chain:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[Append]:
-        """Hold the file's lock, with all lines read and verified; lines are appended by what this hands out."""
+        """Hold the file's exclusive lock, with all lines read and verified; yield the function that appends lines."""
         # one that was read and has been removed since must not come back empty
         with self._opened(os.O_RDWR | (0 if self._read else os.O_CREAT), fcntl.LOCK_EX) as handle:
             self._catch_up(handle)
@@ -99,6 +99,8 @@ class Chain:
         head = _hash(self._head, body)
         line = head.encode() + b" " + body + b"\n"
         start = self._read
+        # Order: the line beside the ledger first, then the ledger, then fsync: a kill at any point leaves either the
+        # old ledger or one that `_unfinished` completes.
         try:
             beside = os.open(self.next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             try:
@@ -179,8 +181,8 @@ class Chain:
     def _unfinished(self, torn: bytes) -> bytes:
         """Return the line that lies beside the ledger and is missing in it, whole or in part; empty if none is.
 
-        If it follows the last line, its process was killed while writing, or the ledger was cut: valid either way.
-        If it follows some later line, the ledger is an older copy of itself, and refused.
+        A line that follows the last one was being written when its process was killed, or the ledger was cut: it is
+        valid either way. One that follows some later line shows an older copy of the ledger, which is refused.
         """
         try:
             line = self.next.read_bytes()

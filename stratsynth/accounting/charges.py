@@ -131,7 +131,7 @@ class _Split:
     strata: dict[_Key, _Node] = field(default_factory=dict)
     """Node of each stratum, keyed by sorted columns: SEX x RAC1P and RAC1P x SEX are the same groups."""
     cells: set[Cell] = field(default_factory=set)
-    """The cells that these strata are made of."""
+    """Cells of these strata: a further stratum must have none of them."""
 
 
 @dataclass

@@ -77,7 +77,7 @@ class FileAccount(FitAccount):
             self._note(moment, asked)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """On the disk before this returns."""
+        """Append the charges to the ledger, on disk before this returns."""
         stated = [charge.to_dict() for charge in charges]
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 

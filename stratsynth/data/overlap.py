@@ -133,9 +133,9 @@ def _path(data: Any) -> Path | None:
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Device and inode of a file, links of both kinds followed; of a folder and of all files below it.
+    """Return device and inode of a file, links of both kinds followed; of a folder, those of all files below it too.
 
-    The shares of a part of the rows are private as well.
+    A part of the private rows is private as well.
     """
     files, found = [path], set[tuple[int, int]]()
     with contextlib.suppress(OSError, ValueError):

@@ -51,7 +51,7 @@ class Counted:
 
 
 def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
-    """The charges of one moment's questions for a whole privacy unit."""
+    """Return the charges of a batch per privacy unit; refuse public rows that the budget protects."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
@@ -60,7 +60,7 @@ def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
 
 
 def tv_error(asked: Asked, neighbours: Neighbours) -> float:
-    """Total variation between the noise of a question as sampled, tails cut off, and as priced."""
+    """Return the total variation between a question's noise as sampled, tails cut off, and as priced."""
     return asked.question.tv_error(Setting(asked.schema, neighbours))
 
 
@@ -107,13 +107,17 @@ class PrivateAnswers(Answers):
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return the answers to one batch: charge, recall or read and add noise, journal, in this order."""
+        # The numbers are those of docs/privacy.md, section 10.
         moment, self._batch = self._batch, self._batch + 1
         budget = self._account.budget
         charges, distance = bill(asked, budget), math.fsum(tv_error(a, budget.neighbours) for a in asked)
         key = journal.key(asked, charges) if self._account.by_shape else journal.exact_key(asked)
+        # 1. Record the charges, or refuse all of them, before a row is touched.
         self._account.charge(moment, key, charges, distance)
+        # 2. Journalled answers are given again; 3. otherwise rows are read and noise is added.
         state = self._account.recall(moment, key)
         answers = self._answer(asked) if state is None else journal.from_state(asked, state)
+        # 4. Store the answers; 5. only then the programs get them.
         kept = journal.to_state(asked, answers) if state is None else None
         if kept is not None:
             self._account.store(moment, key, kept)

@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Solutions in order, by this process; problems that are apart side by side, a core each.
+    """Return the solutions, in order, computed in this process; problems set `apart` run one per core.
 
     Linear algebra has one thread meanwhile.
     """

@@ -1,4 +1,4 @@
-"""Files from outside: read only if they are files, and no larger than what they are for; their JSON, and their hash."""
+"""Reading of files from outside: regular files only, of at most a stated size; their JSON, and their hash."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a regular file, in hexadecimal.
+    """Return the SHA-256 of a regular file, in hexadecimal.
 
     Raises:
         OSError: No such file, or an unreadable one.

@@ -44,10 +44,10 @@ class Prepared(Terms):
     """Prior that the fit starts from, as the certificate names it; None without a prior."""
 
     def __post_init__(self) -> None:
-        """Refuse terms that do not hold, and what no certificate would name, however made.
+        """Refuse terms that do not hold, and facts that no certificate would name, however made.
 
-        That is public rows and tables of no prior, and shares rows are drawn by. Shares are told to a mechanism by
-        another that wraps it, after this.
+        Such facts are public rows or tables of no prior, and shares for drawing. Shares reach a mechanism through one
+        that wraps it, after this check.
         """
         super().__post_init__()
         rows, tables = (None, ()) if self.prior is None else (self.prior.rows, self.prior.tables)

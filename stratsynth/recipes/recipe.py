@@ -48,7 +48,7 @@ MAX_BYTES = 1_000_000
 _KINDS: Mapping[str, type[Any]] = {
     "data": DataSection, "strata": StrataSection, "budget": BudgetSection, "release": ReleaseSection
 }  # fmt: skip
-"""The sections whose keys are the fields of a class; what the others hold is read by others."""
+"""Sections whose keys are the fields of a class; other modules read the others."""
 _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
 
 

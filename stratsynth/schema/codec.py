@@ -1,6 +1,6 @@
-"""Codes back to rows, by the schema and a generator: what is drawn is no private row's.
+"""Decoding of codes into rows, by the schema and a generator: every code is drawn from a model.
 
-Rows to codes is `stratsynth.schema.encoding`.
+Encoding of rows is in `stratsynth.schema.encoding`.
 """
 
 from __future__ import annotations

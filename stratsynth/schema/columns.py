@@ -21,16 +21,16 @@ EXACT = 2**53
 
 
 class Categories(ABC):
-    """The categories of a column, by number."""
+    """Base of columns: their categories, and the code of each."""
 
     @property
     @abstractmethod
     def all_levels(self) -> tuple[str, ...]:
-        """The categories of a contingency table, in the order of their codes."""
+        """Categories of a contingency table, in the order of their codes."""
 
     @property
     def size(self) -> int:
-        """The number of categories."""
+        """Number of categories."""
         return len(self.all_levels)
 
     @cached_property

@@ -84,10 +84,10 @@ class SchemaDoor:
         return replace(schema, reviewed_by=by, columns={**schema.columns, **(columns or {})})
 
     def to_toml(self) -> str:
-        """The schema as TOML text, which `from_toml_text` reads back.
+        """Return the schema as TOML text, which `from_toml_text` reads back.
 
         Raises:
-            SchemaError: A schema that files have no words for, which would otherwise be lost.
+            SchemaError: A schema with content that files cannot hold.
         """
         schema = cast("Schema", self)
         if schema.row_weight != ONE and schema.row_weight.column is None:

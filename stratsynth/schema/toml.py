@@ -224,7 +224,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Refuse keys that are not known, and a table that lacks one that is required."""
+    """Refuse unknown keys, and a table without a required key."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")
