@@ -1,4 +1,4 @@
-"""HTML of an object, for notebooks: a title, facts, a table; without colours, so that any theme fits."""
+"""What a notebook shows of an object: a title, some facts, a table; no colours of its own, so that any theme fits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from html import escape
 from typing import Any
 
 ROWS = 40
-"""Largest number of rows of a table that are shown."""
+"""The largest number of rows of a table."""
 SHORT = 12
-"""Largest length of a cell that stays on one line, in characters."""
+"""The length up to which a cell stays on one line."""
 _CELL = "text-align:{side};padding:.1em .7em .1em 0;vertical-align:top;overflow-wrap:normal"
 
 
@@ -21,14 +21,14 @@ def panel(
     note: str = "",
     warning: str = "",
 ) -> str:
-    """Return the HTML of an object; every text is escaped.
+    """The HTML of an object; every text is escaped.
 
     Args:
-        title: Name of the object.
+        title: What it is.
         facts: Names and values.
-        table: Its heads and rows; columns of numbers are right-aligned. Rows beyond `ROWS` are counted, not shown.
+        table: Its heads and rows; numbers stand to the right. Rows beyond `ROWS` are counted, not shown.
         note: A line below.
-        warning: A line above the title, such as the stamp of INTERNAL figures.
+        warning: A line above that nobody may miss, such as the stamp of INTERNAL figures.
     """
     parts = [f"<strong>{escape(title)}</strong>"]
     if warning:
@@ -50,7 +50,7 @@ def panel(
 
 
 def preformatted(title: str, text: str) -> str:
-    """Return the HTML of a text as a terminal shows it."""
+    """A text as a terminal has it."""
     return f'<div><strong>{escape(title)}</strong><pre style="white-space:pre-wrap">{escape(text)}</pre></div>'
 
 
