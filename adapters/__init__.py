@@ -1,6 +1,6 @@
-"""Mechanisms, one a file. Each yields questions and returns a model; none of them sees a row.
+"""Mechanisms, one a file. Each yields questions and returns a model; none of them receives a row.
 
-Names are imported when they are first used: fitting one mechanism loads that mechanism, and no other.
+Names are imported on first use: fitting one mechanism loads that mechanism, and no other.
 """
 
 from __future__ import annotations

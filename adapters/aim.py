@@ -1,15 +1,14 @@
 """AIM: round by round, measure what the model gets most wrong (McKenna, Mullins, Sheldon and Miklau 2022).
 
-A share of the budget measures every column and a first model is fitted. Then, round by round, the exponential
-mechanism chooses the marginal of the workload, or a part of one, on which the model is farthest from the rows
-by more than the noise that measuring it would bring; it is measured, and the model fitted again. A round that
-taught less than its noise is followed by rounds of half the noise, at four times the price, until the budget is
-used up to the last bit.
+A share of the budget measures every column and a first model is fitted. Then, round by round, the exponential mechanism
+chooses the marginal of the workload, or a part of one, on which the model is farthest from the rows by more than the
+noise that measuring it would bring; it is measured, and the model fitted again. A round that taught less than its noise
+is followed by rounds of half the noise, at four times the price, until the budget is used up to the last bit.
 
-What differs from the paper: a candidate matters as much as the most important marginal that it is part of, not
-by how many marginals it overlaps; there are fewer rounds, by a rule on public sizes; a marginal whose noise would
-be as large as the stratum is no candidate, so that small strata measure what they can afford to learn and nothing
-else; and the fit has a prior for evenness. `scripts/bench synth` prints what comes of it.
+Differences from the paper: a candidate's weight is that of the most important marginal that it is part of, not a count
+of the marginals it overlaps; there are fewer rounds, by a rule on public sizes; a marginal whose noise would be as
+large as the stratum is no candidate, so that small strata measure what they can afford to learn and nothing else; and
+the fit has a prior for evenness. `scripts/bench synth` prints the effect of each.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
 
 FIRST = 0.15
-"""The share of the budget that measures every column."""
+"""Share of the budget that measures every column."""
 
 
 @dataclass(frozen=True)
 class AIM(Poolable[Graphical]):
-    """An adaptive and iterative mechanism: it chooses what to measure by what its model does not know yet."""
+    """An adaptive and iterative mechanism: each round measures a marginal that the model so far gets wrong."""
 
     name: ClassVar[str] = "aim"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
@@ -88,7 +87,7 @@ class AIM(Poolable[Graphical]):
         number("aim: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
+        """Return the whole budget; refuse a workload that is unknown or too large, from the schema alone."""
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         if self.engine == "mbi" and (self.prior or schema.rules):
@@ -99,6 +98,7 @@ class AIM(Poolable[Graphical]):
         check_candidates("aim", self.candidate_weights(public), schema, "fewer bins, clique_cells, or")
         ones = sum(schema.size(name) for name in schema.names)
         for known in (known for known in public.known if known.certain):
+            # half of the model is left for measured marginals
             if ones + known.shares.size > self.model_cells // 2:
                 raise Unsupported(
                     f"aim: the shares of {', '.join(known.clique)} have {known.shares.size:,} cells; the model is to "
@@ -129,13 +129,13 @@ class AIM(Poolable[Graphical]):
                 learner, self.candidate_weights(public), people=people, rho=Fraction(allot.rho) - Fraction(first),
                 rounds=self._rounds(public, people, allot.rho), neighbours=public.neighbours,
             )  # fmt: skip
-            if left:  # all that this stratum can still learn is its columns
+            if left:  # no candidate is left but the stratum's columns
                 learner.tables.extend(map(Measured.of, (yield from counts(public.asked, rho=down(left)))))
         yield from learner.fit(last=True)
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """The questions of an ordinary fit, without its fits and with made-up choices: what a plan goes by."""
+        """Ask the questions of an ordinary fit, without its fits and with random choices, for a plan."""
         first = self._first(public, allot.rho)
         if public.asked:
             yield from counts(public.asked, rho=first)
@@ -143,12 +143,12 @@ class AIM(Poolable[Graphical]):
         yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """The workload's parts."""
+        """Return the workload's parts with their weights."""
         return self._workload.parts(public.schema.names)
 
     @property
     def pools(self) -> bool:
-        """Only from a model of our own engine."""
+        """True for our own engine, whose models strata can go on from."""
         return self.engine == "numpy"
 
     @cached_property
@@ -157,24 +157,25 @@ class AIM(Poolable[Graphical]):
 
     @once
     def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
-        """How much each candidate matters: what is small enough of the workload's parts, and not public."""
+        """Return the weight of each candidate: the workload's parts that are small enough and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
         small = self._workload.small(public.schema, most)
         return {c: weight for c, weight in small.items() if not public.told(c)} if public.known else small
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """The candidates of the first round, as far as public facts tell; where there is none, nor is a round."""
+        """Return the candidates of the first round by public facts; if there is none, there is no round."""
         schema, every = public.schema, self.candidate_weights(public)
         if public.size is None or not schema.names:
             return every
         price = rho * (1 - FIRST) / self._rounds(public, public.size, rho)
         sigma = table_sigma(MEASURE * price, schema, public.neighbours)
+        # columns are measured before the first round, so they start none
         pairs = {clique: weight for clique, weight in every.items() if len(clique) > 1}
         return worth_measuring(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 
     def _first(self, public: Public, rho: float) -> float:
-        """What measuring every column costs: all, where nothing else is worth it."""
+        """Return the rho that measures every column: all, if no candidate is affordable."""
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:

@@ -1,7 +1,7 @@
-"""Third-party synthesizers behind the same interface: their claim is recorded, and stamped unverified.
+"""Third-party synthesizers behind the interface of mechanisms: their claim is recorded, and stamped unverified.
 
-The synthesizer is a function that is given level numbers and returns level numbers; it keeps its own privacy
-account, which this package can neither check nor resume. What it draws at fitting is what the release holds.
+The synthesizer is a function from level numbers to level numbers; it keeps its own privacy account, which this package
+can neither check nor resume. The rows it draws at fitting are the release's model.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 Synthesizer = Callable[["pd.DataFrame", dict[str, int], float, float, int], "pd.DataFrame"]
-"""(level numbers, number of levels by column, epsilon, delta, rows to draw) -> level numbers of as many rows."""
+"""Function (level numbers, number of levels by column, epsilon, delta, rows to draw) -> level numbers of as many
+rows."""
 
 
 @dataclass(frozen=True)
 class External(Mechanism["Drawn"]):
-    """Whatever `synthesizer` does, with the epsilon and delta of the budget handed to it."""
+    """A function `synthesizer` as a mechanism, which is given the budget's epsilon and delta."""
 
     name: ClassVar[str] = "external"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Raw})
@@ -55,13 +56,12 @@ class External(Mechanism["Drawn"]):
 
     @classmethod
     def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:
-        """A function from a frame to a frame, for research on rows declared public: `External.plain(my_function)`.
+        """Make a mechanism of a function from a frame to a frame, for research on rows declared public.
 
-        It gets the rows as a release would show them: the schema's columns, order and types, numbers drawn within
-        their bins. Of the names `epsilon`, `delta` and `rows` (how many rows a release will have) it is also given
-        those that it has as parameters. It returns a frame with the same columns and any number of rows but none;
-        values that the schema does not know are treated as the schema says. Nothing is claimed of its privacy, so
-        that tables not declared public are refused.
+        The function gets the rows as a release would show them: the schema's columns, order and types, numbers drawn
+        within their bins. If its parameters include `epsilon`, `delta` or `rows` (the number of rows of a release), it
+        gets these too. It returns a frame with equal columns and at least one row; values that the schema does not know
+        are treated as the schema says. No privacy is claimed, so tables not declared public are refused.
         """
         by = f"{getattr(function, '__name__', 'a function')}, which claims nothing"
         return cls(function, by, counts_rows=False, rows=rows, values=True)
@@ -76,16 +76,16 @@ class External(Mechanism["Drawn"]):
 
     @property
     def takes_row_count(self) -> bool:
-        """As its author says."""
+        """The setting `counts_rows`, which states what the synthesizer's author does."""
         return self.counts_rows
 
     @property
     def public_rows_only(self) -> bool:
-        """A plain function claims nothing."""
+        """True for a plain function, which claims nothing."""
         return self.values
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget, as a claim."""
+        """Return the whole budget, as a claim."""
         if self.rows is None and public.size is None:
             raise UsageError("external: how many rows to draw? Give rows=, or declare a size.")
         if not public.schema.names:
@@ -96,10 +96,10 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Hand over the rows, and keep what comes back."""
+        """Hand over the rows, and keep the rows that come back."""
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
-        number = self.rows or max(1, public.size or 0)  # a stratum of few people still needs a row to draw from
+        number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
         try:
             drawn = self._called(schema, frame, number, budget, rng)
         except Exception:  # noqa: BLE001 - whatever it is: even its class may depend on a private row
@@ -119,7 +119,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """What the function makes of level numbers, or of values."""
+        """Call the function on level numbers, or on values."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -133,7 +133,7 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Give a function the values, and turn those that it returns into level numbers."""
+    """Call a function on decoded values, and encode the values that it returns as level numbers."""
     import pyarrow as pa
 
     parameters = inspect.signature(function).parameters
@@ -156,7 +156,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Check what third-party code returned: level numbers, and as many in each column."""
+        """Refuse third-party columns that are no level numbers, or not as many in each column."""
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
             column = codes[name]
@@ -175,12 +175,12 @@ class Drawn(TableModel):
         return kept
 
     def mass(self, where: Where) -> float:
-        """The share of drawn rows that meet the condition."""
+        """Return the fraction of drawn rows that meet the condition."""
         kept = self._match(where)
         return float(kept.mean()) if kept.size else 0.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Rows of the drawn table: each once as long as they last, then again with replacement."""
+        """Draw `n` rows of the table: without replacement if there are as many, else with replacement."""
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:
             raise MechanismError("no row can meet this condition: the drawn table has none.")
@@ -188,12 +188,12 @@ class Drawn(TableModel):
         return {column: codes[picked] for column, codes in self.codes.items()}
 
     def state(self) -> State:
-        """The table."""
+        """Return the table, an array a column."""
         return State({}, dict(self.codes))
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """The table back; damaged ones are refused."""
+        """Rebuild the table from a file, or refuse a damaged one."""
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
         except (MechanismError, LookupError) as error:

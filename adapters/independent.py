@@ -1,7 +1,7 @@
 """Independent columns: noisy one-way marginals and nothing else. The example of a whole adapter.
 
-Every column is counted once, with an equal share of the budget; rows are drawn column by column. What it
-gets right is each column's distribution; it knows nothing of how columns go together.
+Every column is counted once, with an equal share of the budget; rows are drawn column by column. Each column's
+distribution is preserved, dependence between columns is not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Independent(Mechanism[TableModel]):
-    """The mechanism: spend everything on the one-way marginals."""
+    """A mechanism that spends the whole budget on the one-way marginals."""
 
     name: ClassVar[str] = "independent"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Work})
@@ -44,18 +44,18 @@ class Independent(Mechanism[TableModel]):
     samples_hold: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget."""
+        """Return the whole budget."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
+        """Ask for all one-way tables at once; with a prior, its rows are reweighted to meet them."""
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """The same steps, for what is made of this asks in its own; a prior's rows, which ask nothing, are left out."""
+        """Run the steps without a prior, whose rows ask no question; its fit counts as work."""
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)
@@ -64,7 +64,7 @@ class Independent(Mechanism[TableModel]):
 
 @dataclass(frozen=True)
 class Product(TableModel):
-    """The model: a distribution for each column, drawn independently."""
+    """A distribution for each column, drawn independently."""
 
     kind: ClassVar[str] = "product"
     schema: Schema
@@ -72,7 +72,7 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Noisy counts to probabilities: below zero becomes zero; nothing above zero becomes uniform."""
+        """Convert noisy counts to probabilities: negative ones become 0; without a positive one all are uniform."""
         probabilities = {}
         for table in tables:
             weight = np.maximum(table.values, 0).astype(np.float64)
@@ -81,11 +81,11 @@ class Product(TableModel):
         return cls(schema, probabilities)
 
     def mass(self, where: Where) -> float:
-        """The product of the columns' masses."""
+        """Return the product of the columns' probabilities of a condition."""
         return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Each column by inversion of its distribution, restricted to the levels that the condition allows."""
+        """Draw each column by inversion of its distribution, restricted to the levels that the condition allows."""
         rows: Codes = {}
         for column in self.schema.names:
             weight = self.probabilities[column]
@@ -98,11 +98,11 @@ class Product(TableModel):
                 raise MechanismError("no row can meet this condition: its mass under the model is 0.")
             cumulated = np.cumsum(weight[possible])
             drawn = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
-            rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # a product may round up to the total
+            rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # rounding may give the total
         return rows
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """The other columns as they are; one of several levels keeps these, evenly where they had nothing."""
+        """Return the other columns as they are; one of several levels keeps these, uniform if of probability 0."""
         found = {}
         for name in schema.names:
             some = self.probabilities[name][list(levels.get(name, range(schema.size(name))))]
@@ -112,7 +112,7 @@ class Product(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Product]:
-        """The counts of this model with noise of their own."""
+        """Return `times` models of `rows` x this model's tables plus fresh noise."""
 
         def noisy(name: str, sigma: float) -> NoisyTable:
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
@@ -124,7 +124,7 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """All groups have the same distribution of every other column, which is drawn once for all of them."""
+        """Return `times` mixtures: groups share every other column's distribution, which is redrawn once for all."""
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
         return [
@@ -133,12 +133,12 @@ class Product(TableModel):
         ]
 
     def state(self) -> State:
-        """One array for each column."""
+        """Return one array for each column."""
         return State({}, dict(self.probabilities))
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Check what a file claims before believing it."""
+        """Rebuild a model from a file, or refuse arrays that are no distributions."""
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
             array = np.asarray(state.arrays[column])

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 MOST_KNOWN = 2**18
-"""The most numbers that the model may hold of what is public; of many published tables, the first ones are taken."""
+"""Largest number of cells that public tables may give the model; of many tables, the first ones are taken."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class MST(Poolable[Graphical]):
         number("mst: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget; refuses a schema whose largest tree would not fit into memory."""
+        """Return the whole budget; refuse a schema whose largest tree would not fit into memory."""
         schema = public.schema
         if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
             raise Unsupported(
@@ -104,11 +104,11 @@ class MST(Poolable[Graphical]):
             raise Unsupported(
                 f"mst: the pairs of a tree may hold {largest:,} cells, more than {MOST_CELLS:,}; use fewer bins."
             )
-        check_cells("mst", list(combinations(schema.names, 2)), schema)  # what the choices ask about
+        check_cells("mst", list(combinations(schema.names, 2)), schema)  # the choices count every pair
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure, choose, measure, fit."""
+        """Measure the columns, choose pairs, measure these, and fit."""
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -136,9 +136,10 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """The same charges; after the first choice, of two pairs: d choices among d^2 take time. The model is left out.
+        """Ask for the charges of an ordinary fit, each choice after the first among two pairs; fit no model.
 
-        `price` has refused trees that are too large, and structural rules make no model larger than they may.
+        Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
+        trees that are too large, and structural rules make no model larger than they may.
         """
         yield from self._measured(public, allot, rehearsed=True)
         yield from work(LEFT_OUT, None)
@@ -146,7 +147,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """The paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure the pairs."""
+        """Take the paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure these."""
         schema = public.schema
         if len(schema.names) < 2:
             return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()
@@ -155,7 +156,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """All pairs of columns, and the columns."""
+        """Return all pairs of columns, and the columns, with their weights."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -164,23 +165,24 @@ class MST(Poolable[Graphical]):
 
     @property
     def pools(self) -> bool:
-        """Only from a model of our own engine."""
+        """True for our own engine, whose models strata can go on from."""
         return self.engine == "numpy"
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Kruskal's algorithm, each edge drawn by the exponential mechanism; `rehearsed` leaves most candidates out.
+    """Run Kruskal's algorithm, each edge drawn by the exponential mechanism; `rehearsed` omits most candidates.
 
-    The columns of a public table are joined already.
+    The columns of a certain public table are joined already.
     """
     schema, total = public.schema, records(paid, public.size)
     share = {table.clique[0]: _distribution(table) for table in columns_by(public, paid, total)}
-    # what is known is worth no question, and what paid answers contradict is not known
+    # a public table needs no question, unless paid answers contradict it
     sound = undisputed(public.known, [Measured.of(table) for table in paid], total)
     pairs = _all_pairs(schema.names)
     published = {pair: next((known for known in sound if known.tells(pair)), None) for pair in pairs if sound}
     told = tuple((pair, np.asarray(total * one.table(pair), np.float64)) for pair, one in published.items() if one)
     columns = tuple(share)
+    # score of a pair: L1 distance of its table from the product of its columns, or from a public table
     expected = Independence(pairs, tuple(share.values()), columns, float(total), told)
     part = {name: i for i, name in enumerate(schema.names)}
     for known in (known for known in public.known if known.certain):
@@ -197,6 +199,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
         chosen.append(edge)
         if rehearsed and len(chosen) == 1:
             candidates = [i for i in candidates if pairs[i][0] == schema.names[0]]
+        # Kruskal's step: the edge joins two components
         old, new = part[edge[0]], part[edge[1]]
         part = {name: new if number == old else number for name, number in part.items()}
     return tuple(chosen)
@@ -204,25 +207,25 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """The same ones for all strata of the same columns."""
+    """Cache all pairs of columns for strata of equal columns."""
     return tuple(combinations(names, 2))
 
 
 def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
-    """The pairs' probabilities if columns were independent: what is known of pairs before one is measured."""
+    """Return the pairs' probabilities under independence: the prediction of pairs before one is measured."""
     share = {table.clique[0]: _distribution(table) for table in ones}
     return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 
 
 def _distribution(table: NoisyTable) -> NDArray[np.float64]:
-    """Noisy counts as probabilities; uniform where nothing is above zero."""
+    """Return noisy counts as probabilities; uniform where none is positive."""
     weight = np.maximum(table.values, 0).astype(np.float64)
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
 
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[Measured, ...]:
-    """The pairs, without the cells of rare levels: a level is rare where its count is below `times` its noise."""
-    if not times:  # a count below zero is below nothing
+    """Return the pairs, masked at rare levels: those with a noisy count below `times` its noise scale."""
+    if not times:  # a negative count would be below 0 times its noise
         return tuple(Measured.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}
     return tuple(

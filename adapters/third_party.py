@@ -1,11 +1,11 @@
 """Known third-party synthesizers for `External`: level numbers in, level numbers out, the declared domain given.
 
 Their privacy is theirs to prove: nothing here is verified. None of them installs together with this package's own
-requirements, so there is no extra for them: they want an environment of their own, into which this package goes by
-`pip install --no-deps`, with pyarrow (below 22 beside dpmm), rich, tomli_w and typer.
+requirements, so there is no extra for them: they need an environment of their own, into which this package goes by `pip
+install --no-deps`, with pyarrow (below 22 beside dpmm), rich, tomli_w and typer.
 
 Their noise covers a record that is added or removed. Where the row count is taken as public, the promise is about
-exchanging one record for another, two such steps, so that each is handed no more than half of epsilon.
+exchanging one record for another, two such steps, so that each gets at most half of epsilon.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """MST of dpmm 0.1.9, without its pipeline, which drops the columns that are constant in the private rows.
+    """Fit MST of dpmm 0.1.9, without its pipeline, which drops the columns that are constant in the private rows.
 
     Known: its choices come from a Mersenne twister, its noise is a float. It estimates the number of rows from noisy
     tables, but promises nothing about it, so it is treated as if it took the number as public.
@@ -41,10 +41,10 @@ def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: 
 
 
 def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """MST of smartnoise-synth 1.0.8, with all declared levels in place of those that its encoder would find.
+    """Fit MST of smartnoise-synth 1.0.8, with all declared levels in place of those that its encoder would find.
 
-    Known: it fits to the exact number of rows and fails on none, its choices come from a Mersenne twister, its noise
-    is a float, and it draws rows by mbi 1.1.0's rounding, which spoils the pairs.
+    Known: it fits to the exact number of rows and fails on none, its choices come from a Mersenne twister, its noise is
+    a float, and it draws rows by mbi 1.1.0's rounding, which distorts the pairs.
     """
     from snsynth.mst import MSTSynthesizer
     from snsynth.transform import LabelTransformer, TableTransformer
@@ -59,7 +59,7 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
 
 
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """MST of OpenDP 0.16.0's mbi extra, with every level declared as a bin of its own, which leaves no null level.
+    """Fit MST of OpenDP 0.16.0's mbi extra, with every level declared as a bin of its own, without a null level.
 
     The number of rows is estimated from noisy tables. Two contributions are declared, which covers an exchanged record
     as well as one added or removed.
@@ -70,7 +70,7 @@ def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta
     from opendp.extras.mbi import MST
 
     dp.enable_features("contrib")
-    names = {f"c{i}": name for i, name in enumerate(sizes) if sizes[name] > 1}  # "len" is a name of its own there
+    names = {f"c{i}": name for i, name in enumerate(sizes) if sizes[name] > 1}  # "len" is a reserved name there
     loss = dp.loss_of(rho=rho_of(epsilon, delta))
     data = pl.LazyFrame({short: frame[name].to_numpy() for short, name in names.items()})
     context = dp.Context.compositor(data=data, privacy_unit=dp.unit_of(contributions=2), privacy_loss=loss)
@@ -87,11 +87,11 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
     "smartnoise-mst": (smartnoise_mst, {"smartnoise-synth": "1.0.", "mbi": "1."}, True),
     "opendp-mst": (opendp_mst, {"opendp": "0.16.", "mbi": "1.", "polars": "1."}, False),
 }
-"""By name: the function, the packages with how their versions begin, and whether it takes the row count as public."""
+"""Function, packages with the beginnings of their versions, and True if it takes the row count as public; by name."""
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """One of `KNOWN` as a mechanism, its package and version in the claim."""
+    """Return one of `KNOWN` as a mechanism, its package and version in the claim."""
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]
@@ -113,5 +113,5 @@ def _version(package: str) -> str:
 
 
 def _step(epsilon: float, delta: float) -> tuple[float, float]:
-    """What one step of adding or removing may spend, so that two of them keep to (epsilon, delta)."""
+    """Return the budget of one step of adding or removing, such that two of them satisfy (epsilon, delta)."""
     return epsilon / 2, delta / (1 + math.exp(epsilon / 2))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.certificate import Certificate
     from stratsynth.data.duckdb_source import database
     from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
@@ -50,6 +51,7 @@ if not _path.isdir(f"{_HERE}/adapters") and _path.isdir(f"{_ABOVE}/adapters"):  
 _HOME = {
     "Budget": "accounting.budget",
     "Categorical": "schema",
+    "Certificate": "certificate",
     "Groups": "strata.groups",
     "Neighbours": "accounting.budget",
     "Nested": "schema",
@@ -77,6 +79,7 @@ _HOME = {
 __all__ = [
     "Budget",
     "Categorical",
+    "Certificate",
     "Groups",
     "Neighbours",
     "Nested",

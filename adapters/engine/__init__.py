@@ -1,11 +1,11 @@
 """Graphical models fitted to noisy tables, in numpy and without compilation.
 
-structure   which columns go together: triangulation and junction tree
+structure   triangulation of the graph of cliques, and its junction tree
 forest      message passing in log space, over many trees at once
-goal        what a fit minimises
-solve       the marginals that fit noisy tables best, by mirror descent
-reduced     a fit that moves a base, on the tables' columns alone
-moved       the marginals of a base that one table has moved
+goal        the objective of a fit and its gradient
+solve       marginals nearest to the noisy tables, by mirror descent
+reduced     a fit relative to a base model, on the measured columns alone
+moved       marginals of a base multiplied by one table's term
 marginals   of any columns, many at once
 model       the fitted model: marginals, sampling, storage
 """

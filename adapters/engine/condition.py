@@ -1,4 +1,4 @@
-"""A model given the levels of some columns: what a model of everybody says of one group."""
+"""A graphical model conditioned on levels of some columns, as for one group of a model of everybody."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from stratsynth.adapters.engine.structure import Clique, junction_tree
 
 
 def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Solution:
-    """The model of the other columns where these have these levels; a column of several levels keeps them.
+    """Return the model restricted to `levels`, level numbers by column, without the columns left with one level.
 
-    Where no row can have these levels, nothing is known of the others: all that the potentials say is kept.
+    A column of several allowed levels stays, with these levels only. If the condition has probability 0, the other
+    columns' distribution is whatever the potentials imply. The result has the total of `solution`, objective 0 and 0
+    steps.
     """
     sizes = tuple(
         (column, len(levels.get(column, range(size))))
@@ -25,9 +27,11 @@ def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Soluti
     tables: dict[Clique, Floats] = {}
     for clique, table in zip(solution.tree.cliques, solution.potentials, strict=True):
         kept = [levels.get(column, range(size)) for column, size in zip(clique, table.shape, strict=True)]
+        # conditioning slices log potentials; the changed constant cancels in calibration
         part = table[np.ix_(*kept)] if clique else table
         names = tuple(column for column in clique if column in left)
         part = part.reshape([dict(sizes)[column] for column in names])
+        # cliques that became equal are one factor
         tables[names] = tables[names] + part if names in tables else part
     tree = junction_tree(sizes, tuple(sorted(tables)))
     found = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
@@ -37,4 +41,5 @@ def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Soluti
         view = [size if column in names else 1 for column, size in zip(whole, found[home].shape, strict=True)]
         axes = [names.index(column) for column in whole if column in names]
         found[home] += np.transpose(part, axes).reshape(view)
+    # sums of several NEVER are set back to one
     return Solution(tree, tuple(np.where(table < NEVER / 2, NEVER, table) for table in found), solution.total, 0.0, 0)

@@ -1,7 +1,7 @@
 """Message passing over one large junction tree, by sums along the axes of its tables.
 
-`Forest` joins many small trees by index arrays; of a large tree these arrays would be longer than the tables, and each
-step a walk through memory. Both compute the same numbers, up to the order of their sums.
+`Forest` joins many small trees by index arrays; for a large tree these arrays would be longer than the tables, and each
+step would read memory out of order. Both classes compute equal numbers, up to the order of their sums.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from stratsynth.adapters.engine.forest import Floats, Forest, Maps
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 
 LARGE = 2**13
-"""Above as many numbers a tree is passed over alone: index arrays then cost more than they save."""
+"""Cells above which a tree is calibrated alone: index arrays then cost more than they save."""
 
 
 def is_large(tree: JunctionTree) -> bool:
-    """Whether a tree is better passed over alone: by its own size, since a solution depends on its problem alone."""
+    """True if the tree has more than LARGE cells; its batch plays no part: a solution depends on its problem alone."""
     return tree.cells > LARGE
 
 
 def laid_out(trees: Sequence[JunctionTree]) -> Forest:
-    """A large tree by its tables, other trees by index arrays over all of them."""
+    """Return a `Dense` for a single large tree, else a `Forest` of all trees."""
     return Dense(trees[0]) if len(trees) == 1 and is_large(trees[0]) else Forest(trees)
 
 
 class Dense(Forest):
-    """One junction tree, each of its tables as an array of its own shape."""
+    """One junction tree, each clique's table an array of its own shape."""
 
     alone = True
 
     def __init__(self, tree: JunctionTree) -> None:
-        """Lay the tables out, one after another."""
+        """Reserve one range of cells for each table, and prepare the sums to and from every separator."""
         super().__init__([tree], levels=False)
         self._tree = tree
         self._shapes = [tree.shape(clique) for clique in tree.cliques]
@@ -43,21 +43,22 @@ class Dense(Forest):
             _Kept(clique, shape, separator)
             for clique, shape, separator in zip(tree.cliques, self._shapes, tree.separators, strict=True)
         ]
-        """Each clique's table, and what its parent sees of it."""
+        """Projections of the cliques' tables, by clique, to the separator from the parent."""
         self._above = [
             None if parent < 0 else _Kept(tree.cliques[parent], self._shapes[parent], separator)
             for parent, separator in zip(tree.parents, tree.separators, strict=True)
         ]
-        """Each clique's parent's table, and what the clique sees of it."""
+        """Projections of the parents' tables, by clique, to the separator; None for the root."""
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Every cell's probability, and the tree's log partition sum, with one exponential a cell.
+        """Return every cell's probability and the tree's log partition sum, with one exponential a cell.
 
-        On the way to the root each table becomes that of its cells given the separator, times the sum that was taken
-        out; on the way back these are multiplied by what the parent says of the separator.
+        On the way to the root each table becomes P(cell | separator), and the sum divided out is kept; on the way back
+        each table is multiplied by that sum and the parent's probability of the separator.
         """
         cells = potentials.copy()
         tables, parents = self.views(cells), self._tree.parents
+        # upward pass: children come after their parents, so the reverse order starts at the leaves
         sums: list[Floats] = []
         for i in range(len(tables) - 1, 0, -1):
             above = self._above[i]
@@ -67,19 +68,21 @@ class Dense(Forest):
             tables[parents[i]] += above.spread(message)
         summed, constant = self._separators[0].exponentiate(tables[0])
         tables[0] /= summed
+        # downward pass
         for i in range(1, len(tables)):
             above = self._above[i]
             assert above is not None  # noqa: S101 - the root alone has no parent
+            # P(cell) = P(separator) x exp(cell) / sum of exp over the separator's cells
             share = self._separators[i].spread(above.sum(tables[parents[i]]))
             tables[i] *= share / sums.pop()
         return cells, constant.reshape(1)
 
     def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
-        """Between tables of some cliques and the cells of the tree."""
+        """Return the maps between tables of these cliques and the cells of the tree; tree numbers are ignored."""
         return _Views(self, [clique for _, clique in tables])
 
     def views(self, cells: Floats, number: int = 0) -> list[Floats]:
-        """The table of each clique."""
+        """Return views of each clique's range of `cells`, in the shape of its table; `number` is ignored."""
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
             for start, shape in zip(self.offsets[number], self._shapes, strict=True)
@@ -87,26 +90,26 @@ class Dense(Forest):
 
 
 class _Kept:
-    """Some columns of a table: summed down to these, and spread over it again."""
+    """Projection of a table to some of its columns: sums down to them, and broadcasts back."""
 
     def __init__(self, whole: Clique, shape: tuple[int, ...], kept: Clique) -> None:
         self._summed = tuple(axis for axis, column in enumerate(whole) if column not in kept)
         inside = [column for column in whole if column in kept]
         self._order = tuple(inside.index(column) for column in kept)
-        """Where the kept columns, in the order that is asked for, stand among those of the table."""
+        """Positions of the kept columns, in the order requested, among the kept axes of the table."""
         self._back = tuple(kept.index(column) for column in inside)
         self._wide = tuple(1 if axis in self._summed else size for axis, size in enumerate(shape))
 
     def sum(self, table: Floats) -> Floats:
-        """The table over the kept columns alone."""
+        """Return the table summed over all columns but the kept ones."""
         found: Floats = table.sum(axis=self._summed).transpose(self._order)
         return found
 
     def exponentiate(self, table: Floats) -> tuple[Floats, Floats]:
-        """Exponentials take the table's place, the largest of each sum taken out first, so that none overflows.
+        """Replace the table by exp(table - largest entry of its sum), so that nothing overflows.
 
-        Returns their sums, in the shape that `spread` gives to a table of the kept columns; and the logarithms of what
-        the sums are with the largest, as a table of the kept columns.
+        Returns the sums of these exponentials, shaped to broadcast over the table; and the logarithms of the sums of
+        the original exp(table), as a table of the kept columns.
         """
         top = table.max(axis=self._summed, keepdims=True)
         np.exp(np.subtract(table, top, out=table), out=table)
@@ -114,15 +117,16 @@ class _Kept:
         return sums, (np.log(sums) + top).squeeze(self._summed).transpose(self._order)
 
     def spread(self, kept: Floats) -> Floats:
-        """The kept columns' table in the whole one's shape, as an array that can be added to it."""
+        """Return a table of the kept columns, shaped to broadcast over the projected table."""
         return kept.transpose(self._back).reshape(self._wide)
 
 
 class _Views(Maps):
-    """Between tables, one after another, and the cells of one tree; small tables go through larger ones, if they can.
+    """Maps between consecutive tables and the cells of one large tree; small tables go through larger ones.
 
-    A table within another one is added to that one, which is then added to the tree's, and summed from it. Most columns
-    are measured alone and again with others: a pass through the tree's table is needed for one of them.
+    The terms of a table whose columns another table contains are added to that table, and its sums are taken from it.
+    Most columns are measured alone and again with others, so the tree's own, larger table is passed over once instead
+    of twice.
     """
 
     def __init__(self, tree: Dense, cliques: Sequence[Clique]) -> None:
@@ -134,9 +138,10 @@ class _Views(Maps):
         self._slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
         self._cells = int(ends[-1])
         self._inner: list[tuple[int, int, _Kept]] = []
-        """Tables that go through a larger one, by number, smallest first: which one, and how."""
+        """Tables contained in another: their number, the other's number, the projection; smallest first."""
         self._outer: list[tuple[int, int, _Kept]] = []
-        """The others: the clique of the tree, and how."""
+        """All other tables: their number, the tree's clique that contains them, the projection."""
+        # smallest first: a table has received all terms before it passes them on
         order = sorted(range(len(cliques)), key=lambda i: sizes[i])
         for place, i in enumerate(order):
             larger = next((j for j in order[place + 1 :] if set(cliques[i]) <= set(cliques[j])), None)
@@ -151,7 +156,7 @@ class _Views(Maps):
         return [terms[place].reshape(shape) for place, shape in zip(self._slices, self._shapes, strict=True)]
 
     def spread(self, terms: Floats) -> Floats:
-        """What the terms of all tables add to each cell."""
+        """Return, for each cell of the tree, the sum of the terms of all tables at that cell."""
         cells = np.zeros(self._of.cells)
         homes, tables = self._of.views(cells), self._tables(terms.copy())
         for i, larger, kept in self._inner:
@@ -161,7 +166,7 @@ class _Views(Maps):
         return cells
 
     def gather(self, cells: Floats) -> Floats:
-        """All tables, summed down from the cells."""
+        """Return the tables, one after another: sums of `cells` over all other columns."""
         found = np.empty(self._cells)
         homes, tables = self._of.views(cells), self._tables(found)
         for i, home, kept in self._outer:

@@ -1,8 +1,8 @@
 """Message passing over many junction trees at once.
 
-All tables of all trees lie one after another in one array, and every step of message passing is a few array
-operations over all edges of the same depth, whichever tree they belong to. So eighteen strata cost little more
-than one, structures may differ, and nothing is compiled but index arrays.
+All tables of all trees lie one after another in one array, and every step of message passing is a few array operations
+over all edges of the same depth, whichever tree they belong to. Eighteen strata thus cost little more than one,
+structures may differ, and nothing is compiled but index arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 
 NEVER = -1e9
-"""The log potential of a cell that cannot occur: finite, so that differences of messages stay defined."""
+"""Log potential of an impossible cell: finite, so that differences of messages stay defined."""
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -27,22 +27,22 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Level:
-    """The edges whose child is at one depth."""
+    """Index arrays of all edges whose child lies at one depth."""
 
     child: Indices
-    """The children's cells, sorted by separator cell."""
+    """Cells of the children's tables, sorted by separator cell."""
     starts: Indices
-    """Where each separator cell's run begins in `child`."""
+    """Start of each separator cell's run in `child`."""
     runs: Indices
-    """The separator cell of each of those children's cells."""
+    """Separator cell of each entry of `child`."""
     parent: Indices
-    """The parents' cells, sorted by separator cell."""
+    """Cells of the parents' tables, sorted by separator cell."""
     parent_starts: Indices
     parent_runs: Indices
 
 
 def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
-    """For each cell of a table, row-major, the cell of the table over some of its axes, in that order."""
+    """Return, for each cell of a table (row-major), its cell in the table over `axes`, in the order of `axes`."""
     kept = [shape[axis] for axis in axes]
     cell = np.zeros(shape, dtype=np.intp)
     for axis, stride in zip(axes, _strides(kept), strict=True):
@@ -57,28 +57,28 @@ def _strides(shape: Sequence[int]) -> list[int]:
 
 
 class Maps(ABC):
-    """Between some tables, one after another in one array, and the cells of the trees that contain them."""
+    """Maps between some tables, one after another in one array, and the cells of the trees that contain them."""
 
     @abstractmethod
     def spread(self, terms: Floats) -> Floats:
-        """What the terms of all tables add to each cell."""
+        """Return, for each cell of the trees, the sum of the terms of all tables at that cell."""
 
     @abstractmethod
     def gather(self, cells: Floats) -> Floats:
-        """All tables, summed down from the cells."""
+        """Return the tables, one after another: sums of `cells` over all other columns."""
 
 
 class Forest:
-    """Some junction trees, flattened."""
+    """Junction trees, the tables of all flattened into one array of cells."""
 
     alone = False
-    """Whether it is of one tree that goes with no other, so that its sums may take another order."""
+    """True if the forest is one large tree, never batched, so that its sums may be taken in another order."""
 
     def __init__(self, trees: Sequence[JunctionTree], *, levels: bool = True) -> None:
-        """Lay all tables out and, with `levels`, index every level of edges."""
+        """Reserve one range of cells for every table and, with `levels`, index the edges depth by depth."""
         self.trees = tuple(trees)
         self.offsets: list[list[int]] = []
-        """Where each clique's table begins, by tree."""
+        """First cell of each clique's table, by tree."""
         self.cells = 0
         roots: list[NDArray[np.intp]] = []
         for tree in self.trees:
@@ -96,7 +96,7 @@ class Forest:
 
     @cached_property
     def owner(self) -> Indices:
-        """The tree of each cell."""
+        """Number of each cell's tree."""
         sizes = np.array([tree.cells for tree in self.trees], dtype=np.intp)
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
@@ -120,6 +120,7 @@ class Forest:
                 clique = tree.cliques[clique_number]
                 axes = [clique.index(column) for column in separator]
                 sep = projection(tree.shape(clique), axes)
+                # sorted by separator cell, each message is a sum over runs (reduceat)
                 order = np.argsort(sep, kind="stable")
                 side.append((order + self.offsets[number][clique_number], sep[order] + sepcells))
             sepcells += math.prod(tree.shape(separator))
@@ -131,9 +132,10 @@ class Forest:
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
     def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Log marginals of every clique, up to each tree's constant, and that constant: its log partition sum."""
+        """Return log marginals of every clique up to a tree's constant, and these constants: log partition sums."""
         logs = potentials.copy()
         sent = []
+        # collect: messages go from the leaves to the roots, the deepest edges first
         for level in reversed(self._levels):
             message = _logsum(logs[level.child], level.starts, level.runs)
             sent.append(message)
@@ -141,6 +143,7 @@ class Forest:
             np.add.at(logs, level.parent, message[level.parent_runs])
         sent.reverse()
         for level, message in zip(self._levels, sent, strict=True):
+            # distribute: the parent's belief less the message that it received from this child
             back = _logsum(logs[level.parent], level.parent_starts, level.parent_runs) - message
             logs[level.child] += back[level.runs]
         if not len(self._root):
@@ -150,16 +153,16 @@ class Forest:
         return logs, _logsum(root, self._root_starts, runs)
 
     def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
-        """Between tables and cells: of each table the number of its tree, and its clique."""
+        """Return the maps for tables that are each named by a tree's number and a clique of its columns."""
         return _Scattered(self, tables)
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Every cell's probability, and each tree's log partition sum."""
+        """Return every cell's probability and each tree's log partition sum, from log potentials."""
         logs, constants = self._beliefs(potentials)
         return np.exp(logs - (constants[0] if len(self.trees) == 1 else constants[self.owner])), constants
 
     def views(self, cells: Floats, number: int = 0) -> list[Floats]:
-        """The table of each clique of one tree."""
+        """Return views of one tree's range of `cells`: each clique's table, in its shape."""
         tree = self.trees[number]
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
@@ -167,7 +170,7 @@ class Forest:
         ]
 
     def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
-        """The cells of the table that contains a clique, and the clique's cell that each of them belongs to."""
+        """Return the cells of the table that contains `clique`, and each one's cell in the table of `clique`."""
         tree = self.trees[number]
         home = tree.home(clique)
         whole = tree.cliques[home]
@@ -178,7 +181,7 @@ class Forest:
 
 
 class _Scattered(Maps):
-    """By index arrays, for tables of many trees at once."""
+    """Maps by index arrays, for tables of many trees at once."""
 
     def __init__(self, forest: Forest, tables: Sequence[tuple[int, Clique]]) -> None:
         source, target, place = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], 0
@@ -191,17 +194,17 @@ class _Scattered(Maps):
         self._cells, self._terms = forest.cells, place
 
     def spread(self, terms: Floats) -> Floats:
-        """What the terms of all tables add to each cell."""
+        """Return, for each cell of the trees, the sum of the terms of all tables at that cell."""
         found = np.bincount(self._source, weights=terms[self._target], minlength=self._cells)
         return found.astype(np.float64, copy=False)
 
     def gather(self, cells: Floats) -> Floats:
-        """All tables, summed down from the cells."""
+        """Return the tables, one after another: sums of `cells` over all other columns."""
         found = np.bincount(self._target, weights=cells[self._source], minlength=self._terms)
         return found.astype(np.float64, copy=False)
 
 
 def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
-    """log(sum(exp)) of each run; the largest of each run is taken out first, so nothing under- or overflows."""
+    """Return log(sum(exp)) of each run; its largest value is taken out first, so nothing under- or overflows."""
     top = np.maximum.reduceat(values, starts)
     return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))

@@ -1,7 +1,7 @@
-"""What a fit minimises: the misfit of all tables, and the distance from the base.
+"""Objective of a fit: misfit of all tables, plus the prior times the divergence from the base.
 
-The fitted distribution is base x exp(sum of a term for each table), so a model is its tables' terms. The terms
-of all models' tables lie one after another in one array, whichever model they belong to.
+The fitted distribution is base x exp(sum of a term for each table), so a model is given by its tables' terms. The terms
+of all models' tables lie one after another in one array.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 LEAST_TURNED = 8
-"""From as many models on, sums are taken of all at once."""
+"""Number of models from which their sums are taken along the rows of one padded array."""
 
 
 class Goal:
-    """Objectives and gradients of some models, all at once."""
+    """Objectives and gradients of several models, evaluated together."""
 
     def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:
         owner, noisy, weight, place = [], [], [], 0
         self._problems = problems
         self._places: list[list[tuple[Clique, slice]]] = [[] for _ in problems]
-        """Of each model, where the terms of each table are."""
+        """Cliques of each model's tables, with their ranges of terms."""
         for number, problem in enumerate(problems):
             for table in problem.tables:
                 size = table.values.size
@@ -44,20 +44,20 @@ class Goal:
         empty = [np.zeros(0, dtype=np.intp)]
         self._maps = forest.maps([(i, table.clique) for i, each in enumerate(problems) for table in each.tables])
         self.owner = np.concatenate(owner or empty)
-        """The model of each term."""
+        """Number of each term's model."""
         self._turned = _turned(self.owner, len(problems))
         self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
         self._forest, self._number = forest, len(problems)
         self._prior = np.array([problem.prior for problem in problems])
         self._fixed, self._out = _fixed(forest, problems)
         self._base = forest.calibrated(self._fixed)[1]
-        """The log partition sum of each base."""
-        # a cell that cannot occur pulls at nothing, whatever its noise
+        """Log partition sum of each base."""
+        # an impossible cell has no gradient, whatever its noisy count
         possible = self._maps.gather(np.where(self._out, 0.0, 1.0)) > 0
         self._pulls = self._weight * possible
 
     def first(self) -> Floats:
-        """The terms to start from."""
+        """Return the initial terms: those of a warm start for tables of its cliques, else 0."""
         terms = np.zeros(len(self._noisy))
         for problem, places in zip(self._problems, self._places, strict=True):
             known: dict[Clique, Floats] = {}
@@ -68,15 +68,15 @@ class Goal:
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
-        """The terms of one model's tables."""
+        """Return the cliques and terms of one model's tables."""
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def each(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Each model's value for its terms, in a shape that broadcasts."""
+        """Return each model's value at each of its terms, or an array that broadcasts to that."""
         return values if self._number == 1 else values[self.owner]
 
     def potentials(self, terms: Floats) -> Floats:
-        """The log potentials that terms make of the base. What cannot occur stays out."""
+        """Return log potentials of all cells: the base's plus the terms; NEVER where a cell is impossible."""
         return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
@@ -89,36 +89,36 @@ class Goal:
         return found.astype(np.float64, copy=False)
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
-        """The tables as the models have them, in probabilities, and the models' log partition sums."""
+        """Return the models' probabilities of all tables' cells, and each model's log partition sum."""
         cells, constants = self._forest.calibrated(self.potentials(terms))
         return self._maps.gather(cells), constants
 
     def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
-        """The fitted tables, what each model minimises, and its gradient."""
+        """Return the models' table probabilities, each model's objective, and its gradient by term."""
         fitted, constants = self._fitted(terms)
         off = fitted - self._noisy
         value, gradient = self._sum(0.5 * self._weight * off * off), self._pulls * off
-        if self._prior.any():  # the distance is the mean of the terms less what they add to the log partition sum
+        if self._prior.any():  # KL(p, base) = mean of the terms under p - (log Z of p - log Z of base)
             value += self._prior * (self._sum(terms * fitted) - constants + self._base)
             gradient += self.each(self._prior) * terms
         return fitted, value, gradient
 
     def weights(self) -> Floats:
-        """Each model's share of all cells, which is its share of the time."""
+        """Return each model's fraction of all cells, a proxy for its fraction of the time."""
         cells = np.bincount(self._forest.owner, minlength=self._number)
         return cells / max(1, self._forest.cells)
 
     def misfit(self, terms: Floats) -> Floats:
-        """Half the squared distances, in units of the noise."""
+        """Return by model half the sum of squared differences, each divided by its table's sigma."""
         off = self._fitted(terms)[0] - self._noisy
         return self._sum(0.5 * self._weight * off * off)
 
     def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
-        """What the gradient says that a move of the tables is worth."""
+        """Return by model the first-order decrease of the objective as marginals move from `before` to `after`."""
         return self._sum(gradient * (before - after))
 
     def steepest(self, values: Floats, least: float) -> Floats:
-        """The largest of each model's values."""
+        """Return each model's largest value, at least `least`."""
         if self._number == 1:
             return np.array([values.max(initial=least)])
         found = np.full(self._number, least)
@@ -126,15 +126,16 @@ class Goal:
         return found
 
     def steepness(self) -> Floats:
-        """The largest curvature of each model's objective: where its first step starts."""
+        """Return each model's largest weight, at least 1: a curvature bound that sets its first step."""
         return self.steepest(self._weight, 1.0)
 
 
 def _turned(owner: Indices, number: int) -> Indices | None:
-    """The places of each model's terms as a column, filled up with the place behind all; None where that is no gain.
+    """Return an array with the places of each model's terms in its column, padded; None if padding costs too much.
 
-    Added up row by row, each column is the sum in the order of its terms, as `bincount` has it, in less than half the
-    time: `bincount` adds to one number again and again, and waits for it each time.
+    Padding points one place behind the last term, where the caller appends 0. Added up row by row, each column is the
+    sum in the order of its terms, as in `bincount`, in less than half the time: `bincount` adds to one number again and
+    again, and waits for it each time.
     """
     sizes = np.bincount(owner, minlength=number)
     longest = int(sizes.max(initial=0))
@@ -147,7 +148,7 @@ def _turned(owner: Indices, number: int) -> Indices | None:
 
 
 def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
-    """The bases' potentials, and which cells cannot occur."""
+    """Return all cells' log potentials under the bases, and a mask of the impossible cells."""
     potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):
         if problem.base is not None:
@@ -157,6 +158,6 @@ def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray
         for clique, never in problem.forbidden.items():
             cells, part = forest.cells_of(number, clique)
             out[cells[np.isin(part, never)]] = True
-    out |= potentials < NEVER / 2  # what a base rules out stays out
+    out |= potentials < NEVER / 2  # a cell impossible under the base stays impossible
     potentials[out] = NEVER
     return potentials, out

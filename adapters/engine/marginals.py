@@ -1,10 +1,10 @@
 """Marginals of a calibrated junction tree, many at once.
 
-Seen from a clique m, whatever lies beyond its neighbour n depends on m through their separator S alone. So
-each directed edge gets one matrix, P(columns beyond n | S), and the marginal of columns that share no clique
-is the table of some clique in their middle, contracted with one such matrix for each neighbour on the way to
-a column. Columns beyond the same neighbours are contracted together: all triples of twenty columns take some
-hundred matrix products instead of a thousand eliminations.
+Seen from a clique m, whatever lies beyond its neighbour n depends on m through their separator S alone. Each directed
+edge therefore gets one matrix, P(columns beyond n | S), and the marginal of columns that share no clique is the table
+of some clique in their middle, contracted with one such matrix for each neighbour on the way to a column. Columns
+beyond the same neighbours are contracted together: all triples of twenty columns take some hundred matrix products
+instead of a thousand eliminations.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from stratsynth.adapters.engine.forest import Floats
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 
 MOST_KEPT = 2**22
-"""The most numbers of tables that are kept for others who will ask for them."""
+"""Largest total number of cells that `Marginals.kept` keeps for later requests."""
 _Ports = tuple[tuple[int, Clique], ...]
-"""Neighbours, each with the columns that are wanted from beyond it."""
+"""Neighbours of a clique, each with the requested columns that lie beyond it."""
 
 
 class Marginals:
-    """A junction tree, each clique's probabilities, and what was worked out from them so far."""
+    """A calibrated junction tree, with a cache of conditional matrices and marginals derived from it."""
 
     def __init__(self, tree: JunctionTree, calibrated: Sequence[Floats]) -> None:
-        """`calibrated` holds the probability table of each clique of the tree."""
+        """Take the probability table of each clique of `tree`."""
         self._tree = tree
         self.calibrated = calibrated
-        """The probability table of each clique of the tree."""
+        """Probability table of each clique of the tree."""
         self._routes = _routes(tree)
         self._levels = dict(tree.sizes)
         self._beyond: dict[tuple[int, int], Floats] = {}
-        """By directed edge: P(columns beyond | separator), a row for each cell of the separator."""
+        """P(columns beyond | separator) by directed edge, one row a separator cell."""
         self._kept: dict[Clique, Floats] = {}
         self._held = 0
-        """How many numbers are kept."""
+        """Number of cells in the tables of `_kept`."""
 
     def table(self, columns: Clique) -> Floats:
-        """The probabilities of some columns' cells, axes in their order."""
+        """Return the probabilities of the cells of `columns`, axes in that order."""
         return self.tables([columns])[0]
 
     def tables(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """The probability table of each of these sets of columns."""
+        """Return the probability table of each of `cliques`; tables of one call share their contractions."""
         parts = [self._routes.apart(clique) for clique in cliques]
         wanted = list(dict.fromkeys(part for several in parts for part in several))
         known = dict(zip(wanted, self._joined(wanted), strict=True))
@@ -56,17 +56,17 @@ class Marginals:
         ]
 
     def kept(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """As `tables`, for strata that ask the same of one model: what was worked out last is kept, as far as it fits.
+        """Return `tables(cliques)` through a cache that strata with equal requests share.
 
-        Each table is worked out by itself, so that no last bit depends on who asked for what before; too many at
-        once to be kept are worked out together.
+        Each missing table is computed by itself, so that its last bit is independent of earlier requests; if the
+        missing ones exceed half the cache, all are computed together and none is kept.
         """
         missing = [clique for clique in dict.fromkeys(cliques) if clique not in self._kept]
         if missing and sum(map(self._cells, missing)) > MOST_KEPT // 2:
             return self.tables(cliques)
         for clique in missing:
             self._kept[clique] = table = self.table(clique)
-            table.flags.writeable = False  # others will be given it
+            table.flags.writeable = False  # later callers get the same array
             self._held += table.size
         found = [self._kept[clique] for clique in cliques]
         while self._held > MOST_KEPT:
@@ -74,9 +74,10 @@ class Marginals:
         return found
 
     def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Those of sets of columns that depend on each other."""
+        """Return marginals of column sets that lie inside one connected part of the tree."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
+            # sets with equal middle, own columns and neighbours share one contraction
             together.setdefault((middle, own, tuple(port for port, _ in ports)), []).append((i, ports))
         found: dict[int, Floats] = {}
         for (middle, own, _), wanted in together.items():
@@ -87,7 +88,7 @@ class Marginals:
     def _group(
         self, middle: int, own: Clique, wanted: Sequence[tuple[int, _Ports]]
     ) -> list[tuple[int, Clique, Floats]]:
-        """Tables of `own` columns of a clique with one set of columns from beyond each of the same neighbours."""
+        """Return (number, columns, table) of sets with `own` in clique `middle`, the rest beyond equal neighbours."""
         sets = [list(dict.fromkeys(ports[j][1] for _, ports in wanted)) for j in range(len(wanted[0][1]))]
         matrices = [
             self._conditionals(middle, port, sets[j]) for j, (port, _) in enumerate(wanted[0][1])
@@ -111,6 +112,7 @@ class Marginals:
         # the last axis collects the matrices' columns
         table, out = self._sum(clique, names)[..., None], 1
         for i, (separator, matrix) in enumerate(zip(separators, matrices, strict=True)):
+            # separator columns needed later stay as batch axes of the product; the others are summed out
             later = set(own).union(*separators[i + 1 :])
             both = [c for c in separator if c in later]
             gone = [c for c in separator if c not in later]
@@ -128,7 +130,7 @@ class Marginals:
         return whole
 
     def _conditionals(self, clique: int, port: int, sets: Sequence[Clique]) -> Floats:
-        """P(each set of columns beyond a neighbour | separator), side by side."""
+        """Return the matrix P(columns beyond a neighbour | separator), the column sets side by side."""
         separator = self._routes.near[clique][port]
         if all(len(columns) == 1 for columns in sets):
             whole, places = self._edge(clique, port), self._routes.places(clique, port)
@@ -139,7 +141,7 @@ class Marginals:
         return self._given(clique, separator, np.concatenate(joints, axis=1))
 
     def _edge(self, clique: int, port: int) -> Floats:
-        """The matrix of a directed edge; those it is made of come first, without recursion: trees may be deep."""
+        """Return the matrix of a directed edge, after those it is made of; no recursion, since trees may be deep."""
         todo = [(clique, port)]
         while todo:
             above, node = edge = todo[-1]
@@ -155,17 +157,18 @@ class Marginals:
             cells = self._cells(separator)
             own = [self._sum(node, (*separator, c)) for c in self._tree.cliques[node] if c not in separator]
             further = [self._contract(node, separator, [other], [self._beyond[node, other]]) for other in others]
+            # P(separator, column) side by side: the neighbour's own columns, then those beyond it
             joint = np.concatenate([part.reshape(cells, -1) for part in (*own, *further)], axis=1)
             self._beyond[edge] = self._given(node, separator, joint)
         return self._beyond[clique, port]
 
     def _given(self, clique: int, separator: Clique, joint: Floats) -> Floats:
-        """Joint probabilities to conditional ones; 0 where the separator's cell cannot occur."""
+        """Divide joint probabilities by their separator's; rows of an impossible separator cell are 0."""
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
 
     def _sum(self, clique: int, columns: Clique) -> Floats:
-        """A clique's table over some of its columns, in their order."""
+        """Return a clique's table summed down to `columns`, axes in that order."""
         names, table = self._tree.cliques[clique], self.calibrated[clique]
         summed = table.sum(axis=tuple(i for i, name in enumerate(names) if name not in columns))
         left = [name for name in names if name in columns]
@@ -177,7 +180,7 @@ class Marginals:
 
 
 def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
-    """The table of columns that fall into independent parts."""
+    """Return the table of columns from independent parts: the outer product of the parts' tables."""
     table = known[parts[0]]
     for part in parts[1:]:
         table = np.multiply.outer(table, known[part])
@@ -186,25 +189,25 @@ def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Flo
 
 
 class _Routes:
-    """Which way each column lies from each clique of a tree: depends on the structure alone."""
+    """Direction of each column from each clique of a tree; depends on the structure alone."""
 
     def __init__(self, tree: JunctionTree) -> None:
         self.tree = tree
         self.near: list[dict[int, Clique]] = [{} for _ in tree.cliques]
-        """Each clique's neighbours, with what they share."""
+        """Neighbours of each clique, with the separators from them."""
         for i, (parent, separator) in enumerate(zip(tree.parents, tree.separators, strict=True)):
             if parent >= 0:
                 self.near[i][parent] = self.near[parent][i] = separator
         self._number = {column: j for j, (column, _) in enumerate(tree.sizes)}
         self._far = np.zeros((len(tree.cliques), len(tree.sizes)), dtype=np.intp)
-        """How many edges lie between a clique and the nearest one that holds a column."""
+        """Edges between a clique (row) and the nearest one that contains a column (column)."""
         self._towards = np.full(self._far.shape, -1, dtype=np.intp)
-        """The neighbour on the way there; -1 where the clique holds the column itself."""
+        """First neighbour on that way; -1 where the clique contains the column."""
         for column, j in self._number.items():
             self._walk(j, [i for i, clique in enumerate(tree.cliques) if column in clique])
         self._places: dict[tuple[int, int], dict[str, NDArray[np.intp]]] = {}
         self._part = self._parts()
-        """The part that each column lies in."""
+        """Connected part of each column; parts are joined by empty separators."""
 
     def _parts(self) -> list[int]:
         part, found = list(range(len(self.tree.cliques))), [0] * len(self.tree.sizes)
@@ -216,7 +219,7 @@ class _Routes:
         return found
 
     def _walk(self, j: int, reached: list[int]) -> None:
-        """Breadth first from all cliques that hold a column."""
+        """Fill in distances to column `j`, breadth first from the cliques `reached` that contain it."""
         seen = set(reached)
         for node in reached:
             for other in self.near[node]:
@@ -227,7 +230,7 @@ class _Routes:
                     self._towards[other, j] = node
 
     def apart(self, clique: Clique) -> tuple[Clique, ...]:
-        """A set of columns by the parts of the tree that share no column, and are independent of each other."""
+        """Split a set of columns by connected part; parts are independent of each other."""
         parts: dict[int, Clique] = {}
         for column in clique:
             part = self._part[self._number[column]]
@@ -235,10 +238,14 @@ class _Routes:
         return tuple(parts.values()) or (clique,)
 
     def plan(self, cliques: Sequence[Clique]) -> list[tuple[int, Clique, _Ports]]:
-        """For each set of columns the clique in their middle, the columns it holds, and the ways to the others."""
+        """Return for each set its middle clique, the columns inside it, and the neighbours towards the others.
+
+        The middle is the clique with the smallest sum of distances to the columns.
+        """
         found = []
         for clique in cliques:
             columns = [self._number[column] for column in clique]
+            # the middle minimises the sum of distances, and so the number of matrix products
             middle = int(self._far[:, columns].sum(axis=1).argmin())
             ways: dict[int, Clique] = {}
             for column, j in sorted(zip(clique, columns, strict=True), key=lambda pair: pair[1]):
@@ -249,7 +256,7 @@ class _Routes:
         return found
 
     def places(self, clique: int, port: int) -> Mapping[str, NDArray[np.intp]]:
-        """Which columns of an edge's matrix belong to each column of the table, in the order of `_edge`."""
+        """Return, by table column, its range of the edge matrix's columns, in the order of `_edge`."""
         if (clique, port) not in self._places:
             levels, start, found = dict(self.tree.sizes), 0, {}
             for column in self._order(clique, port):
@@ -259,7 +266,7 @@ class _Routes:
         return self._places[clique, port]
 
     def _order(self, clique: int, port: int) -> list[str]:
-        """The columns beyond an edge: the neighbour's own, then, in turn, those beyond its other neighbours."""
+        """Return the columns beyond an edge: the neighbour's own, then, in turn, those beyond its other neighbours."""
         order, todo = [], [(clique, port)]
         while todo:
             above, node = todo.pop()

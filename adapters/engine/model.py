@@ -1,4 +1,4 @@
-"""The fitted graphical model as a table model."""
+"""Fitted graphical model as a `TableModel`."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 MOST_POTENTIAL = 5e8
-"""Larger than any fitted log potential in size; NEVER stays far below any sum of what is allowed."""
+"""Bound on the absolute value of a finite stored potential; sums of allowed ones stay far above NEVER."""
 
 
 class Asked:
-    """Models that were asked last; others forget their calibrated tables, one for each of thousands of strata."""
+    """Recently queried models; older ones drop their calibrated tables, so thousands of strata fit in memory."""
 
     def __init__(self, most: int) -> None:
-        """`most` is how many numbers these tables may hold together, unless one model alone holds more."""
+        """Take the number of cells that these tables may have together; a single larger model is kept as well."""
         self.most = most
         self._held = 0
         self._models: deque[tuple[ref[Graphical], int]] = deque()
         self._lock = Lock()
 
     def add(self, model: Graphical) -> None:
-        """Count a model's tables; those that were counted first make room for them."""
+        """Add a model; while the total is above `most`, the oldest models drop their calibrated tables."""
         with self._lock:
             self._models.append((ref(model), model.tree.cells))
             self._held += model.tree.cells
@@ -53,12 +53,13 @@ class Asked:
                 self._held -= cells
                 forgetting = first()
                 if forgetting is not None:
+                    # cached properties: the next query computes them again
                     vars(forgetting).pop("_calibrated", None)
                     vars(forgetting).pop("_marginals", None)
 
 
 ASKED = Asked(2**22)
-"""Of this process; 32 MB."""
+"""Registry of this process; 32 MB of calibrated tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,65 +70,66 @@ class Graphical(TableModel):
     schema: Schema
     tree: JunctionTree
     potentials: tuple[Floats, ...]
-    """Log potentials, a table for each clique of the tree."""
+    """Log potentials, one table a clique of the tree."""
     total: float
-    """The number of records that the noisy tables spoke of; `marginal` is in probabilities."""
+    """Number of records that the noisy tables imply, or the public one; `marginal` returns probabilities."""
     objective: float = 0.0
-    """How far the fit is from the noisy tables: half the squared distances in units of their noise."""
+    """Misfit: half the sum of squared differences from the noisy tables, each divided by its table's sigma."""
     steps: int = 0
-    """How many steps the fit took."""
+    """Steps of mirror descent taken."""
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """The model of a solved problem."""
+        """Make the model of a solved problem."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
-        """Each clique's probabilities, and the log partition sum."""
+        """Return each clique's probabilities and the log partition sum, given the levels allowed in `where`."""
         forest = _laid_out(self.tree)
         flat = np.concatenate([table.ravel() for table in self.potentials])
         for column, allowed in where.items():
             cells, part = forest.cells_of(0, (column,))
+            # the partition sum over the remaining cells gives the condition's probability
             flat[cells[~np.isin(part, sorted(allowed))]] = NEVER
         probabilities, constants = forest.calibrated(flat)
         return forest.views(probabilities), float(constants[0])
 
     def marginal(self, columns: Clique) -> Floats:
-        """The probabilities of some columns' cells, axes in their order."""
+        """Return the probabilities of the cells of `columns`, axes in that order."""
         return self._marginals.table(columns)
 
     def oneway(self, column: str) -> Floats:
-        """The marginal of one column."""
+        """Return the marginal of one column."""
         return self.marginal((column,))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """The probabilities of many sets of columns, worked out together."""
+        """Return the marginals of many sets of columns, computed together."""
         return self._marginals.tables(cliques)
 
     @cached_property
     def _calibrated(self) -> list[Floats]:
-        """Each clique's probabilities, as large as the potentials: see `Asked`."""
+        """Each clique's probabilities, as large as the potentials; `Asked` may drop them."""
         ASKED.add(self)
         return self._calibrate({})[0]
 
     @cached_property
     def _marginals(self) -> Marginals:
-        """Routes through the calibrated tables, by which any columns' marginals are found."""
+        """Marginals of any columns, from the calibrated tables."""
         return Marginals(self.tree, self._calibrated)
 
     @cached_property
     def _constant(self) -> float:
-        """The log partition sum."""
+        """Log partition sum."""
         return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
-        """How much of the partition sum is left when other levels cannot occur."""
+        """Return the probability of the levels in `where`; 1 without a condition, 0 if a column has no level left."""
         if any(not allowed for allowed in where.values()):
             return 0.0
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Rows by randomised rounding; a condition is put into the model first, so no row is thrown away."""
+        """Draw `n` rows by randomised rounding, conditioned on `where`, so that no row is rejected."""
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
         tables = self._calibrate(where)[0] if where else self._calibrated
@@ -137,7 +139,7 @@ class Graphical(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Graphical]:
-        """The tables that this model holds, counted in it with noise of their own, and fitted all together."""
+        """Return `times` models refitted to the tables inside this model's cliques, with fresh noise added."""
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
@@ -146,20 +148,20 @@ class Graphical(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Everybody's tables, counted in the mixture with noise of their own, fitted beside the public shares."""
+        """Return `times` mixtures refitted to everybody's tables with fresh noise, beside the public shares."""
         from stratsynth.adapters.engine.redrawn import redrawn_mixed
 
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """The model conditioned on these levels."""
+        """Return the model conditioned on `levels`, level numbers by column."""
         from stratsynth.adapters.engine.condition import condition
 
         solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)
         return Graphical.of(schema, condition(solution, levels))
 
     def state(self) -> State:
-        """Cliques as facts, potentials as arrays."""
+        """Return the tree and figures as facts, the potentials as arrays."""
         tree = self.tree
         facts = {
             "cliques": [list(clique) for clique in tree.cliques],
@@ -173,7 +175,7 @@ class Graphical(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Graphical:
-        """Check what a file claims: a tree over just these columns, with finite potentials of the right shapes."""
+        """Rebuild a model from a file, or refuse a tree that misses a column, or potentials of wrong shape or value."""
         facts = state.facts
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         cliques = tuple(tuple(clique) for clique in facts["cliques"])
@@ -189,7 +191,7 @@ class Graphical(TableModel):
 
 @lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """One for all strata of the same structure, and not one for each: index arrays are larger than the potentials."""
+    """Cache one layout for all strata of equal structure: its index arrays are larger than the potentials."""
     return laid_out([tree])
 
 
@@ -199,7 +201,7 @@ def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -
         parent, separator = tree.parents[i], tree.separators[i]
         shared = () if i == 0 else tuple(c for c in clique if c in tree.cliques[parent])
         rooted = parent == -1 if i == 0 else 0 <= parent < i
-        # running intersection: what a clique shares with earlier ones, it shares with its parent
+        # running intersection: the columns a clique shares with all earlier ones are those it shares with its parent
         if not rooted or separator != shared or set(clique) & seen != set(shared) or len(set(clique)) < len(clique):
             raise ReleaseError("model: the stored junction tree is damaged.")
         sound = table.dtype == np.float64 and table.shape == schema.shape(clique)

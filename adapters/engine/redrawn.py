@@ -1,4 +1,4 @@
-"""A graphical model fitted again to tables with other noise: how far noise moves what is drawn from it."""
+"""A graphical model refitted to tables with fresh noise: the spread of what is drawn from it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from stratsynth.models import Mixture
 
 PRIOR = 1.0
-"""The pull towards uniform of every fit, in records, which mechanisms have by default."""
+"""Weight of the pull towards uniform in every refit, in records: the mechanisms' default."""
 SURER = 16.0
-"""Public shares count as if their noise were at least that of the best table over this, as in every last fit."""
+"""The public shares' sigma is at least the smallest table sigma divided by this, as in every final fit."""
 
 
 def redrawn(
     model: Graphical, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Models as other noise would have made them, if this one were the truth; see `TableModel.redrawn`."""
+    """Return `times` models refitted to `rows` x `model`'s tables plus fresh noise; see `TableModel.redrawn`."""
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]
     kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= inside for inside in held)]
@@ -51,9 +51,10 @@ def redrawn(
 def redrawn_mixed(
     mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Mixtures as other noise would have made them, if this one were the truth; see `TableModel.redrawn_mixed`.
+    """Return `times` mixtures refitted to everybody's tables plus fresh noise; see `TableModel.redrawn_mixed`.
 
-    One model of everybody is fitted and taken apart, since noise of everybody's tables is common to all groups.
+    One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
+    all groups. Refuses merged strata.
     """
     schema, strata = mixture.schema, tuple(mixture.parts)
     if any(stratum.is_merge for stratum in strata):
@@ -64,7 +65,7 @@ def redrawn_mixed(
     kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= held for held in inside)]
     rules = {clique: cells for clique, cells in forbidden(schema).items() if any(set(clique) <= h for h in inside)}
     shares, *true = _marginals(mixture, [by, *(clique for clique, _ in kept)])
-    # as a table that is public counts in the first fit; what is redrawn around the shares does not contradict them
+    # weighted as a public table is in the first fit; redrawn counts centre on these shares, so none contradicts them
     least = min((sigma for _, sigma in kept), default=0.0) / SURER
     public = Measured(by, rows * shares, max(least, math.sqrt(Known(by, shares).variance(by, rows))))
     problems = []
@@ -88,7 +89,7 @@ def _parts(mixture: Mixture) -> list[Graphical]:
 
 
 def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-    """The shares of the cells of some columns, those that tell the groups apart among them."""
+    """Return the mixture's probabilities of the cells of each clique; grouping columns may be among its columns."""
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):

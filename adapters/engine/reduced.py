@@ -1,9 +1,9 @@
-"""A fit that moves a base, without the columns that no table holds.
+"""A fit relative to a base, without the columns that no table contains.
 
-The fitted distribution is p = base x exp(terms of the tables). Given the tables' columns U, all others are as in the
-base, so the distance of p from the base is that of their marginals on U, and the tables' marginals follow from p's on U
-alone. What is sought is therefore the fit of U to the base's marginal there, with the same terms: strata that measure
-two columns of twenty need not go through a model of twenty at every step.
+The fitted distribution is p = base x exp(terms of the tables). Given the tables' columns U, all others are distributed
+as in the base, so the divergence of p from the base is that of their marginals on U, and the tables' marginals follow
+from p's on U alone. The fit therefore needs only U and the base's marginal there, with equal terms: strata that measure
+two columns of twenty skip the other eighteen at every step.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from stratsynth.adapters.engine.structure import Clique
 
 MOST = 2**12
-"""The most cells of all tables' columns together."""
+"""Largest number of cells of all measured columns' joint table."""
 LESS = 4
-"""How many times fewer cells than the base must that be, for it to pay."""
+"""Least ratio of the base's cells to that table's for the reduction to pay."""
 STEPS = 4
-"""Fits of no more steps than this are not worth it."""
+"""Largest number of steps for which the reduction does not pay."""
 
 
 def reduced(problem: Problem) -> Problem | None:
-    """The same problem on the tables' columns alone; None where there is no base, or where it would not pay."""
+    """Return the problem on the measured columns alone; None without a base, or where the reduction does not pay."""
     base, columns = problem.base, {column for table in problem.tables for column in table.clique}
     if base is None or problem.forbidden or problem.iterations <= STEPS or base.tree.sizes != problem.sizes:
         return None
@@ -46,14 +46,15 @@ def reduced(problem: Problem) -> Problem | None:
         return None
     names = tuple(column for column, _ in sizes)
     table, tree = marginals_of(base).table(names), junction_tree(sizes, (names,))
+    # the base's marginal as a single potential; impossible cells stay impossible
     logs = np.log(table, out=np.full(table.shape, NEVER), where=table > 0)
     return replace(problem, sizes=sizes, base=replace(base, tree=tree, potentials=(logs,), terms=()))
 
 
 def extended(problem: Problem, solved: Solution) -> Solution:
-    """The solution of the whole problem, from that of its reduction: the base with the same terms.
+    """Return the whole problem's solution from its reduction's: the base plus these terms.
 
-    Tables of the base that no term belongs to are the base's own, not copies: thousands of strata share them.
+    Potentials that no term is added to are the base's own arrays, not copies: thousands of strata share them.
     """
     base, tree = problem.base, problem.tree()
     assert base is not None  # noqa: S101 - or it would not have been reduced
@@ -62,6 +63,7 @@ def extended(problem: Problem, solved: Solution) -> Solution:
     for clique, table in (*zip(base.tree.cliques, base.potentials, strict=True), *terms):
         held[tree.home(clique)].append((clique, table))
     potentials = tuple(
+        # no term was added here: the base's own array is shared
         tables[0][1] if [names for names, _ in tables] == [clique] else _summed(clique, tree.shape(clique), tables)
         for clique, tables in zip(tree.cliques, held, strict=True)
     )
@@ -69,7 +71,7 @@ def extended(problem: Problem, solved: Solution) -> Solution:
 
 
 def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Clique, Floats]]) -> Floats:
-    """Tables of some of a clique's columns, added up over its cells. What one rules out stays out."""
+    """Sum tables of some of a clique's columns over its cells; NEVER where any of them is NEVER."""
     summed = np.zeros(shape)
     for names, table in tables:
         axes = [names.index(column) for column in clique if column in names]
@@ -80,7 +82,7 @@ def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Cliqu
 
 @lru_cache(maxsize=2)
 def marginals_of(base: Solution) -> Marginals:
-    """What is asked of one base for all strata; it is known by its identity, so strata must share the object."""
+    """Return the cached marginals of a base, keyed by identity: strata must share the object."""
     forest = laid_out([base.tree])
     cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in base.potentials]))
     return Marginals(base.tree, forest.views(cells))

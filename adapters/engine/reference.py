@@ -1,7 +1,7 @@
-"""Private-PGM (`mbi`) as the reference: the same tables, its estimation, our junction tree.
+"""Private-PGM (`mbi`) as the reference: equal tables, its estimation, our junction tree.
 
-Imported only when it is asked for: JAX compiles a program for each structure, which takes most of its time.
-mbi knows no prior, no cells that do not count and none that cannot occur, so those are refused.
+Imported on request only: JAX compiles a program for each structure, which takes most of its time. mbi has no prior, no
+masked cells and no structural zeros, so problems with these are refused.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from stratsynth.adapters.engine.solve import Problem, Solution, total
 from stratsynth.errors import Unsupported
 
 LEAST = 1e-300
-"""Instead of probability 0, whose logarithm is not finite."""
+"""Replacement of probability 0, whose logarithm is not finite."""
 
 
 def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
-    """One problem after another, by mbi's mirror descent with its own defaults but for the iterations."""
+    """Solve the problems one by one with mbi's mirror descent and its defaults, but the problem's iterations."""
     return [_solve(problem) for problem in problems]
 
 
@@ -57,7 +57,7 @@ def _table(fitted: Any, clique: tuple[str, ...]) -> Floats:
 
 
 def _conditional(fitted: Any, number: float, clique: tuple[str, ...], separator: tuple[str, ...]) -> Floats:
-    """Log of a clique's table given its separator: as potentials, these make up mbi's distribution."""
+    """Return log P(clique | separator): as potentials, these multiply to mbi's distribution."""
     joint = np.maximum(_table(fitted, clique) / number, LEAST)
     axes = tuple(i for i, column in enumerate(clique) if column not in separator)
     logs: Floats = np.log(joint) - np.log(joint.sum(axis=axes, keepdims=True))

@@ -1,9 +1,9 @@
 """Drawing rows from a calibrated junction tree, a whole clique at a time.
 
-Randomised rounding: among the rows that share a separator cell, the levels of the other columns are taken in
-equal steps from their conditional distribution, from one random offset and in random order. Every row follows
-the model exactly, and the counts of a clique's cells stay within a record or so of what they should be, which
-is less noise than independent draws have.
+Randomised rounding: among the rows that share a separator cell, the levels of the other columns are taken in equal
+steps from their conditional distribution, from one random offset and in random order. Every row follows the model
+exactly, and each cell's count stays within about a record of its expectation, which is less noise than independent
+draws have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """N rows as level numbers, by column, in the smallest type that holds them: ten million rows are many."""
+    """Draw `n` rows as level numbers by column, in the smallest type that holds them, to save memory."""
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
@@ -42,7 +42,7 @@ def sample(
 
 
 def _cell(codes: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], n: int) -> NDArray[np.int64]:
-    """The row-major cell of each row."""
+    """Return each row's row-major cell in a table of this shape."""
     cell = np.zeros(n, dtype=np.int64)
     for column, size in zip(codes, shape, strict=True):
         cell *= size
@@ -51,22 +51,23 @@ def _cell(codes: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], n: in
 
 
 def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """For each row a column of `weights`, in proportion to the weights in the line that `given` names."""
+    """Draw for each row a column of `weights` with odds given by line `given[row]`, by randomised rounding."""
     n, (lines, width) = len(given), weights.shape
     order = rng.permutation(n)
     # few lines sort by counting digits: a small type is several times faster
     order = order[np.argsort(given[order].astype(np.min_scalar_type(lines)), kind="stable")]
     line = given[order]
     size = np.bincount(line, minlength=lines)
+    # positions (rank + offset) / size are equal steps through [0, 1) with one random offset a line
     rank = np.arange(n) - (np.cumsum(size) - size)[line]
     offset = rng.random((lines,))
     position = (rank + offset[line]) / size[line]
     totals = weights.sum(axis=1, keepdims=True)
     bounds = np.cumsum(np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0), axis=1)
-    bounds += np.arange(lines)[:, None]  # line i owns [i, i + 1): one search serves all lines
+    bounds += np.arange(lines)[:, None]  # line i takes up [i, i + 1): one search serves all lines
     picked = np.searchsorted(bounds.ravel(), position + line, side="right") - line * width
     np.clip(picked, 0, width - 1, out=picked)
-    # rounding at a line's end may point at a cell of no weight: take the line's heaviest instead
+    # rounding at a line's end may pick a cell of weight 0: the line's heaviest takes its place
     never = weights[line, picked] <= 0
     picked[never] = weights[line[never]].argmax(axis=1)
     drawn = np.empty(n, dtype=np.int64)

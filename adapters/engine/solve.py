@@ -1,11 +1,10 @@
 """The graphical model whose marginals fit noisy tables best: weighted least squares over consistent marginals.
 
-    minimise  1/2 sum over tables t of  |marginal_t - noisy_t|^2 / sigma_t^2  +  prior x distance from the base
+    minimise  1/2 sum over tables t of  |marginal_t - noisy_t|^2 / sigma_t^2  +  prior x KL(model, base)
 
-over all marginals of a common distribution with the given total; the distance is Kullback and Leibler's, and
-the base even unless another is given. The fitted distribution is the base times exp(sum of a term for each
-table), so what is searched for are these terms: mirror descent, a step against the gradient, message passing,
-and a line search for each model; models of all strata go together.
+over all distributions with the given total; the base is uniform unless another is given. The fitted distribution is
+base x exp(sum of a term for each table), and the unknowns are these terms: mirror descent, a step against the gradient,
+message passing, and a line search for each model; models of all strata are solved together.
 """
 
 from __future__ import annotations
@@ -26,60 +25,60 @@ from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_siz
 from stratsynth.questions import NoisyTable, Solver
 
 CHECK = 25
-"""The steps between two looks at a model's progress."""
+"""Steps between two checks of a model's progress."""
 PAYS = 0.7
-"""When unfinished models hold less than this share of all cells, the finished ones are taken out."""
+"""Fraction of all cells: when unfinished models have less, finished ones are removed from the batch."""
 MOST_CELLS = 2**24
-"""The largest model, in numbers: 128 MB a copy."""
+"""Largest model, in cells: 128 MB a copy."""
 TOGETHER = 2**16
-"""The most numbers of small models that are solved at once: a fit holds some twenty copies of them."""
+"""Largest batch of small models, in cells: a fit holds some twenty copies of them."""
 FARTHEST = 50.0
-"""The most that a step moves a log potential. Where the best fit is a corner, steps would grow without bound."""
+"""Largest change of a log potential in one step. Without it, steps grow without bound if the optimum is a corner."""
 MOST_MOMENTUM = 300
-"""The most steps whose momentum adds up, for the same reason: together they move no more than about 100 of them."""
+"""Largest number of steps whose momentum adds up, for that reason: together they move at most about 100 steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A noisy table as the fit sees it: its cells, and which of them count."""
+    """One noisy table to be fitted: cells, noise scale, and a mask of the cells that count."""
 
     clique: Clique
     values: NDArray[np.int64] | Floats
-    """Noisy counts; of a table that is public, numbers of records that need not be whole."""
+    """Noisy counts; of a public table, numbers of records that need not be integers."""
     sigma: float
     counted: NDArray[np.bool_] | None = None
-    """The cells that are fitted; all of them when not given."""
+    """Mask of the cells that are fitted; None for all."""
 
     @classmethod
     def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> Measured:
-        """A released table."""
+        """Make it from a released table."""
         return cls(table.clique, table.values, table.sigma, counted)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Noisy tables of one stratum, and what is known besides."""
+    """One stratum's fitting problem: noisy tables, public facts, start and stopping rule."""
 
     sizes: tuple[tuple[str, int], ...]
     """Every column of the model with its number of levels."""
     tables: tuple[Measured, ...]
     total: float | None = None
-    """The number of records if it is public; otherwise it is estimated from the tables."""
+    """Number of records if it is public; otherwise it is estimated from the tables."""
     forbidden: Mapping[Clique, Indices] = field(default_factory=dict)
-    """Cells, row-major, that cannot occur."""
+    """Impossible cells, row-major, by clique."""
     base: Solution | None = None
-    """The model that is moved to fit the tables; the even distribution when not given."""
+    """Model that the fit departs from; None for the uniform distribution."""
     start: Solution | None = None
-    """A warm start: tables of its cliques begin with the terms that they had there."""
+    """Warm start: tables of its cliques begin with its terms."""
     prior: float = 0.0
-    """The weight of the pull towards the base, in records. Where noise drowns the tables, the best fit alone would be
-    a single row that noise favours; with a prior it is the base."""
+    """Weight of the divergence from the base, in records. Where noise drowns the tables, the best fit alone would be a
+    single row favoured by noise; with a prior it is near the base."""
     iterations: int = 1000
     tolerance: float = 1e-4
-    """Stop when the last `CHECK` steps together improved the objective by less than this share of it."""
+    """Stop when the last `CHECK` steps together improved the objective by at most this fraction of it."""
 
     def tree(self) -> JunctionTree:
-        """The structure that holds every table and every forbidden cell."""
+        """Return the junction tree that covers every table, every structural zero and the base."""
         cliques = {table.clique for table in self.tables} | set(self.forbidden)
         if self.base is not None:
             cliques |= set(self.base.tree.cliques)
@@ -92,17 +91,17 @@ class Solution:
 
     tree: JunctionTree
     potentials: tuple[Floats, ...]
-    """One table of log potentials for each maximal clique, of its shape."""
+    """Log potentials: one table a clique of the tree, in its shape."""
     total: float
     objective: float
-    """Half the squared distances from the tables, in units of their noise."""
+    """Misfit: half the sum of squared differences from the tables, each divided by its table's sigma."""
     iterations: int
     terms: tuple[tuple[Clique, Floats], ...] = ()
-    """What each table added to the log potentials: where a warm start begins."""
+    """Each table's clique and its addition to the log potentials: the start of a later fit."""
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """The solver of that name: `numpy` is this module's, `mbi` is Private-PGM's."""
+    """Return the solver of that name: `mbi` for Private-PGM's, else this module's."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
@@ -111,17 +110,17 @@ def engine(name: str) -> Solver[Problem, Solution]:
 
 
 def _cells(problem: Problem) -> float:
-    """About how much work it is: the cells of its model."""
+    """Return the work of a problem: the cells of its model."""
     return problem.tree().cells
 
 
 def _hasty(problem: Problem) -> Problem:
-    """One step."""
+    """Return the problem with one iteration, for rehearsals."""
     return replace(problem, iterations=1)
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems; those that move a base, on the columns that they measure."""
+    """Solve all problems; those relative to a base on their measured columns alone, where that pays."""
     moving = {i: problem for i, problem in enumerate(problems) if problem.base is not None}
     fewer = {i: less for i, problem in moving.items() if (less := reduced(problem)) is not None}
     for i in fewer:
@@ -134,7 +133,7 @@ def solve(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _solved(problems: Sequence[Problem]) -> list[Solution]:
-    """Large ones alone, one on each core, small ones together as far as memory allows."""
+    """Solve large models alone, one a core, and small ones in batches of at most `TOGETHER` cells."""
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)
@@ -148,7 +147,7 @@ def _solved(problems: Sequence[Problem]) -> list[Solution]:
     for some in _batches(small, trees):
         found.update(zip(some, solved(some), strict=True))
     if large:
-        # numpy works outside Python's lock; no more memory than small ones take together
+        # numpy releases Python's lock; at most MOST_CELLS cells are solved at a time
         at_once = MOST_CELLS // max(trees[i].cells for [i] in large)
         with ThreadPoolExecutor(max(1, min(len(large), os.cpu_count() or 1, at_once))) as pool:
             for [i], [solution] in zip(large, pool.map(solved, large), strict=True):
@@ -157,7 +156,7 @@ def _solved(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[list[int]]:
-    """Numbers of models that are solved together."""
+    """Yield lists of model numbers, each of at most `TOGETHER` cells unless one model alone has more."""
     some, cells = list[int](), 0
     for i in numbers:
         if some and cells + trees[i].cells > TOGETHER:
@@ -170,7 +169,7 @@ def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[
 
 
 def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
-    """Solve some problems at once; those that are done drop out, so that the slowest do not hold up the rest."""
+    """Solve some problems at once; finished ones leave the batch, so that they cost no further steps."""
     totals = np.array([total(problem) for problem in problems])
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None
@@ -193,37 +192,38 @@ def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> lis
 
 
 def total(problem: Problem) -> float:
-    """The public total, or the best linear combination of the tables' sums; at least one record."""
+    """Return the public total, or the minimum-variance average of the tables' sums; at least 1 record."""
     if problem.total is not None:
         return max(1.0, problem.total)
     sums = np.array([table.values.sum() for table in problem.tables], dtype=np.float64)
+    # a table's sum has the variance cells x sigma^2
     weights = np.array([1 / (table.values.size * table.sigma**2) for table in problem.tables])
     return max(1.0, float(sums @ weights / weights.sum())) if len(sums) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Where the descent of each model stands."""
+    """State of the descent of all models in a batch."""
 
     terms: Floats
     last: Floats
-    """The terms one step before."""
+    """Terms one step before."""
     ahead: Floats
-    """Where the next step starts."""
+    """Terms from which the next step starts, with momentum."""
     momentum: Floats
-    """How many steps went well in a row."""
+    """Number of successful steps in a row."""
     objective: Floats
     marked: Floats
-    """The objective when progress was last looked at."""
+    """Objective at the last check of progress."""
     step: Floats
     growth: Floats
-    """How much a step grows after a success: fast until it fails for the first time."""
+    """Factor on the step after a success: 2 until the first failure, then 1.2."""
     taken: Indices
     running: NDArray[np.bool_]
 
     @classmethod
     def first(cls, goal: Goal, problems: Sequence[Problem]) -> _State:
-        """Before the first step."""
+        """Return the state before the first step."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)
@@ -233,7 +233,7 @@ class _State:
         )  # fmt: skip
 
     def only(self, owner: Indices) -> _State:
-        """The models that are not done."""
+        """Return the state of the unfinished models."""
         kept = self.running
         cells = kept[owner]
         return _State(
@@ -243,11 +243,11 @@ class _State:
 
 
 def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
-    """Mirror descent with momentum, restarted where it overshoots; every model has its own step.
+    """Descend with momentum, restarted where it overshoots; every model has its own step.
 
-    A step is taken from a point beyond the last one, in the direction of the last move. It is accepted by half
-    of what the gradient promised (Armijo); a refused one is halved, and one that makes the objective worse
-    than before costs the momentum. Returns when unfinished models hold less than `PAYS` of the cells.
+    A step is taken from a point beyond the last one, in the direction of the last move. It is accepted if the objective
+    falls by half of the gradient's linear prediction (Armijo); a refused step is halved, and one that makes the
+    objective worse than before resets the momentum. Returns when unfinished models have at most `PAYS` of the cells.
     """
     each = goal.each
     limit = np.array([problem.iterations for problem in problems])
@@ -258,23 +258,29 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
     fitted, value, gradient = goal.at(ahead)
     weight = goal.weights()
     while running.any() and weight @ running > PAYS:
+        # trust region: no log potential moves by more than FARTHEST
         step = np.minimum(step, FARTHEST / goal.steepest(np.abs(gradient), 1e-300))
         trial = ahead - each(step * running) * gradient
         moved, reached, _ = goal.at(trial)
+        # Armijo's rule, with half of the linear prediction
         sound = running & (value - reached >= 0.5 * goal.promised(gradient, fitted, moved))
         better = sound & (reached <= objective)
+        # the first failure ends the fast search for the step's scale
         growth = np.where(sound | ~running, growth, 1.2)
         step = np.where(sound, step * growth, step * 0.5)
+        # restart: a step that overshoots loses its momentum
         momentum = np.where(better, np.minimum(momentum + 1, MOST_MOMENTUM), np.where(sound, 0, momentum))
         last = np.where(each(better), terms, last)
         terms = np.where(each(better), trial, terms)
         objective = np.where(better, reached, objective)
         taken += running
+        # convergence is judged over CHECK steps, since single steps may be small
         check = running & (taken % CHECK == 0)
         running &= ~check | (marked - objective > tolerance * marked)
         marked = np.where(check, objective, marked)
         running &= taken < limit
         if sound.any():
+            # Nesterov's extrapolation, with k / (k + 3) after k good steps
             push = np.where(better, momentum / (momentum + 3), 0.0)
             beyond = terms + each(push) * (terms - last)
             ahead = np.where(each(sound), beyond, ahead)

@@ -1,4 +1,4 @@
-"""Junction trees: the maximal cliques of a triangulated graph, joined so that shared columns stay connected."""
+"""Junction trees: maximal cliques of a triangulated graph, joined so that each column's cliques are connected."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Clique = tuple[str, ...]
 class JunctionTree:
     """Maximal cliques in an order in which every clique comes after its parent.
 
-    The first is the root. Parts of the graph that share no column are joined by an empty separator, so there
-    is always one tree.
+    The first is the root. Parts of the graph that share no column are joined by an empty separator, so there is always
+    one tree.
     """
 
     sizes: tuple[tuple[str, int], ...]
     """Every column with its number of levels."""
     cliques: tuple[Clique, ...]
     parents: tuple[int, ...]
-    """The number of each clique's parent; -1 for the root."""
+    """Number of each clique's parent; -1 for the root."""
     separators: tuple[Clique, ...]
-    """The columns that each clique shares with its parent; empty for the root."""
+    """Columns that each clique shares with its parent; empty for the root."""
 
     def shape(self, clique: Clique) -> tuple[int, ...]:
-        """The levels of a clique's columns."""
+        """Return the number of levels of each column of a clique."""
         return tuple(map(self._sizes.__getitem__, clique))
 
     @cached_property
@@ -41,22 +41,23 @@ class JunctionTree:
 
     @property
     def cells(self) -> int:
-        """How many numbers the model's tables hold."""
+        """Number of cells of all cliques' tables."""
         return sum(math.prod(self.shape(clique)) for clique in self.cliques)
 
     def home(self, clique: Clique) -> int:
-        """The smallest maximal clique that contains these columns."""
+        """Return the number of the maximal clique with the fewest cells that contains these columns."""
         found = [i for i, whole in enumerate(self.cliques) if set(clique) <= set(whole)]
         return min(found, key=lambda i: math.prod(self.shape(self.cliques[i])))
 
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """The junction tree of a graph in which every clique's columns are joined; lone columns are cliques too."""
+    """Build the junction tree of the graph in which every clique is complete; single columns are cliques too."""
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
     graph.add_nodes_from(range(len(maximal)))
+    # a maximum spanning tree by separator size has the running intersection property
     for i, j in combinations(range(len(maximal)), 2):
         graph.add_edge(i, j, weight=len(set(maximal[i]) & set(maximal[j])))
     tree = nx.maximum_spanning_tree(graph) if len(maximal) > 1 else graph
@@ -73,7 +74,7 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
 
 
 def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
-    """How many numbers a model that holds these cliques has: `junction_tree(...).cells`, without the tree."""
+    """Return the cells of a model that contains these cliques: `junction_tree(...).cells`, without the tree."""
     products = _products(sizes)
     return sum(products[whole] for whole in _eliminated(sizes, cliques))
 
@@ -81,16 +82,16 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Which cliques a model of those `held` could take in, one at a time, and have at most `most` numbers.
+    """Return, for each of `cliques`, True if a model of `held` and that clique has at most `most` cells.
 
-    That is `model_cells` of each of them with those held; cliques whose missing edges are the same share it.
+    Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
     """
     growing = _growing(sizes, tuple(_around(sizes, held)), most)
     return [growing.takes(clique) for clique in cliques]
 
 
 class _Growing:
-    """A model that holds some cliques, and what was found of those it could take in."""
+    """A graph of cliques already in a model, and a cache of the cliques that fit into it as well."""
 
     def __init__(self, sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> None:
         self._number = {column: i for i, (column, _) in enumerate(sizes)}
@@ -100,10 +101,10 @@ class _Growing:
         self._known: dict[int, bool] = {}
 
     def takes(self, clique: Clique) -> bool:
-        """Whether it has room for a clique."""
+        """Return True if the model with `clique` has at most `most` cells."""
         around, number = self._around, self._number
         columns = sum(1 << number[column] for column in clique)
-        # the ends of missing edges: to join these is to join the clique
+        # ends of missing edges: joining these joins the clique
         ends = sum(1 << number[column] for column in clique if columns & ~around[number[column]])
         if ends not in self._known:
             self._known[ends] = self._joins(ends)
@@ -113,7 +114,7 @@ class _Growing:
         joined = list(self._around)
         for i in _members(ends):
             joined[i] |= ends
-        # a new edge changes what its ends cost, and those that both of its ends are joined to
+        # an added edge changes the cost of its ends, and of columns adjacent to both
         changed = dict(enumerate(self._costs))
         for i, near in enumerate(joined):
             if (near & ends).bit_count() > 1:
@@ -128,18 +129,18 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Strata begin alike, and ask the same of the same graph, whichever tables within its cliques they measured."""
+    """Cache one object for equal graphs: strata start from equal graphs and try equal cliques."""
     return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Maximal cliques, as sets of columns' numbers."""
+    """Yield the maximal cliques after triangulation, as bit sets of column numbers."""
     products, around = _products(sizes), _around(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
 
 def _around(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
-    """For each column itself and its neighbours. Sets of columns are bits of whole numbers, which is quick."""
+    """Return, for each column, the bit set of itself and its neighbours; integers make set operations fast."""
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]
     for clique in cliques:
@@ -150,16 +151,17 @@ def _around(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> li
 
 
 def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
-    """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells.
+    """Yield maximal cliques of a min-size elimination: always the column whose neighbourhood has the fewest cells.
 
     A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
-    Uses up what it is given.
+    Overwrites `around` and `cost`.
     """
     found: list[int] = []
     while cost:
         column = min(cost.values())[2]
         del cost[column]
         whole = around[column]
+        # a clique within an earlier one is not maximal
         for other in found:
             if not whole & ~other:
                 break
@@ -168,7 +170,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
             yield whole
         left = whole & ~(1 << column)
         members = _members(left)
-        if len(members) == len(cost):  # all that is left is within this clique
+        if len(members) == len(cost):  # all remaining columns are within this clique
             return
         for a in members:
             around[a] = (around[a] | left) & ~(1 << column)
@@ -179,7 +181,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
 
 
 def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
-    """Whether eliminating a column joins any of its neighbours, the cells of the clique it makes, its number."""
+    """Return the order key of eliminating a column: True if it adds an edge; cells of its clique; column number."""
     whole, joins = around[column], False
     for a in _members(whole):
         if whole & ~around[a]:
@@ -190,16 +192,16 @@ def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool
 
 @lru_cache(maxsize=2**16)
 def _members(columns: int) -> tuple[int, ...]:
-    """The numbers of the columns in a set."""
+    """Return the column numbers in a bit set."""
     return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
 
 
 KNOWN = 2**17
-"""How many sets of columns are known at most; some 10 MB."""
+"""Largest number of sets in one cache of products; some 10 MB."""
 
 
 class _Products(dict[int, int]):
-    """The cells of a set of columns, worked out once: elimination meets the same sets again and again."""
+    """Cache of the number of cells by bit set of columns: elimination meets equal sets again and again."""
 
     def __init__(self, levels: Sequence[int]) -> None:
         super().__init__()
@@ -214,12 +216,12 @@ class _Products(dict[int, int]):
 
 @lru_cache(maxsize=8)
 def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
-    """One for all graphs of the same columns."""
+    """Return one cache for all graphs of the same columns."""
     return _Products([size for _, size in sizes])
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:
-    """Refuse a model that would not fit into memory, from the schema and the cliques alone."""
+    """Refuse a model of more than `most_cells` cells, from the schema and the cliques alone."""
     if tree.cells > most_cells:
         widest = max(tree.cliques, key=lambda c: math.prod(tree.shape(c)))
         raise Unsupported(

@@ -1,4 +1,4 @@
-"""What cannot occur, as the engine takes it: the schema's structural zeros by cliques, as far as a model holds them."""
+"""Structural zeros of the schema by clique, and the part of them that a model can contain."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 Forbidden = dict[Clique, "NDArray[np.intp]"]
-"""Cells, row-major, that cannot occur, by the columns they speak of."""
+"""Impossible cells, row-major, by clique."""
 MOST_WITH_RULES = 2**16
-"""How many cells structural rules may make of a model; a structure that is larger by itself may stay as it is."""
+"""Number of cells up to which structural rules may enlarge a model; a larger structure without rules may stay."""
 
 
 def forbidden(schema: Schema) -> Forbidden:
-    """The schema's structural zeros, as cells of the cliques that they speak of."""
+    """Return the schema's structural zeros as cells of the cliques that its rules name."""
     found: Forbidden = {}
     for rule in schema.rules:
         for box in rule.cells(schema):
-            # a column all of whose levels are in the box has no say in it
+            # a column with all levels in the box puts no restriction on it
             clique = tuple(name for name in schema.names if name in box and len(box[name]) < schema.size(name))
             if not clique:
                 continue
@@ -41,11 +41,11 @@ def forbidden(schema: Schema) -> Forbidden:
 def held_together(
     rules: Forbidden, sizes: tuple[tuple[str, int], ...], measured: Sequence[Clique]
 ) -> tuple[Forbidden, set[Clique]]:
-    """The structural zeros and the measured cliques that a model of reasonable size can hold together.
+    """Return the structural zeros and measured cliques that fit together into a model of limited size.
 
-    Rules are certain, so they come first, the smallest ones at the head; then cliques, in the order in which they
-    were chosen. In a stratum of few people the last cliques are noise, and the first to go. Sampling sees to the
-    rules that are left out.
+    The limit is the larger of MOST_WITH_RULES and the measured cliques' own model. Rules are certain, so they come
+    first, the smallest at the head; then cliques, in the order in which they were chosen. In a stratum of few people
+    the last cliques are noise, and the first to go. Sampling enforces the rules that are left out.
     """
     if not rules:
         return rules, set(measured)
@@ -54,6 +54,7 @@ def held_together(
         return rules, set(measured)
     levels = dict(sizes)
     held: dict[Clique, None] = {}
+    # greedy: each clique stays if the model with all before it is small enough
     for clique in (*sorted(rules, key=lambda c: (_cells(levels, c), c)), *measured):
         if model_cells(sizes, (*held, clique)) <= most:
             held[clique] = None

@@ -1,4 +1,4 @@
-"""The forms of model that a descent can have, as far as public facts decide them: a regression, or a small network."""
+"""Forms of a descent's model, as far as public facts decide them: a regression, or a small network."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RATE = 4.0
-"""The learning rate where none is given, over the largest squared norm of what coefficients multiply: a row's features,
-or a network's hidden units and its constant. That is one over the largest curvature of a logistic loss by them."""
+"""Default learning rate, times the largest squared norm of the inputs of coefficients: a row's features, or a network's
+hidden units and its constant. That is one over the largest curvature of a logistic loss by them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,36 +39,36 @@ class Straight:
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
-        """By the number of classes."""
+        """Link by the number of classes."""
         return "logistic" if self.schema.size(self.target) == 2 else "softmax"
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """One coefficient a feature; for `softmax` one for each class."""
+        """Shape of the coefficients: one a feature; for `softmax` one a feature and class."""
         features = len(self.design.names(self.schema))
         return (features,) if self.link == "logistic" else (features, self.schema.size(self.target))
 
     @property
     def wide(self) -> float:
-        """A norm that no row's gradient exceeds: the largest residual times the largest norm of features."""
+        """Bound on every row's gradient norm: the largest residual times the largest norm of features."""
         return RESIDUAL[self.link] * largest_norm(self.design)
 
     @property
     def rate(self) -> float:
-        """The learning rate where none is given."""
+        """Default learning rate."""
         return RATE / largest_norm(self.design) ** 2
 
     @property
     def described(self) -> str:
-        """For readers."""
+        """Description for readers."""
         return f"{self.link} regression of {self.target} on {len(self.design.names(self.schema))} features"
 
     def start(self, rng: Generator) -> Floats:
-        """The first coefficients: 0."""
+        """Return the first coefficients: 0."""
         return np.zeros(self.shape)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Regression:
-        """What is released."""
+        """Return the model that is released."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
 
@@ -80,42 +80,42 @@ class OneLayer:
     design: Coded
     target: str
     hidden: int
-    """The number of hidden units."""
+    """Number of hidden units."""
     link: ClassVar[Literal["network"]] = "network"
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """All weights."""
+        """Shape of the parameters: all weights are one vector."""
         last = (self.hidden + 1) * outputs(self.schema.size(self.target))
         return (self.hidden * len(self.design.names(self.schema)) + last,)
 
     @property
     def wide(self) -> float:
-        """The norm of a gradient for the largest residual, where output weights have the length 1.
+        """Norm of a gradient for the largest residual, if output weights have length 1.
 
-        Longer ones, which larger output weights make, are cut to it in the groups' statistics.
+        Larger output weights make longer gradients, which the groups' statistics clip to it.
         """
         residual = RESIDUAL["logistic" if self.schema.size(self.target) == 2 else "softmax"]
         return residual * math.sqrt(self.hidden + 1 + self.design.most_features)
 
     @property
     def rate(self) -> float:
-        """The learning rate where none is given."""
+        """Default learning rate."""
         return RATE / (self.hidden + 1)
 
     @property
     def described(self) -> str:
-        """For readers."""
+        """Description for readers."""
         features = len(self.design.names(self.schema))
         return f"network of {self.hidden} hidden units for {self.target}, on {features} features"
 
     def start(self, rng: Generator) -> Floats:
-        """Hidden units that move by about 1 over the rows that there can be, and no output yet."""
+        """Return first weights: hidden units of size about 1 for a row of the largest norm, output weights 0."""
         features = len(self.design.names(self.schema))
         hidden = rng.normal(0, 1 / largest_norm(self.design), self.hidden * features)
         return np.concatenate([hidden, np.zeros(self.shape[0] - hidden.size)])
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Network:
-        """What is released."""
+        """Return the model that is released."""
         weights = layers(theta, self.hidden, len(self.design.names(self.schema)))
         return Network(self.schema, self.design, self.target, *weights, facts)

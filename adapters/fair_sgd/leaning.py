@@ -1,21 +1,22 @@
-"""How a step leans: from noisy statistics of earlier steps to the slopes, cuts and clip of the next one.
+"""Noisy statistics of earlier steps, and the slopes, clips and direction that the next step gets from them.
 
 `surrogate`. Equation 6 of paper 001 adds, for group means g_a, T_a of gradients and of h = 1 - sum f^2,
 
     gamma1 sum_a |<g_a - g_D, d>| + gamma2 sum_a |T_a - T|           d = g_D - gb_D, the part that clipping takes away
 
-With the signs s_a of what stands between the bars, and d, taken from earlier steps, both are linear in means over rows:
+With the signs s_a of the differences between the bars, and d, taken from earlier steps, both are linear in means over
+rows:
 
     gamma2 sum_a s_a (T_a - T) = mean over rows of gamma2 w_a h      w_a = s_a n / n_a - sum_b s_b
 
 so row i of group a minimises  l_i + gamma2 w_a h_i + gamma1 u_a <g_i, d>,  u_a made of the other signs. Signs are
-rounded off to the difference over its noise where that is below 1: what is not known does not push.
+replaced by the difference over its noise where that is below 1: a difference within its noise has little weight.
 
-`group_clip` (DPSGD-F): group k is clipped at C (1 + r_k / r), r_k being its part of gradients longer than C and r that
-of everybody; noise is for the largest clip of all declared groups, present or not.
+`group_clip` (DPSGD-F): group k is clipped at C (1 + r_k / r), r_k being its fraction of gradients longer than C and r
+everybody's; noise is for the largest clip of all declared groups, present or not.
 
-`global_adapt`: rows are clipped at Z and their sum is scaled by C / Z; Z <- Z exp(-clip_rate + b), b being the part of
-gradients longer than Z. Sums are divided by expected sizes throughout.
+`global_adapt`: rows are clipped at Z and their sum is scaled by C / Z; Z <- Z exp(-clip_rate + b), b being the fraction
+of gradients longer than Z. Sums are divided by expected sizes throughout.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Lean:
-    """What the next step is asked with: public numbers and functions of noisy answers."""
+    """Inputs of the next step's question: public numbers and functions of noisy answers."""
 
     clip: float
     threshold: float
@@ -51,63 +52,63 @@ class Lean:
 
 @dataclass
 class Kept:
-    """An average over steps of one noisy statistic, with the variance of its noise."""
+    """A discounted average over steps of one noisy statistic, with the variance of its noise."""
 
     value: Floats
     variance: float
     weight: float = 0.0
 
     def add(self, values: Floats, sigma: float, memory: float) -> None:
-        """Take in one step's; the oldest fade."""
+        """Add one step's values with weight 1 - memory; older ones are discounted by `memory`."""
         self.value = memory * self.value + (1 - memory) * values
         self.variance = memory**2 * self.variance + (1 - memory) ** 2 * sigma**2
         self.weight = memory * self.weight + (1 - memory)
 
     @property
     def mean(self) -> Floats:
-        """The average so far."""
+        """Average so far."""
         return self.value / self.weight
 
     @property
     def noise(self) -> float:
-        """The deviation of its noise."""
+        """Noise scale of the average."""
         return math.sqrt(self.variance) / self.weight
 
 
 @dataclass
 class Leaning:
-    """Everything that a descent knows of its groups."""
+    """All statistics of the groups that a descent has received."""
 
     task: Task
     clip: float
-    """Z, of `global_adapt`; the largest clip otherwise."""
+    """Clip Z of `global_adapt`; the setting's clip otherwise."""
     kept: dict[str, Kept] = field(default_factory=dict)
     counted: float = 0.0
-    """Where no size is declared: the noisy numbers of records of all samples so far, added up."""
+    """Noisy numbers of records of all samples so far, added up, where no size is declared."""
     uncertain: float = 0.0
-    """The variance of its noise."""
+    """Variance of the noise in `counted`."""
     samples: int = 0
 
     @classmethod
     def start(cls, task: Task) -> Leaning:
-        """Nothing is known yet."""
+        """Start without statistics."""
         return cls(task, task.settings.clip)
 
     @property
     def batch(self) -> float:
-        """The expected number of records in a sample: declared, or the mean so far, and no less than its noise."""
+        """Expected number of records in a sample: declared, or the mean so far, and no less than its noise."""
         if self.task.batch is not None:
             return self.task.batch
         return max(self.counted, math.sqrt(self.uncertain), 1.0) / self.samples
 
     def count(self, tally: NoisySum) -> None:
-        """Take in how many records a sample had, noisily: for samples whose expected size nobody declares."""
+        """Add the noisy number of records of a sample, where no expected size is declared."""
         self.counted += float(tally.values.sum())
         self.uncertain += tally.sigma**2 * len(tally.units)
         self.samples += 1
 
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
-        """Take in the statistics of one step."""
+        """Add the statistics of one step."""
         for name, answer in answers.items():
             kept = self.kept.setdefault(name, Kept(np.zeros(answer.units.shape), 0.0))
             kept.add(answer.values, answer.sigma, self.task.settings.memory)
@@ -115,7 +116,7 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Z <- Z exp(-clip_rate + b), by the sample's expected size."""
+        """Update the clip: Z <- Z exp(-clip_rate + b), with b by the sample's expected size."""
         s = self.task.settings
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
         self.clip = float(
@@ -123,12 +124,13 @@ class Leaning:
         )
 
     def now(self) -> Lean:
-        """What the next step is asked with."""
+        """Return the inputs of the next step's question."""
         s = self.task.settings
         zero = np.zeros(len(self.task.labels))
         if s.mitigation == "global_adapt":
             return Lean(self.clip, self.clip)
         if s.mitigation == "group_clip":
+            # DPSGD-F; before the first statistics all groups have one clip
             clips = s.clip * (1 + self._longer()) if self.kept else s.clip + zero
             return Lean(float(clips.max()), s.clip, cuts=clips / clips.max())
         if s.mitigation == "none":
@@ -141,18 +143,18 @@ class Leaning:
 
     @property
     def scale(self) -> float:
-        """What a step's sum is multiplied with: C / Z for `global_adapt`."""
+        """Factor of a step's sum: C / Z for `global_adapt`, else 1."""
         return self.task.settings.clip / self.clip if self.task.settings.mitigation == "global_adapt" else 1.0
 
     def sizes(self) -> Floats:
-        """The groups' expected records in a sample; none is smaller than its noise, nor than one record."""
+        """Return the groups' expected records in a sample; none is smaller than its noise, nor than one record."""
         tally = self.kept["tally"]
         least = max(1.0, math.sqrt(2) * tally.noise)
         found: Floats = np.maximum(tally.mean.reshape(-1, 2).sum(axis=1), least)
         return found
 
     def _longer(self) -> Floats:
-        """Each group's part of long gradients over that of everybody, within what the largest clip allows."""
+        """Return each group's fraction of long gradients over everybody's, at most `most_clip` - 1."""
         tally = self.kept["tally"]
         sizes, long = self.sizes(), np.maximum(tally.mean.reshape(-1, 2)[:, 1], 0)
         everybody = max(long.sum(), tally.noise * math.sqrt(len(long))) / sizes.sum()
@@ -162,32 +164,36 @@ class Leaning:
         return found
 
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
-        """w_a from what stands between the bars and its noise; rounded, so that a resumed fit asks the same."""
+        """Return w_a from the differences between the bars and their noise, rounded for resumed fits."""
         sizes, most = self.sizes(), self.task.settings.most_weight
+        # soft signs: linear within one standard deviation of noise
         signs = np.clip(differences / np.maximum(noise, 1e-300), -1, 1)
         found: Floats = np.clip(signs * sizes.sum() / sizes - signs.sum(), -most, most)
         return np.rint(found * 2**20) / 2**20
 
     def _noise_slopes(self) -> Floats:
-        """gamma2 w_a."""
+        """Return gamma2 w_a."""
         if not self.kept:
             return np.zeros(len(self.task.labels))
         sizes, sums = self.sizes(), self.kept["boundary"]
+        # T_a - T from noisy sums
         apart = sums.mean / sizes - sums.mean.sum() / sizes.sum()
         return self.task.settings.gamma2 * self._weights(apart, sums.noise / sizes)
 
     def _clip_slopes(self) -> tuple[Floats, Floats]:
-        """gamma1 u_a, and d."""
+        """Return gamma1 u_a, and d."""
         shape, groups = self.task.form.shape, len(self.task.labels)
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)
         sizes, pulls, excess = self.sizes(), self.kept["pulls"], self.kept["excess"]
         noise = excess.noise / self.batch
         d = excess.mean / self.batch
-        d = d * max(0.0, 1 - d.size * noise**2 / max(float(d @ d), 1e-300))  # less noise than there is: James and Stein
+        # James and Stein: d is shrunk by the part of its squared length that noise explains
+        d = d * max(0.0, 1 - d.size * noise**2 / max(float(d @ d), 1e-300))
         sums = pulls.mean.reshape(groups, -1)
         apart = sums / sizes[:, None] - sums.sum(axis=0) / sizes.sum()
         each = pulls.noise / sizes
+        # variance of the product of two noisy vectors, term by term
         uncertain = np.sqrt(each**2 * float(d @ d) + noise**2 * (apart**2).sum(axis=1) + d.size * (each * noise) ** 2)
         slopes = self.task.settings.gamma1 * self._weights(apart @ d, uncertain)
         return slopes, np.rint(d * 2**20).reshape(shape) / 2**20

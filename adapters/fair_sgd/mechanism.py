@@ -1,10 +1,10 @@
 """Noisy gradient descent on Poisson samples with a mitigation of unequal excessive risk (paper 001, corrected).
 
-What is corrected. The penalty of the paper's equation 6 couples records; here its two terms are linearised at noisy
-statistics of earlier steps, so that what a row minimises depends on that row and on public numbers alone (see
-`stratsynth.adapters.fair_sgd.leaning`). Statistics and gradient are asked of the same sample in one question and priced
-as one subsampled Gaussian. Two companions are there as baselines: DPSGD-F (Xu, Du and Wu 2020) and DPSGD-Global-Adapt
-(Esipova et al. 2023), without the leaks of their code (see `stratsynth.adapters.fair_sgd.refused`).
+Corrections. The penalty of the paper's equation 6 couples records; here its two terms are linearised at noisy
+statistics of earlier steps, so that a row's loss depends on that row and on public numbers alone (see
+`stratsynth.adapters.fair_sgd.leaning`). Statistics and gradient are asked of one sample in one question and priced as
+one subsampled Gaussian. Two companions are baselines: DPSGD-F (Xu, Du and Wu 2020) and DPSGD-Global-Adapt (Esipova et
+al. 2023), without the leaks of their code (see `stratsynth.adapters.fair_sgd.refused`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FairSGD(Mechanism[Regression | Network]):
-    """A classifier by noisy gradient descent that watches its groups: a regression, or a network of one layer."""
+    """A classifier by noisy gradient descent with a mitigation: a regression, or a network of one hidden layer."""
 
     name: ClassVar[str] = "fair_sgd"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -122,22 +122,22 @@ class FairSGD(Mechanism[Regression | Network]):
         number(f"{self.name}: tail", self.tail, least=0, most=1)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """All steps, with the least noise whose price is within the budget."""
+        """Return all steps, with the least noise whose price is within the budget."""
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 
     @once
     def task(self, public: Public) -> Task:
-        """Everything that the schema decides; refuses what it does not allow."""
+        """Return the task that schema and settings determine, or refuse them."""
         return task_of(self, public)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Descent; of our own randomness only a network's first weights are made."""
+        """Descend; `rng` makes a network's first weights only."""
         task = self.task(public)
         learned = yield from train(task, allot, task.form.start(rng))
         return task.form.model(learned.theta, self._facts(task, learned))
 
     def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
-        """How it was fitted, in public numbers and noisy answers."""
+        """Return the figures of the fit: public numbers and noisy answers."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

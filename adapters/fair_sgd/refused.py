@@ -1,4 +1,4 @@
-"""What users of paper 001 and its companions look for and cannot have, with the reason."""
+"""Options of paper 001 and its companions that are refused, with the reason."""
 
 from __future__ import annotations
 

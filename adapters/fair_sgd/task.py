@@ -1,4 +1,4 @@
-"""What a descent is of, as far as the schema and the settings decide it."""
+"""Task of a descent, decided by schema and settings."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Public facts only."""
+    """Task of a descent, made of public facts only."""
 
     settings: FairSGD
     schema: Schema
     form: Straight | OneLayer
-    """What is fitted."""
+    """Form of the fitted model."""
     records: float | None
-    """The declared number of records, times the weight of one; None where it is learned from noisy sums."""
+    """Declared number of records, times the weight of one; None where it is learned from noisy sums."""
     sampling: float
-    """The probability with which a record takes part in a step."""
+    """Probability with which a record takes part in a step."""
     rate: float
-    """The learning rate."""
+    """Learning rate."""
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The columns of the groups, where they are asked about."""
+        """Columns of the groups, where statistics are asked by group."""
         return tuple(self.settings.groups) if self.settings.mitigation in ("surrogate", "group_clip") else ()
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The groups' labels, in the order in which they are asked."""
+        """Labels of the groups, in the order of their statistics."""
         return tuple(cell.label for cell in crossing(self.schema, self.by)) if self.by else ("",)
 
     @property
     def batch(self) -> float | None:
-        """The expected number of records in a step, where it is public."""
+        """Expected number of records in a step, where it is public."""
         return None if self.records is None else self.records * self.sampling
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What each step asks about the groups."""
+        """Statistics that each step asks for beside the gradient."""
         s = self.settings
         if s.mitigation == "none":
             return () if self.records is not None else ("tally",)
@@ -69,17 +69,17 @@ class Task:
 
     @property
     def weights(self) -> tuple[float, ...] | None:
-        """How a step's price is shared among the gradient and the statistics."""
+        """Shares of a step's price: the gradient's, then the statistics'; None without statistics."""
         asked, part = len(self.statistics), self.settings.statistics_share
         return (1 - part, *[part / asked] * asked) if asked else None
 
     @property
     def region(self) -> Region:
-        """Where coefficients may lie."""
+        """Region of the coefficients."""
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """What a step asks: coefficients are rounded, so that a resumed fit asks the same to the last bit."""
+        """Return the question of a step; coefficients are rounded, so that a resumed fit asks an equal one."""
         shape = self.schema.shape(self.by)
 
         def by_group(values: Floats | None) -> Floats | None:
@@ -94,7 +94,7 @@ class Task:
 
 
 def task_of(settings: FairSGD, public: Public) -> Task:
-    """The task, or a refusal that names the column and the remedy."""
+    """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:

@@ -1,4 +1,4 @@
-"""Descent on noisy gradients of Poisson samples, each step bent by what earlier ones told of the groups."""
+"""Descent on noisy gradients of Poisson samples, each step mitigated by earlier statistics of the groups."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What training found."""
+    """Result of training."""
 
     theta: Floats
     batch: float
-    """The expected number of records in a sample."""
+    """Expected number of records in a sample."""
     noise: float
-    """The noise in a coordinate of the last step's mean gradient."""
+    """Noise scale of a coordinate of the last step's mean gradient."""
     clip: float
-    """The last step's clip."""
+    """Clip of the last step."""
     groups: list[str]
-    """What noisy answers say of each group, on average over the last steps; empty where nothing was asked."""
+    """Sizes and statistics of each group in words, averaged over the last steps; empty without groups."""
 
 
 def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
-    """One question a step: the gradient and the groups' statistics are of the same sample, and have one price.
+    """Descend with one question a step: gradient and groups' statistics are of one sample, and have one price.
 
     Args:
-        task: What is fitted.
+        task: The public facts of the fit.
         allot: The steps and their noise.
         start: The first coefficients.
     """
@@ -52,9 +52,11 @@ def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
         answers = yield from total(
             task.query(descent.theta, lean), noise=allot.noise, rate=allot.rate, weights=task.weights
         )
+        # statistics of this step steer the next one only
         told = dict(zip(map(str, task.statistics), answers[1:], strict=True))
         if task.batch is None:
             leaning.count(told["tally"])
+        # divided by the expected size: the realised one is private
         gradient, scale = answers[0], leaning.scale / leaning.batch
         descent.step(gradient.values.reshape(task.form.shape) * scale)
         spread, clip = gradient.sigma * scale, lean.clip
@@ -63,7 +65,7 @@ def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
 
 
 def _groups(task: Task, leaning: Leaning) -> list[str]:
-    """For readers: sizes, and where they were asked how near predictions are to the decision boundary."""
+    """Return a line for each group: size and, where measured, mean of 1 - sum of p^2; none without groups."""
     if not task.by:
         return []
     sizes = leaning.sizes()

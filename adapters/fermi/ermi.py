@@ -1,16 +1,15 @@
 """The exponential Renyi mutual information of predictions and a sensitive attribute, as a maximum over matrices.
 
     ERMI = sum over j, r of p(j, r)^2 / (p(j) p(r)) - 1  =  max over W of the mean of psi
-
     psi(W; F, s) = - sum over j of |W_j|^2 F_j + 2 sum over j of W_sj F_j / sqrt(p(s)) - 1
 
 F is the vector of a row's predicted probabilities, j a class; s is its level of the sensitive attribute, r any; W_j is
 the column of W for class j. At W_rj = p(j, r) / (p(j) sqrt(p(r))) the mean of psi over rows is ERMI. psi is linear in
 F, and its mean depends on rows through A_rj alone, the sum of F_j over the rows of level r. (Paper 004, Theorem 3.1 and
-Corollary 3.2, for the group distribution p(s) of those who publish it: the authors' code takes it from the rows.)
+Corollary 3.2, for a published group distribution p(s): the authors' code takes it from the rows.)
 
-For equalized odds there is a matrix for each true class, and p(s) is that of its rows (appendix B). Arrays have the
-axes true class (one, for parity), level, and predicted class, after any others.
+For equalized odds there is a matrix for each true class, and p(s) is the distribution among its rows (appendix B).
+Arrays have the axes true class (one, for parity), level, and predicted class, after any others.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def ermi(joint: Floats) -> float:
-    """ERMI of a joint distribution, one row a level and one column a class; 0 where they are independent.
+    """Return ERMI of a joint distribution, one row a level and one column a class; 0 under independence.
 
-    Cells of a class or level that never occurs count nothing.
+    Cells of a class or level of probability 0 are left out.
     """
     joint = joint / joint.sum()
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
@@ -37,7 +36,7 @@ def ermi(joint: Floats) -> float:
 
 
 def slopes(w: Floats, shares: Floats) -> Floats:
-    """The derivative of psi by each F_j, for each level: -|W_j|^2 + 2 W_sj / sqrt(p(s)).
+    """Return the derivative of psi by each F_j, for each level: -|W_j|^2 + 2 W_sj / sqrt(p(s)).
 
     Args:
         w: The matrices.
@@ -48,7 +47,7 @@ def slopes(w: Floats, shares: Floats) -> Floats:
 
 
 def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """The gradient by W of the sum of psi: 2 (A_rj / sqrt(p(r)) - W_rj sum over r of A_rj).
+    """Return the gradient by W of the sum of psi: 2 (A_rj / sqrt(p(r)) - W_rj sum over r of A_rj).
 
     Args:
         w: The matrices.
@@ -60,13 +59,13 @@ def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
 
 
 def value(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """The sum of psi, one number for each matrix: its mean is ERMI where W is the best, and less elsewhere."""
+    """Return the sum of psi, one number for each matrix: its mean is ERMI at the best W, and less elsewhere."""
     found: Floats = (slopes(w, shares) * sums).sum(axis=(-2, -1)) - sums.sum(axis=(-2, -1))
     return found
 
 
 def best(sums: Floats, shares: Floats) -> Floats:
-    """The W at which the mean of psi is largest; 0 for a class that nobody is predicted."""
+    """Return the W at which the mean of psi is largest; 0 for a class that is never predicted."""
     predicted = sums.sum(axis=-2, keepdims=True)
     scaled: Floats = sums / np.sqrt(shares)[..., None]
     found: Floats = np.divide(scaled, predicted, out=np.zeros_like(scaled), where=predicted > 0)
@@ -74,12 +73,12 @@ def best(sums: Floats, shares: Floats) -> Floats:
 
 
 def independent(shares: Floats, classes: int) -> Floats:
-    """The best W where predictions do not depend on the attribute: sqrt(p(r)) for every class."""
+    """Return the best W for predictions independent of the attribute: sqrt(p(r)) for every class."""
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 
 
 def into_ball(w: Floats, radius: float) -> Floats:
-    """Each matrix scaled to a Frobenius norm of at most the radius."""
+    """Return each matrix scaled to a Frobenius norm of at most the radius."""
     length = np.sqrt((w * w).sum(axis=(-2, -1), keepdims=True))
     found: Floats = w * np.minimum(1.0, radius / np.maximum(length, 1e-300))
     return found

@@ -1,10 +1,10 @@
 """DP-FERMI: stochastic, private and fair classification (paper 004, corrected).
 
-What is corrected. The two gradients of a step are released together and priced together. Noise is for sums of clipped
-rows, divided by the public batch size afterwards: the authors' code divides first, so that its clip hardly ever binds
-and its noise is a thousandth of what it claims. Batches are Poisson samples, as the price assumes, not shuffled epochs.
-The group distribution is public or noisy, never that of the rows. W has one row a group and one column a class (in
-the code it is 1 x 1 for binary data, and its penalty is not 0 for independent predictions).
+Corrections. The two gradients of a step are released together and priced together. Noise is for sums of clipped rows,
+divided by the public batch size afterwards: the authors' code divides first, so that its clip hardly ever binds and its
+noise is a thousandth of what it claims. Batches are Poisson samples, as the price assumes, not shuffled epochs. The
+group distribution is public or noisy, never that of the rows. W has one row a group and one column a class (in the code
+it is 1 x 1 for binary data, and its penalty is not 0 for independent predictions).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DPFermi(Mechanism[Designed]):
-    """A classifier with a penalty on what its predictions tell of a sensitive attribute: linear, or a network."""
+    """A classifier with a penalty on the dependence of predictions on a sensitive attribute: linear, or a network."""
 
     name: ClassVar[str] = "fermi"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -146,7 +146,7 @@ class DPFermi(Mechanism[Designed]):
         return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
 
     def _check_network(self) -> None:
-        """A name or a function, and the sizes of its layers."""
+        """Refuse a network that is neither a name nor a named function, and sizes of layers that do not fit it."""
         if self.network is not None and self.network not in NAMED:
             named = callable(self.network) and hasattr(self.network, "__qualname__")
             if not named:
@@ -170,7 +170,7 @@ class DPFermi(Mechanism[Designed]):
             raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """All steps, with the least noise whose price is within the budget."""
+        """Return all steps, with the least noise whose price is within the budget."""
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
@@ -181,7 +181,7 @@ class DPFermi(Mechanism[Designed]):
 
     @once
     def task(self, public: Public) -> Task:
-        """Everything that the schema decides; refuses what it does not allow."""
+        """Return the task that schema and settings determine, or refuse them."""
         task = task_of(self, public)
         if self.network is not None:
             from stratsynth.adapters.fermi.network_task import network_task
@@ -191,20 +191,20 @@ class DPFermi(Mechanism[Designed]):
         return task
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
-        """Descent and ascent; `rng` makes a network's first weights, and draws samples of public rows."""
+        """Descend in the coefficients, ascend in W; `rng` makes a network's first weights, and draws public samples."""
         (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
         return model
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """As `steps`, one model for each penalty: all are asked about in the same questions, and pay for them.
+        """Fit one model for each penalty; all share the questions of `steps` and their price.
 
         Args:
-            public: As for `steps`.
-            allot: As for `steps`.
-            penalties: In place of `penalty`: all positive, or all 0. Networks take one.
-            rng: As for `steps`.
+            public: See `steps`.
+            allot: See `steps`.
+            penalties: Penalties in place of `penalty`: all positive, or all 0. Networks take one.
+            rng: See `steps`.
         """
         task = self.task(public)
         learned = yield from train(task, allot, penalties, rng)
@@ -212,7 +212,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
-        """How it was fitted, in public numbers and noisy answers."""
+        """Return the figures of the fit: public numbers and noisy answers."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
         within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""

@@ -1,4 +1,4 @@
-"""What a fair network is of: a task whose model is a network by PyTorch, and whose questions are its gradients.
+"""Task of a fair network: its model is a network by PyTorch, and its questions are that network's gradients.
 
 Weights start at random (by the fit's seed, no row), since a network at 0 has no gradient in its hidden layers.
 """
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RATE = 2.0
-"""The learning rate where none is given. A clipped gradient has a length of at most the clip, which is 1 by default."""
+"""Default learning rate. A clipped gradient has a length of at most the clip, which is 1 by default."""
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkTask(Task):
-    """Public facts only."""
+    """Task of a fair network, made of public facts only."""
 
     blueprint: Blueprint
     per_row: PerRow
 
     @property
     def title(self) -> str:
-        """What the model is."""
+        """Description of the model."""
         weights = f"{self.per_row.weights:,} weights"
         return f"{self.blueprint.named}, of {self.target} on {self.blueprint.features} features, {weights}"
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """All weights are one vector."""
+        """Shape of the parameters: all weights are one vector."""
         return (self.per_row.weights,)
 
     def start(self, models: int, rng: Generator) -> Floats:
-        """The network's own first weights, for each model."""
+        """Return the network's own first weights, for each model."""
         seeds = rng.integers(2**31, size=models)
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """What a step asks, for one model."""
+        """Return the question of a step, for one model."""
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])
 
     def counting(self, theta: Floats) -> PerRowGradients:
-        """The gradient of the loss alone, and sums by cell for their number."""
+        """Return the query for the gradient of the loss alone, and for sums by cell that count records."""
         by = self.by if self.settings.penalty else (self.target,)
         return self._asked(theta, by, np.zeros((*self.schema.shape(by), self.classes)))
 
@@ -69,12 +69,12 @@ class NetworkTask(Task):
         return PerRowGradients(self.design, self.target, self.per_row, theta[0], by, slopes)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """The network with these weights."""
+        """Return the network with these weights."""
         return Module(self.schema, self.design, self.target, self.blueprint, theta, facts)
 
 
 def network_task(task: Task) -> NetworkTask:
-    """The same of a network; refuses what does not fit, and a network whose rows are not each by itself."""
+    """Return a task's network version; refuse images of other size, and networks whose rows depend on each other."""
     settings, who = task.settings, task.settings.name
     features = len(task.names) - 1
     assert settings.network is not None  # noqa: S101 - the caller's check

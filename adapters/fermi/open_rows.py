@@ -1,12 +1,12 @@
-"""The steps of `protect = "sensitive"`: features and target are public rows, and only the group is asked about.
+"""Steps of `protect = "sensitive"`: features and target are public rows, and only the group is asked about.
 
-    gradient of [loss + lambda psi]  =  that of a row whose group is not known, over public rows
-                                        + what the group adds to it, a noisy sum over a secret Poisson sample
+    gradient of [loss + lambda psi]  =  gradient of a row of unknown group, over public rows
+                                        + the group's addition to it, a noisy sum over a secret Poisson sample
 
 Both parts estimate their means over all rows. The first is post-processing of public columns, over a sample of its own
-or over all rows, and needs no noise; it is never taken over the secret sample, whose records it would show
-(`stratsynth.questions.sums.attribute` says why). The second is the one question of a step, and is priced as a record
-exchanged. The same holds of the sums that W learns from, and of the groups' sizes.
+or over all rows, and needs no noise; it is never taken over the secret sample, whose records it would show (the reason
+is in `stratsynth.questions.sums.attribute`). The second is the one question of a step, and is priced as a record
+exchanged. The sums that W learns from, and the groups' sizes, are split likewise.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEAST_CLIP = 1e-9
-"""Where the group adds nothing to a gradient, as at independence, this is its clip."""
+"""Clip for a group's addition to a gradient where there is none, as at independence."""
 COUNTING = 1e-4
-"""The part of a step's price for the gradient while groups are counted, when the group adds nothing to it."""
+"""Share of a step's price for the gradient while groups are counted, when the group adds nothing to it."""
 
 
 @dataclass(frozen=True)
@@ -43,40 +43,40 @@ class Sum:
 
     values: Floats
     sigma: float
-    """The noise in each of them."""
+    """Noise scale of each value."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenRows:
-    """The public columns of all rows, and what a step makes of them."""
+    """Public columns of all rows, from which steps compute their public part."""
 
     task: Task
     rows: CodedRows
     rng: Generator
-    """Draws the public samples: post-processing."""
+    """Source of the public samples: post-processing."""
     rate: float
 
     @classmethod
     def ask(cls, task: Task, rate: float, rng: Generator) -> Program[OpenRows]:
-        """The features and the target of every row."""
+        """Ask for the features and the target of every row."""
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
 
     @property
     def expected(self) -> float:
-        """The number of rows in a secret sample."""
+        """Expected number of rows in a secret sample."""
         return max(self.rows.size, 1) * self.rate
 
     def step(
         self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
     ) -> Program[list[Sum]]:
-        """For each model its gradient and its sums of F by cell, as of an expected sample.
+        """Return for each model its gradient and its sums of F by cell, for a sample of expected size.
 
         Args:
             theta: The coefficients, one entry a model.
-            slopes: As the task's query has them; None while groups are counted.
+            slopes: Slopes of the penalty, shaped as in the task's query; None while groups are counted.
             allot: The noise and the rate of every step.
-            weights: How its price is divided.
+            weights: Shares of the step's price.
         """
         task, models = self.task, len(theta)
         if slopes is None:
@@ -99,7 +99,7 @@ class OpenRows:
         return found
 
     def _clip(self, slopes: Floats) -> float:
-        """The clip of the settings, or what no row's part exceeds at these slopes.
+        """Return the setting's clip, or a bound on every row's addition at these slopes if that is smaller.
 
         With d the slopes less their mean over groups, and r the largest of d less the smallest, at one group and true
         class, the derivatives by the logits have a length of at most r / 2, and for two classes in one logit r / 4: a
@@ -111,7 +111,7 @@ class OpenRows:
         return min(self.task.settings.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """Gradients, and sums of F by true class, of rows whose group is not known.
+        """Return gradients, and sums of F by true class, of rows of unknown group.
 
         Args:
             theta: The coefficients.
@@ -132,6 +132,7 @@ class OpenRows:
             logits = np.einsum("np,mpk->nmk", x, theta)
         chances = softmax(logits.reshape(-1, task.classes)).reshape(logits.shape)
         steep = np.moveaxis(slopes, 0, 1)[at]
+        # derivative of loss + slopes . F by the logits: softmax Jacobian, less the one-hot label
         residuals = chances * (1 + steep - (chances * steep).sum(axis=-1, keepdims=True))
         residuals[np.arange(len(x)), :, levels] -= 1
         if task.link == "logistic":
@@ -141,7 +142,7 @@ class OpenRows:
         return gradients, self._sums(chances, at)
 
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
-        """F by true class: the mean of those drawn, times the number of all; added up over classes, that number."""
+        """Return F by true class: the sample's mean of F times the class's expected records."""
         task = self.task
         means = np.full((task.given, *chances.shape[1:]), 1 / task.classes)
         for level in np.unique(at):

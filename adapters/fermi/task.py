@@ -1,4 +1,4 @@
-"""What a fair classifier is of, as far as the schema and the settings decide it."""
+"""Task of a fair classifier, decided by schema and settings."""
 
 from __future__ import annotations
 
@@ -30,113 +30,116 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LOGISTIC = 2
-"""A target of this many levels has one coefficient a feature; others have one a level."""
+"""Number of levels of a target with one coefficient a feature; others have one a feature and level."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Public facts only."""
+    """Task of a fair classifier, made of public facts only."""
 
     settings: DPFermi
     schema: Schema
     target: str
     design: Coded
     names: tuple[str, ...]
-    """The features."""
+    """Names of the features."""
     records: float | None
-    """The declared number of records, times the weight of one."""
+    """Declared number of records, times the weight of one."""
     sampling: float
-    """The probability with which a record takes part in a step."""
+    """Probability with which a record takes part in a step."""
     sizes: Floats | None
-    """The public sizes: one row for each true class (one row for parity), one column a group; None if not public."""
+    """Public sizes: one row for each true class (one row for parity), one column a group; None if not public."""
     rate: float
-    """The learning rate of the coefficients."""
+    """Learning rate of the coefficients."""
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
-        """By the number of classes."""
+        """Link by the number of classes."""
         return "logistic" if self.classes == LOGISTIC else "softmax"
 
     @property
     def classes(self) -> int:
-        """The number of levels of the target."""
+        """Number of levels of the target."""
         return self.schema.size(self.target)
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
+        """Number of groups."""
         return self.schema.cells(self.settings.groups)
 
     @property
     def given(self) -> int:
-        """The number of true classes within which predictions shall not depend on the group; 1 for parity."""
+        """Number of true classes within which predictions shall not depend on the group; 1 for parity."""
         return self.classes if self.settings.criterion == "odds" else 1
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The columns that make the cells."""
+        """Columns that make the cells: the groups', and for odds the target."""
         odds = (self.target,) if self.settings.criterion == "odds" else ()
         return (*self.settings.groups, *odds)
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """The columns that are public where the sensitive attribute alone is protected."""
+        """Columns that are public where the sensitive attribute alone is protected."""
         return (*self.design.columns, self.target)
 
     @property
     def counts(self) -> bool:
-        """Whether the first steps count: the groups, or the records at all."""
-        if self.settings.protect == "sensitive":  # how many records there are is public
+        """True if the first steps count records, by group or in all."""
+        if self.settings.protect == "sensitive":  # the number of records is public
             return self.sizes is None
         return self.records is None or (self.settings.penalty > 0 and self.sizes is None)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one model's coefficients."""
+        """Shape of one model's coefficients."""
         return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
 
     @property
     def title(self) -> str:
-        """What the model is."""
+        """Description of the model."""
         return f"{self.link} regression of {self.target} on {len(self.names)} features"
 
     def start(self, models: int, rng: Generator) -> Floats:
-        """The first coefficients of each model: 0."""
+        """Return the first coefficients of each model: 0."""
         return np.zeros((models, *self.shape))
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """The model with these coefficients."""
+        """Return the model with these coefficients."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
-        """What a step asks: one entry of `theta` a model; with `slopes`, what the penalty adds, and sums by cell.
+        """Return the question of a step: gradients and, with `slopes`, gradients of the penalty and sums by cell.
 
         Args:
-            theta: The coefficients.
-            slopes: Axes: model, the cells' columns, class.
+            theta: The coefficients, one entry a model.
+            slopes: Slopes of the penalty by F. Axes: model, the cells' columns, class.
         """
         by = () if slopes is None else self.by
         return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
 
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
-        """The gradient of the loss alone, and sums by cell for their number: by true class where no groups matter."""
+        """Return the query for the gradient of the loss alone, and for sums by cell that count records.
+
+        Cells are those of `by`, or true classes without a penalty.
+        """
         by = self.by if self.settings.penalty else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))
         return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
 
     @property
     def region(self) -> Region:
-        """Where coefficients may lie."""
+        """Region of the coefficients."""
         return Region(self.settings.region, self.settings.radius)
 
     @property
     def adversary_radius(self) -> float:
-        """D: where W may lie. It is sqrt(classes) at independence."""
+        """Largest Frobenius norm of W, D; by default twice its norm at independence, which is sqrt(classes)."""
         return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
 
 
 def task_of(settings: DPFermi, public: Public) -> Task:
-    """The task, or a refusal that names the column and the remedy."""
+    """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
@@ -166,7 +169,7 @@ def task_of(settings: DPFermi, public: Public) -> Task:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Features and target are declared public, and the sensitive attribute is not."""
+    """Refuse features and target that are not declared public, and a sensitive attribute that is."""
     who = f'{settings.name}: protect = "sensitive"'
     for name in columns:
         if name in settings.groups:
@@ -187,14 +190,14 @@ def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> 
 
 
 RATE = 8.0
-"""The learning rate, times the largest squared norm of a row's features, where none is given.
+"""Default learning rate, times the largest squared norm of a row's features.
 
-A logistic loss has a curvature of at most a quarter of that square, so this is twice what is safe for it at worst.
+A logistic loss has a curvature of at most a quarter of that square, so this is twice the largest safe rate at worst.
 """
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """The public sizes of the groups; for odds, of their records of each true class."""
+    """Return the public sizes of the groups; for odds, of their records of each true class."""
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

@@ -3,14 +3,14 @@
     theta <- P(theta - rate * gradient of [loss + lambda psi] by theta)
     W     <- P(W + ascent * gradient of psi by W)
 
-A step asks one `FairGradients`: both of its sums are of the same sample, and its price is that of one subsampled
-Gaussian for both together. (The paper's Theorem 3.3 gives each of them the whole budget.) The first is clipped as one,
-loss and penalty together, so that features and labels are protected too. W needs no clip: its gradient is a linear
-function of the second sum, whose rows are of norm 1 at most, and so is all noise in it.
+A step asks one `FairGradients`: both of its sums are of one sample, and its price is that of one subsampled Gaussian
+for both together. (The paper's Theorem 3.3 gives each of them the whole budget.) The first is clipped as one, loss and
+penalty together, so that features and labels are protected too. W needs no clip: its gradient is a linear function of
+the second sum, whose rows are of norm 1 at most, and so is all noise in it.
 
-The second sum also tells how many records each group has. Where that is not public, the first steps add it up and
-minimise the loss alone; they cost what all steps cost. Several models, which differ in their penalties, can learn side
-by side. Everything here but the answers is public.
+The second sum also counts the records of each group. Where that number is not public, the first steps add it up and
+minimise the loss alone; they cost as much as other steps. Several models, which differ in their penalties, can learn
+side by side. Everything here but the answers is public.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What training found."""
+    """Result of training."""
 
     theta: Floats
-    """The coefficients, one entry a penalty."""
+    """Coefficients, one entry a penalty."""
     noise: float
-    """The noise in a coordinate of the first model's mean gradient, at the last step."""
+    """Noise scale of a coordinate of the first model's mean gradient, at the last step."""
     shares: Floats | None
-    """The groups' shares that the first model was fitted with: one row a true class, one row in all for parity."""
+    """Shares of the groups used by the first model: one row a true class, one row in all for parity."""
 
 
 def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[Learned]:
-    """The coefficients of one model for each penalty; all penalties are positive, or all are 0.
+    """Train one model for each penalty; all penalties are positive, or all are 0.
 
     Args:
-        task: What is fitted.
-        allot: The steps.
-        penalties: One a model.
+        task: The public facts of the fit.
+        allot: The steps and their noise.
+        penalties: One penalty a model.
         rng: Makes a network's first weights, and draws samples of public rows.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
@@ -69,9 +69,11 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
     counts = Counts(task, allot.rate, np.zeros((models, 1)))
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
+    # Algorithm 1, lines 3 to 7: one sample a step for both gradients
     for step in range(steps):
         fair = step >= wait and bool(settings.penalty)
         if fair and adversary is None:
+            # W needs p(s), so that it starts once the groups are counted
             adversary = Adversary.start(task, np.array(penalties, np.float64), counts)
         theta, slopes = coefficients.theta, None if adversary is None else adversary.slopes
         if rows is not None:
@@ -90,6 +92,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
             adversary.step(answer[1::2])
         batch = counts.batch
         coefficients.step(
+            # line 5: the noisy sum over the expected, not the realised, batch size
             np.array([one.values / b for one, b in zip(gradients, batch, strict=True)]).reshape(theta.shape)
         )
         spread = gradients[0].sigma / float(batch[0])
@@ -98,18 +101,18 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
 
 @dataclass
 class Coefficients:
-    """All models' coefficients on their way."""
+    """Coefficients of all models during the descent."""
 
     task: Task
     theta: Floats
     steps: int
     tail: int
-    """The number of last iterates whose mean is returned."""
+    """Number of last iterates whose mean is returned."""
     taken: int = 0
     added: Floats = field(default_factory=lambda: np.zeros(()))
 
     def step(self, gradient: Floats) -> None:
-        """Down, and back into the region."""
+        """Take a step down the gradient, and project into the region."""
         region, theta = self.task.region, self.theta - self.task.rate * gradient
         if region.shape == "box":
             self.theta = np.clip(theta, -region.radius, region.radius)
@@ -121,24 +124,24 @@ class Coefficients:
 
     @property
     def result(self) -> Floats:
-        """The mean of the last iterates."""
+        """Mean of the last `tail` iterates."""
         return self.added / self.tail
 
 
 @dataclass
 class Counts:
-    """How many records a step has of each cell: as published, or by the noisy sums of the first steps."""
+    """Number of records of each cell in a step: as published, or from the noisy sums of the first steps."""
 
     task: Task
     rate: float
     seen: Floats
-    """The noisy counts of all steps so far, one line a model: of each cell of what was asked."""
+    """Noisy counts of all steps so far, added up: one line a model, one column a cell of the query."""
     variance: float = 0.0
-    """Of the noise in each of `seen`."""
+    """Variance of the noise in each entry of `seen`."""
     steps: int = 0
 
     def add(self, answers: Sequence[NoisySum | Sum]) -> None:
-        """F adds up to 1 over classes, so its sum over them counts records."""
+        """Add a step's counts: F adds up to 1 over classes, so its sum over them counts records."""
         classes = self.task.classes
         self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
         self.variance += answers[0].sigma ** 2 * classes
@@ -146,7 +149,7 @@ class Counts:
 
     @property
     def batch(self) -> Floats:
-        """The records expected in a step, for each model."""
+        """Expected number of records in a step, for each model; at least its noise."""
         models, cells = self.seen.shape
         if self.task.records is not None:
             return np.full(models, self.task.records * self.rate)
@@ -156,7 +159,7 @@ class Counts:
 
     @property
     def sizes(self) -> Floats:
-        """In any unit, axes model, true class (one for parity) and group; none is smaller than its noise."""
+        """Sizes in any unit, axes model, true class (one for parity) and group; none is smaller than its noise."""
         task, models = self.task, len(self.seen)
         if task.sizes is not None:
             return np.broadcast_to(task.sizes, (models, task.given, task.groups))
@@ -166,20 +169,20 @@ class Counts:
 
 @dataclass
 class Adversary:
-    """Each model's W, which says what its predictions tell of the group."""
+    """Each model's W, by which the mean of psi estimates ERMI of its predictions and the group."""
 
     task: Task
     penalties: Floats
     w: Floats
-    """Axes: model, true class (one for parity), group, predicted class."""
+    """Matrices W. Axes: model, true class (one for parity), group, predicted class."""
     shares: Floats
-    """p(s), or p(s | y) for odds. Axes: model, true class, group."""
+    """Shares p(s), or p(s | y) for odds. Axes: model, true class, group."""
     each: Floats
-    """The records expected in a step of each true class. Axes: model, true class."""
+    """Expected records of each true class in a step. Axes: model, true class."""
 
     @classmethod
     def start(cls, task: Task, penalties: Floats, counts: Counts) -> Adversary:
-        """Where predictions do not depend on the group."""
+        """Start at the best W for predictions independent of the group."""
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]
@@ -187,9 +190,9 @@ class Adversary:
 
     @property
     def weights(self) -> Floats:
-        """How much the penalty of a row counts, by model and true class, axes as those of W; 1 for parity.
+        """Weight of a row's penalty, by model and true class, axes as in W; 1 for parity.
 
-        Where every row counts 1, as in the paper, a true class counts by its share of the records.
+        With weight 1 for every row, as in the paper, a true class counts by its share of the records.
         """
         if self.task.settings.odds_weights == "shares":
             return np.ones((*self.each.shape, 1, 1))
@@ -198,15 +201,16 @@ class Adversary:
 
     @property
     def slopes(self) -> Floats:
-        """What the penalties add to the loss for each predicted class, axes as the query has them: groups first."""
+        """Derivative of the penalties by each predicted probability, axes as in the query: groups first."""
         whole = self.penalties[:, None, None, None] * self.weights
         found = np.moveaxis(whole * ermi.slopes(self.w, self.shares), 1, 2)
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)
         return np.ascontiguousarray(found).reshape(shape)
 
     def step(self, answers: Sequence[NoisySum | Sum]) -> None:
-        """Up, and back into the ball."""
+        """Take a step up the gradient of psi, and project into the ball."""
         task = self.task
         sums = np.array([one.values for one in answers]).reshape(len(self.w), task.groups, task.given, task.classes)
+        # line 6, without lambda, which would only rescale the step
         uphill = ermi.ascent(self.w, self.shares, np.moveaxis(sums, 1, 2)) / self.each[..., None, None]
         self.w = ermi.into_ball(self.w + task.settings.ascent * uphill, task.adversary_radius)

@@ -1,9 +1,9 @@
-"""Fixed: the tables that somebody declares, measured once, and nothing else.
+"""Fixed: declared tables, measured once, and nothing else.
 
-For who publishes a list of tables and knows it in advance: nothing is spent on choosing, and which tables there are
-depends on no answer. The budget is divided in closed form (`split`), the answers are those of least squares over all
-tables at once (`Release.query`), consistent and with known covariances. Rows are drawn from a model that is fitted to
-the same tables, the most important first, as far as a model of reasonable size holds them.
+For publishers of a list of tables that is known in advance: nothing is spent on choosing, and the list depends on no
+answer. The budget is divided in closed form (`split`), the answers are those of least squares over all tables at once
+(`Release.query`), consistent and with known covariances. Rows are drawn from a model that is fitted to these tables,
+the most important first, as far as a model of reasonable size holds them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Fixed(Mechanism[Graphical]):
         object.__setattr__(self, "importance", tuple(float(value) for value in self.importance))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget; refuses tables of unknown columns, or larger than memory."""
+        """Return the whole budget; refuse tables of unknown columns, or larger than memory."""
         schema = public.schema
         for table in self.tables:
             for name in table:
@@ -92,7 +92,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Measure all tables at once, and fit what rows are drawn from."""
+        """Measure all tables at once, and fit the model that rows are drawn from."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)
@@ -110,9 +110,9 @@ class Fixed(Mechanism[Graphical]):
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:
-        """The tables as they are here, each with its importance; those that become alike are one.
+        """Return the importance of each table to be measured, without constant columns and public tables.
 
-        What is public is not asked.
+        Tables that become equal are one, with their importances added up.
         """
         schema = public.schema
         declared = self.tables or list(schema.oneways)
@@ -121,12 +121,12 @@ class Fixed(Mechanism[Graphical]):
             clique = tuple(name for name in schema.names if name in table)
             if clique and not public.told(clique):
                 found[clique] = found.get(clique, 0.0) + importance
-        if not found and schema.names:  # the number of records, by the smallest table there is
+        if not found and schema.names:  # only the number of records is left to learn: the smallest table there is
             return {min(public.asked or schema.oneways, key=schema.cells): 1.0}
         return found
 
     def _held(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """The tables that a model holds within its size, taken in one after the other."""
+        """Return the tables that a model holds within its size, taken in one after the other."""
         held: tuple[Clique, ...] = ()
         for clique in cliques:
             if taken_in(sizes, held, (clique,), self.model_cells)[0]:

@@ -1,12 +1,12 @@
 """GEM: a generative network fitted to noisy marginals, in numpy and with slopes written by hand.
 
-layout      where each column's probabilities stand
-network     parameters to probabilities, and slopes the way back
-adam        the steps
-fit         the distance from noisy tables, and its training
-learner     a mixture that is fitted again and again
+layout      rows of each column's probabilities in one matrix
+network     parameters to probabilities, and gradients the way back
+adam        the optimiser
+fit         misfit of the noisy tables, and training
+learner     a mixture that is refitted as tables come in
 model       the fitted mixture as a table model
-mechanism   what is asked, and what is paid for it
+mechanism   questions and their prices
 """
 
 from stratsynth.adapters.gem.mechanism import GEM

@@ -1,4 +1,4 @@
-"""A mixture of products fitted to noisy tables: half the squared distances in units of their noise, by Adam."""
+"""Training of a mixture of products: half the squared distances from noisy tables, in units of noise, by Adam."""
 
 from __future__ import annotations
 
@@ -19,42 +19,43 @@ from stratsynth.questions import Solver
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What is fitted to what, from where."""
+    """One training problem: generator, start parameters, noisy tables."""
 
     source: Source
     point: Reals
-    """The parameters to start from."""
+    """Start parameters, flat."""
     tables: tuple[Measured, ...]
     total: float
-    """The number of records."""
+    """Number of records."""
     iterations: int
-    """The most steps."""
+    """Largest number of steps."""
     rate: float
-    """The size of the first step."""
+    """Step size of the first step."""
 
 
 class Goal:
-    """How far a mixture's tables are from the noisy ones, and the slope of that in the probabilities."""
+    """Misfit of a mixture's tables and its gradient by probability, scaled so that the largest weight is 1."""
 
     def __init__(
         self, layout: Layout, tables: Sequence[Measured], total: float, kind: type[np.floating[Any]] = np.float32
     ) -> None:
         least = min((table.sigma for table in tables), default=1.0)
         self.unit = (total / least) ** 2
-        """What one is worth, in half squared distances in units of noise."""
+        """Scale: one unit of the misfit, in half squared distances in units of noise."""
         self.floor = 0.5 * sum(float(_counted(table).sum()) for table in tables) / self.unit
-        """What noise alone is expected to make of it."""
+        """Expected misfit under noise alone."""
         self._tables: list[tuple[list[slice], Reals, Reals]] = []
         for table in tables:
             sizes = table.values.shape
-            order = sorted(range(len(sizes)), key=lambda axis: sizes[axis])  # the largest last: see `slope`
+            # tables flatten to (smaller columns jointly) x (largest column), so that one matrix product gives a table
+            order = sorted(range(len(sizes)), key=lambda axis: sizes[axis])  # largest column last: see `slope`
             blocks = [layout.block[table.clique[axis]] for axis in order]
             share = np.transpose(table.values, order).reshape(-1, sizes[order[-1]]) / total
             weight = np.transpose(_counted(table), order).reshape(share.shape) * (least / table.sigma) ** 2
             self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
 
     def slope(self, odds: Reals) -> tuple[float, Reals]:
-        """The distance, and its slope: table by table, the smaller columns' joint times the largest column."""
+        """Return the misfit and its gradient; a table is the smaller columns' joint times the largest column."""
         slope, distance = np.zeros_like(odds), 0.0
         part = odds.dtype.type(1 / odds.shape[1])
         for blocks, share, weight in self._tables:
@@ -67,6 +68,7 @@ class Goal:
             away -= share
             pull = away * weight
             distance += 0.5 * float(np.vdot(pull, away))
+            # chain rule through the products, in reverse order
             pull *= part
             if len(blocks) == 1:
                 slope[blocks[0]] += pull.T
@@ -87,7 +89,7 @@ def _counted(table: Measured) -> NDArray[np.bool_]:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Linear algebra in one thread: the matrices are too small for more, which would wait for each other."""
+    """Limit linear algebra to one thread: the matrices are too small for more, which would wait for each other."""
     from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
@@ -95,7 +97,7 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 def train(problems: Sequence[Training]) -> list[Reals]:
-    """The parameters of all, one after the other; they gain nothing from each other: the driver trains side by side."""
+    """Train the problems one by one: batching gains nothing, and the driver trains them in parallel."""
     return [_train(problem) for problem in problems]
 
 
@@ -113,12 +115,12 @@ def _train(problem: Training) -> Reals:
 
 
 def _numbers(problem: Training) -> float:
-    """About how much work a step is: the numbers that pass through it."""
+    """Return the work of one step: parameters plus cells of the tables."""
     return problem.point.size + sum(table.values.size for table in problem.tables)
 
 
 def _hasty(problem: Training) -> Training:
-    """One step."""
+    """Return the problem with one iteration, for rehearsals."""
     return replace(problem, iterations=1)
 
 

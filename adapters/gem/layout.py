@@ -1,6 +1,6 @@
-"""Where the probabilities stand: a matrix with a row for each level of each column, a column for each component.
+"""Layout of the probabilities: a matrix with a row for each level of each column, a column for each component.
 
-A mixture of products gives a row's probability as the mean over components of the product of its levels'
+A mixture of products gives a record's probability as the mean over components of the product of its levels'
 probabilities. With levels down and components across, the levels of one column are one contiguous block.
 """
 
@@ -22,33 +22,33 @@ Reals = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns with their numbers of levels, one block after the other."""
+    """Columns with their numbers of levels, one block of rows after the other."""
 
     sizes: tuple[tuple[str, int], ...]
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
-        """The first row of each block."""
+        """First row of each block."""
         return np.cumsum([0, *(size for _, size in self.sizes)])[:-1]
 
     @cached_property
     def rows(self) -> int:
-        """The levels of all columns together."""
+        """Number of levels of all columns together."""
         return sum(size for _, size in self.sizes)
 
     @cached_property
     def block(self) -> Mapping[str, slice]:
-        """The rows of each column."""
+        """Rows of each column."""
         ends = (slice(int(a), int(a) + size) for a, (_, size) in zip(self.starts, self.sizes, strict=True))
         return {name: place for (name, _), place in zip(self.sizes, ends, strict=True)}
 
     @cached_property
     def column(self) -> NDArray[np.intp]:
-        """For each row, the number of its column."""
+        """Number of each row's column."""
         return np.repeat(np.arange(len(self.sizes)), [size for _, size in self.sizes])
 
     def softmax(self, logits: Reals) -> Reals:
-        """Each block's logits as probabilities."""
+        """Return the probabilities of each block: the softmax of its logits, component by component."""
         if not self.rows:
             return logits
         odds = np.exp(logits - np.maximum.reduceat(logits, self.starts, axis=0)[self.column])
@@ -56,7 +56,7 @@ class Layout:
         return odds
 
     def softmax_back(self, odds: Reals, slope: Reals) -> Reals:
-        """The slope in the logits, given the slope in the probabilities."""
+        """Return the gradient by logit, given the gradient by probability."""
         if not self.rows:
             return slope
         back: Reals = odds * slope
@@ -65,7 +65,7 @@ class Layout:
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """The probabilities of all combinations of some columns' levels, row-major, in each component."""
+    """Return the probabilities of all combinations of some columns' levels, row-major, in each component."""
     table = blocks[0]
     for block in blocks[1:]:
         table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])
@@ -73,7 +73,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: Layout, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """The probabilities of many sets of columns; sets that begin alike share the work, if they come in order."""
+    """Return the marginals of many sets of columns; adjacent sets that differ in their last column share work."""
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:

@@ -1,4 +1,4 @@
-"""A mixture that is fitted again and again, as noisy tables come in; each fit starts where the last one ended."""
+"""A mixture that is refitted as noisy tables come in; each fit starts where the last one ended."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 LAST = 20
-"""The last training's most steps: this many times `iterations`."""
+"""Ratio of the last training's largest number of steps to `iterations`."""
 FASTER = 3.0
-"""The last training's learning rate: this many times `rate`."""
+"""Ratio of the last training's learning rate to `rate`."""
 LAST_IN_STRATUM = 4
 """`LAST` in a stratum of `Pooled`, at the rate of a round: its few tables must not undo everybody's training."""
 
 
 @dataclass(kw_only=True)
 class MixtureLearner(Learner[ProductMixture]):
-    """As GEM and its strata use it."""
+    """Learner of a product mixture, for GEM and its strata."""
 
     source: Source
-    """What makes probabilities of parameters."""
+    """Map from parameters to probabilities."""
     iterations: int
-    """The most training steps in a round; training stops earlier when noise alone would explain the misfit."""
+    """Largest number of training steps in a round; training stops earlier when noise alone would explain the misfit."""
     rate: float
-    """The learning rate in a round."""
+    """Learning rate in a round."""
     point: Reals
-    """The parameters where the last training ended; before the first one, those it starts from."""
+    """Parameters after the last training; before the first one, the start parameters."""
     longest: int = LAST
-    """The most steps of the last training are this many times `iterations`."""
+    """Ratio of the last training's largest number of steps to `iterations`."""
     faster: float = FASTER
-    """The learning rate of the last training is this many times `rate`."""
+    """Ratio of the last training's learning rate to `rate`."""
     known: ProductMixture | None = None
-    """The model, where it is not that of the parameters or has been worked out; a training makes it unknown."""
+    """Cached model, or one that is not the parameters'; None after a training."""
 
     @property
     def model(self) -> ProductMixture:
-        """The model that was fitted last."""
+        """Model of the last fit."""
         if self.known is None:
             self.known = self._generated()
         return self.known
@@ -61,23 +61,23 @@ class MixtureLearner(Learner[ProductMixture]):
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Train: the generator between rounds, for longer after the last one."""
+        """Train for a round, or for longer if it is the last training."""
         times, faster = (self.longest, self.faster) if last else (1, 1.0)
         steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.taken_in(last=last)), self.total, steps, rate)
         self.point, self.known = (yield from work(TRAINER, problem)), None
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """The expected counts of some columns' cells, in records."""
+        """Return the expected counts of the cells of each clique, in records."""
         with one_thread():
             return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """The probabilities of some columns' cells, rounded as the questions of an interrupted fit have them."""
+        """Return the probabilities of each clique's cells, rounded like the questions of a resumed fit."""
         return [table / self.total for table in self.expected(cliques)]
 
     def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
-        """One that starts from these parameters; training is short, which keeps it near what it has not measured."""
+        """Start a stratum from these parameters; its training is short, to stay near what it has not measured."""
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
@@ -86,12 +86,12 @@ class MixtureLearner(Learner[ProductMixture]):
         )  # fmt: skip
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """The model conditioned on these levels."""
+        """Return the model conditioned on `levels`."""
         return self.model.given(schema, levels)
 
 
 def start(source: Source, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Parameters to start from: the columns' own noisy distributions, no level below half a standard deviation."""
+    """Return start parameters at the columns' noisy distributions, no level below half a standard deviation."""
     logits = np.zeros(source.layout.rows)
     for table in ones:
         odds = np.maximum(table.values, max(0.5, 0.5 * table.sigma))

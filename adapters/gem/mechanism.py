@@ -1,16 +1,16 @@
 """GEM: a generative network fitted to marginals that are chosen where it is most wrong (Liu, Vietri and Wu 2021).
 
-A tenth of the budget measures every column, and the generator starts from them. Then, in each of a number of
-rounds, the exponential mechanism chooses the marginal that has the most wrong cell, it is measured, and the
-generator trained on everything measured so far. The generator turns fixed noise into a mixture of products: each
-of its outputs is a distribution for each column. Rows are drawn from that mixture.
+A tenth of the budget measures every column, and the generator starts from them. Then, in each of a number of rounds,
+the exponential mechanism chooses the marginal that has the most wrong cell, it is measured, and the generator trained
+on everything measured so far. The generator turns fixed noise into a mixture of products: each of its outputs is a
+distribution for each column. Rows are drawn from that mixture.
 
-What differs from the paper and its published code. A table of counts is measured whole, because it costs what a
-cell of it costs; the paper's single cells are an option. Every round's price is its share of the declared budget:
-in the published figures of stratified GEM the budget was taken for the price of one round, so that their epsilon
-was 42 to 187 times the nominal one, and all strata had the same noise. The number of rounds comes from public
-sizes, not from rows. All that was measured is fitted with squared error in units of its noise, and a fit stops
-where noise alone would explain the misfit.
+Differences from the paper and its published code. A table of counts is measured whole, because it costs as much as one
+cell of it; the paper's single cells are an option. Every round's price is its share of the declared budget: in the
+published figures of stratified GEM the budget was taken for the price of one round, so that their epsilon was 42 to 187
+times the nominal one, and all strata had the same noise. The number of rounds comes from public sizes, not from rows.
+All measured tables are fitted with squared error in units of their noise, and a fit stops where noise alone would
+explain the misfit.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 FIRST = 0.1
-"""The share of the budget that measures every column, where more than columns is measured."""
+"""Share of the budget that measures every column, where more than columns is measured."""
 MEASURE = 0.8
-"""The share of a round that measures; the rest chooses."""
+"""Share of a round's budget that measures; the rest chooses."""
 MOST_ROUNDS = 5
-"""The most rounds per column: further ones would teach too little for the time they take."""
+"""Largest number of rounds per column: further ones would teach too little for the time they take."""
 MOST_JOINT = 2**23
-"""The most numbers of a table's smaller columns jointly, over all components; larger tables are not measured."""
+"""Largest joint size of a table's smaller columns x components; larger tables are not measured."""
 MOST_CELLS = 2**20
-"""The most cells of a table that is measured: larger ones are noise in every cell, and memory in every step."""
+"""Largest number of cells of a measured table: larger ones are noise in every cell, and memory in every step."""
 MOST_NUMBERS = 2**24
-"""The most probabilities of a generator's output."""
+"""Largest number of probabilities in a generator's output."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class GEM(Poolable[ProductMixture]):
         number("gem: rate", self.rate, above=0, most=10, optional=True)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
+        """Return the whole budget; refuse a workload that is unknown or too large, from the schema alone."""
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")
@@ -143,8 +143,9 @@ class GEM(Poolable[ProductMixture]):
         total = records(ones, public.size)
         left = rho - Fraction(first)
         rounds = self._rounds(public, allot.rho, public.size or total) if left else 0
-        if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
+        if left and not rounds:  # no size was declared, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(public.asked, rho=down(left))))
+        # the generator starts at the columns' own distributions
         every = columns_by(public, ones, total)
         published = tuple(known for known in public.known if self._fits(known))
         if not rounds:
@@ -159,7 +160,7 @@ class GEM(Poolable[ProductMixture]):
         learner = arbitrated(own, public)
         learner.tables.extend(Measured.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
-        # the paper's adaptive measurements, a round each: update the generator, select by the largest error, measure
+        # GEM's adaptive measurements, a round each: update the generator, select by the largest error, measure
         for choosing, measuring in _prices(left, rounds):
             yield from learner.fit()
             guesses = learner.expected(list(unmeasured))
@@ -170,13 +171,13 @@ class GEM(Poolable[ProductMixture]):
             chosen = yield from choose(scores, rho=choosing)
             (table,) = yield from counts([scores[chosen].clique], rho=measuring)
             learner.tables.append(self._measured(table, guesses[chosen]))
-            if self.measure == "marginals":  # once is enough
+            if self.measure == "marginals":  # a whole table needs no second measurement
                 del unmeasured[table.clique]
         yield from learner.fit(last=True)
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """The questions of an ordinary fit, without its training and with made-up choices: what a plan goes by."""
+        """Ask the questions of an ordinary fit, without training and with random choices, for a plan."""
         schema, every = public.schema, self.candidate_weights(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho
@@ -191,17 +192,17 @@ class GEM(Poolable[ProductMixture]):
                 del scores[chosen]
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """The workload's parts; columns alone where the stratum is small."""
+        """Return the workload's parts; columns alone where the stratum is small."""
         every = self.candidate_weights(public, fewest=1)
         small = self._small(public, rho, public.size or 0)
         return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
 
     def stratum_rounds(self, usual: int) -> int:
-        """As set, as for everybody."""
+        """Return the setting `rounds`, else `usual`."""
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """A generator around the columns' tables, not trained yet."""
+        """Return an untrained generator that starts at the columns' tables."""
         source = self._source(schema, rng)
         return MixtureLearner(
             schema=schema, settled=total, source=source, iterations=self.iterations, rate=self._rate,
@@ -209,8 +210,9 @@ class GEM(Poolable[ProductMixture]):
         )  # fmt: skip
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """The model of the columns' tables alone, with a generator around it for strata to go on from."""
+        """Return the model of the columns' tables alone, with a generator that starts there for later strata."""
         model = ProductMixture.independent(schema, ones, total)
+        # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
         learner = self._learner(schema, exact, total, rng)
         learner.known = model
@@ -222,7 +224,7 @@ class GEM(Poolable[ProductMixture]):
 
     @once
     def candidate_weights(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
-        """How much each candidate matters: the workload's parts of `fewest` columns or more, small and not public."""
+        """Return the weight of each candidate: parts of the workload of >= `fewest` columns, small and not public."""
         schema = public.schema
         every = self._workload.parts(schema.names)
         place = {name: i for i, name in enumerate(schema.names)}
@@ -237,14 +239,14 @@ class GEM(Poolable[ProductMixture]):
         }
 
     def _fits(self, known: Known) -> bool:
-        """Whether a public table is small enough to be trained on."""
+        """Return True if a public table is small enough to be trained on."""
         return bool(self.components * known.shares.size <= MOST_JOINT * max(known.shares.shape))
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
-        """How many rounds there are, by the public size: none where it is too small for more than columns.
+        """Return the number of rounds, by the public size; 0 if it is too small for more than columns.
 
-        Their number grows as the root of people / sigma, where sigma is the noise of one table at the full budget: 35
-        for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
+        It grows as the root of people / sigma, where sigma is the noise of one table at the full budget: 35 for 12
+        columns, 7 thousand people and epsilon 1. An undeclared size counts as large.
         """
         candidates, columns = len(self.candidate_weights(public)), len(public.schema.names)
         if not candidates or self._small(public, rho, people):
@@ -255,7 +257,7 @@ class GEM(Poolable[ProductMixture]):
         return min(most, candidates) if self.measure == "marginals" else most
 
     def _small(self, public: Public, rho: float, people: float | None) -> bool:
-        """Whether too few people are here to measure more than columns."""
+        """Return True if the stratum has too few people to measure more than columns."""
         return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Source:
@@ -269,7 +271,7 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> Measured:
-        """The whole table, or its cell that is farthest from what the model thought."""
+        """Return the table to be fitted: all its cells, or the one farthest from the model's expected count."""
         if self.measure == "marginals":
             return Measured.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)
@@ -278,12 +280,12 @@ class GEM(Poolable[ProductMixture]):
 
 
 def _reach(public: Public, rho: float, people: float | None) -> float:
-    """People / sigma, where sigma is the noise of one table at the full budget."""
+    """Return people / sigma, where sigma is the noise of one table at the full budget; infinite without a size."""
     return math.inf if people is None else people / table_sigma(rho, public.schema, public.neighbours)
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
-    """What each round pays for choosing and for measuring: equal shares of what is left, down to the last bit."""
+    """Yield each round's rho for choosing and for measuring: equal shares of what is left, to the last bit."""
     for after in range(rounds - 1, -1, -1):
         price = down(left / (after + 1))
         measuring = MEASURE * price

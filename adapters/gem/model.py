@@ -1,4 +1,4 @@
-"""The fitted mixture of products as a table model."""
+"""Fitted mixture of products as a `TableModel`."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProductMixture(TableModel):
-    """Draws a component by its weight, then each column by itself: within a component, columns are independent."""
+    """A mixture of components; within a component, columns are independent."""
 
     kind: ClassVar[str] = "product_mixture"
     schema: Schema
     weights: NDArray[np.float64]
-    """The components' shares, adding up to one."""
+    """Weights of the components; they add up to 1."""
     tables: Mapping[str, NDArray[np.float64]]
-    """For each column, its levels' probabilities: a line for each component."""
+    """Probabilities of each column's levels: components x levels."""
     total: float = 1.0
-    """The number of records that the noisy tables spoke of; probabilities do not depend on it."""
+    """Number of records that the noisy tables imply, or the public one; probabilities do not depend on it."""
 
     @classmethod
     def of(cls, schema: Schema, layout: Layout, odds: Reals, total: float) -> ProductMixture:
-        """Components of equal weight, from probabilities in whatever precision they were fitted in."""
+        """Make a mixture of equal weights from the fitted probabilities, whatever their precision."""
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
@@ -50,7 +50,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """One component, for a stratum where nothing but columns was measured.
+        """Make one component from the tables of columns, for a stratum that measured nothing else.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.
@@ -58,6 +58,7 @@ class ProductMixture(TableModel):
         tables = {}
         for name in schema.names:
             mine = [table for table in ones if table.clique == (name,)]
+            # inverse-variance mean of the column's tables
             precision, size = sum(1 / table.sigma**2 for table in mine), schema.size(name)
             mean = sum((table.values / table.sigma**2 for table in mine), np.zeros(size)) / precision
             uneven = mean - mean.mean()
@@ -68,9 +69,9 @@ class ProductMixture(TableModel):
         return cls(schema, np.ones(1), tables, total)
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """The columns of `schema` where these columns have these levels; a column of several levels keeps them.
+        """Return the mixture conditioned on `levels`, in the columns of `schema`.
 
-        Where no row can have these levels, nothing is known of the others: components keep their weights.
+        If the condition has probability 0, components keep their weights.
         """
         weights = self._weighed({column: frozenset(some) for column, some in levels.items()})
         weights = weights / weights.sum() if weights.sum() > 0 else self.weights
@@ -87,38 +88,39 @@ class ProductMixture(TableModel):
 
     @cached_property
     def _odds(self) -> NDArray[np.float64]:
-        """All columns' tables, levels down."""
+        """Probabilities of all columns' levels: levels x components."""
         return np.ascontiguousarray(np.concatenate([self.tables[name] for name in self.schema.names], axis=1).T)
 
     def marginal(self, columns: Clique) -> Reals:
-        """The probabilities of some columns' cells, axes in their order."""
+        """Return the probabilities of the cells of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """The marginal of one column."""
+        """Return the marginal of one column."""
         return np.asarray(self.marginal((column,)), np.float64)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
-        """The probabilities of many sets of columns; quick if those that begin alike stand together."""
+        """Return the marginals of many sets of columns; adjacent sets that differ in their last column share work."""
         return marginals(self._layout, self._odds, self.weights, cliques)
 
     def _weighed(self, where: Where) -> NDArray[np.float64]:
-        """Each component's weight times the probability that a row of it meets a condition."""
+        """Return each component's weight times the probability that one of its rows meets a condition."""
         weights = self.weights.copy()
         for column, allowed in where.items():
             weights *= self.tables[column][:, sorted(allowed)].sum(axis=1)
         return weights
 
     def mass(self, where: Where) -> float:
-        """The mean over components of the product of the columns' masses."""
+        """Return the probability of a condition: its components' probabilities, averaged by weight."""
         return min(1.0, float(self._weighed(where).sum())) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Rows by randomised rounding; a condition is put into weights and tables first, so no row is thrown away."""
+        """Draw `n` rows by randomised rounding, conditioned on `where`, so that no row is rejected."""
         condition = where or {}
         weights = self._weighed(condition)
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+        # components by randomised rounding of their weights, then columns independently
         numbers = allot(n, weights, rng) if n else np.zeros(weights.size, dtype=np.int64)
         component = np.repeat(np.arange(weights.size), numbers)
         rows: Codes = {}
@@ -132,13 +134,13 @@ class ProductMixture(TableModel):
         return rows
 
     def state(self) -> State:
-        """The weights and one array for each column."""
+        """Return the weights and one array for each column."""
         arrays: dict[str, NDArray[Any]] = {f"column {name}": table for name, table in self.tables.items()}
         return State({"total": self.total}, {"weights": self.weights, **arrays})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ProductMixture:
-        """Check what a file claims: distributions over components, and over levels in each."""
+        """Rebuild a model from a file, or refuse weights and tables that are no distributions."""
         weights = np.asarray(state.arrays["weights"])
         if not _distributions(weights[None, :], (1, weights.size)):
             raise ReleaseError("model: the stored weights are damaged.")
@@ -154,7 +156,7 @@ class ProductMixture(TableModel):
 
 
 def _distributions(lines: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Whether every line is a distribution."""
+    """Return True if every line is a distribution, of this shape and in double precision."""
     if lines.dtype != np.float64 or lines.shape != shape or not lines.size:
         return False
     return bool((lines >= 0).all() and (lines <= 1).all() and (np.abs(lines.sum(axis=1) - 1) < 1e-9).all())

@@ -1,7 +1,7 @@
-"""What makes the probabilities: a small residual network on fixed noise, or their logits themselves.
+"""Generators of probabilities: a small residual network on fixed noise, or a table of logits.
 
-Both are a point in a space of parameters, a flat vector, with a forward pass to probabilities and a backward
-pass from the slope in the probabilities to the slope in the parameters, written by hand.
+Both have a flat parameter vector, a forward pass to probabilities, and a backward pass from the gradient by probability
+to the gradient by parameter, written by hand.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ STILL = 1e-5
 
 
 class Source(Protocol):
-    """Parameters to probabilities, and slopes the way back."""
+    """Map from parameters to probabilities, and from gradients by probability to gradients by parameter."""
 
     @property
     def layout(self) -> Layout:
-        """The blocks of the probabilities."""
+        """Layout of the probabilities."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Parameters to start from, with which every component is near these logits."""
+        """Return start parameters with which every component is near these logits."""
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """The probabilities, and what the way back needs."""
+        """Return the probabilities, levels x components, and the values that `backward` needs."""
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """The slope in the parameters."""
+        """Return the gradient by parameter, given the gradient by probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,38 +46,38 @@ class Table:
     layout: Layout
     components: int
     spread: float = 0.2
-    """The standard deviation of the logits to start from: components that are alike stay alike."""
+    """Standard deviation of the start logits: equal components would stay equal."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """The logits, in each component with noise of its own."""
+        """Return the logits, in each component with noise of its own."""
         noise = rng.standard_normal((self.layout.rows, self.components))
         return (logits[:, None] + self.spread * noise).ravel()
 
     def forward(self, point: Reals) -> tuple[Reals, Reals]:
-        """Softmax."""
+        """Return the softmax of the parameters."""
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
     def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:
-        """The softmax's own."""
+        """Return the softmax's gradient by logit."""
         return self.layout.softmax_back(tape, slope).ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Residual blocks, each Linear, batch normalisation, ReLU, with its input appended; then Linear and softmax."""
+    """Residual blocks (Linear, batch normalisation, ReLU, input appended); then Linear and softmax."""
 
     layout: Layout
     noise: Reals
-    """The latent noise, a column for each component: drawn once, then fixed."""
+    """Latent noise, latent values x components: drawn once, then fixed."""
     hidden: tuple[int, ...]
-    """The width of each block."""
+    """Width of each block."""
     spread: float = 1.0
-    """How far apart the components' logits are at the start."""
+    """Standard deviation of the components' logits at the start."""
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of each block weights, scale and shift; then the last layer's weights and shift."""
+        """Shapes of each block's weights, scale and shift; then the last layer's weights and shift."""
         width, found = self.noise.shape[0], []
         for hidden in self.hidden:
             found += [(hidden, width), (hidden, 1), (hidden, 1)]
@@ -89,14 +89,14 @@ class Network:
         return tuple(int(end) for end in np.cumsum([math.prod(shape) for shape in self.shapes]))
 
     def parts(self, point: Reals) -> list[Reals]:
-        """The flat vector as the layers' arrays: views."""
+        """Return views of the flat vector as the layers' arrays."""
         starts = (0, *self._ends[:-1])
         return [
             point[start:end].reshape(shape) for start, end, shape in zip(starts, self._ends, self.shapes, strict=True)
         ]
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Weights as usual for ReLU; a last layer around the logits."""
+        """Return He-normal weights for the ReLU blocks, and a last layer whose shift is the logits."""
         point = np.empty(self._ends[-1])
         *blocks, last, shift = self.parts(point)
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -107,11 +107,12 @@ class Network:
         return point
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Through all layers; what each normalised and let through is kept for the way back."""
+        """Return the probabilities, and the activations that `backward` needs."""
         *blocks, last, shift = self.parts(point)
         flow, tape = self.noise.astype(point.dtype, copy=False), []
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
             plain = weights @ flow
+            # batch normalisation over the components, which are the batch
             plain -= plain.mean(axis=1, keepdims=True)
             rate = 1 / np.sqrt(np.square(plain).mean(axis=1, keepdims=True) + point.dtype.type(STILL))
             plain *= rate
@@ -122,7 +123,7 @@ class Network:
         return odds, (tape, flow, odds)
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """The chain rule, from the last layer to the first."""
+        """Return the gradient by parameter: the chain rule, from the last layer to the first."""
         found = np.empty_like(point)
         *blocks, last, _ = self.parts(point)
         *slopes, last_slope, shift_slope = self.parts(found)
@@ -134,11 +135,12 @@ class Network:
         for i in range(len(steps) - 1, -1, -1):
             (below, plain, rate, active), (weights, scale, _) = steps[i], blocks[3 * i : 3 * i + 3]
             width = active.shape[0]
+            # ReLU passes gradients where it was active; the appended input gets the rest
             through, rest = back[:width] * (active > 0), back[width:]
             np.sum(through * plain, axis=1, keepdims=True, out=slopes[3 * i + 1])
             np.sum(through, axis=1, keepdims=True, out=slopes[3 * i + 2])
             through *= scale
-            # what moves mean or variance is normalised away
+            # normalisation removes the parts of the gradient that move mean or variance
             through -= through.mean(axis=1, keepdims=True) + plain * (through * plain).mean(axis=1, keepdims=True)
             through *= rate
             np.matmul(through, below.T, out=slopes[3 * i])

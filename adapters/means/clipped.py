@@ -1,17 +1,17 @@
 """The clipped mean with Laplace noise, for pure epsilon (Rosenblatt, Stoyanovich and Musco 2024).
 
-Equations are the paper's, (1) to (3), put right. Values are clipped to the interval in which nearly all would
-lie if they were normal, with a mean at most R from a public centre and a public deviation s,
+Equations are the paper's, (1) to (3), corrected. Values are clipped to the interval in which nearly all would lie if
+they were normal, with a mean at most R from a public centre and a public deviation s,
 
     [centre - B, centre + B],   B = R + s w(n),
 
-their sum gets Laplace noise of scale B / epsilon (2 B where a record is exchanged), and is divided by the number
-of values. Stratified, each group gets the whole epsilon, and the mean of all is the weighted mean.
+their sum gets Laplace noise of scale B / epsilon (2 B where a record is exchanged), and is divided by the number of
+values. Stratified, each group gets the whole epsilon, and the mean of all is the weighted mean.
 
-The printed clip interval [R - w, R + w] is not symmetric, and what lies outside it is not brought to its nearest
-end; the printed w = sqrt(log n / gamma) means sqrt(log(n / gamma)), and even that is too narrow for n normal
-values to lie within it with probability 1 - gamma: sqrt(2 log(2 n / gamma)) is wide enough, and the default here.
-Sensitivity is that of a sum: the printed 2 B / n assumes that n is public and a record exchanged.
+The printed clip interval [R - w, R + w] is not symmetric, and values outside it are not brought to its nearest end; the
+printed w = sqrt(log n / gamma) means sqrt(log(n / gamma)), and even that is too narrow for n normal values to lie
+within it with probability 1 - gamma: sqrt(2 log(2 n / gamma)) is wide enough, and the default here. Sensitivity is that
+of a sum: the printed 2 B / n assumes that n is public and a record exchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Tail = Literal["gaussian", "paper"]
 
 
 def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
-    """How far n standard normal values stay from their mean, with probability about 1 - gamma."""
+    """Return w(n): n standard normal values stay within it of their mean with probability about 1 - gamma."""
     if tail == "paper":
         return math.sqrt(math.log(n / gamma))
     return math.sqrt(2 * math.log(2 * n / gamma))
@@ -76,12 +76,12 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         one_of(f"{self.name}: tail", self.tail, ("gaussian", "paper"))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole epsilon, and no delta."""
+        """Return the whole epsilon, and no delta."""
         check_count(self.name, self, public, self._scales(public))
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Count, sum, and sum the squares; records that have every column share one count."""
+        """Count, sum, and sum the squares; columns that every record has share one count."""
         columns = self._scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
@@ -92,7 +92,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: Scale, n: float) -> float:
-        """B: never wider than the bounds, beyond which there is nothing to clip."""
+        """Return B, but never wider than the bounds, beyond which there is nothing to clip."""
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
         return min(wide, column.reach(column.centre))
 
@@ -104,7 +104,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         mean = np.array([column.centre + answer.values[0] * clip / size.value])
         spread = None
         if self.variance == "bought":
-            # around the mean just found, squares need not be clipped as far out as where it might have been
+            # squares around the mean just estimated need a narrower clip than the mean did around the guess
             middle = column.within(float(mean[0]))
             narrow = min(column.unit * half_width(max(size.value, 2.0), self.gamma, self.tail), column.reach(middle))
             around = Columns(query.columns, (middle,), (narrow,), 1.0, "l1")

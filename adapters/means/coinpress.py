@@ -2,18 +2,17 @@
 
 In units of a public deviation, with the mean within r of a centre c, one step for rho is
 
-    tau = min(sqrt(r^2 + 2 (3 r) + g^2), r + g)     how far values lie from c; g bounds how far from their mean
+    tau = min(sqrt(r^2 + 2 (3 r) + g^2), r + g)     largest distance of values from c; g bounds that from their mean
     y_i = c + (x_i - c) min(1, tau / |x_i - c|)
     c'  = mean(y) + N(0, sd^2 I)                    sd = tau / (n sqrt(2 rho)), twice that where records are exchanged
     r'  = g sqrt(1 / n + sd^2)
 
-and the last c' is the mean. Noise then hardly depends on how wide the first guess was. Stratified with exact
-public weights this is STRATCOINPRESS, with weights of a disjoint public sample PUB-STRATCOINPRESS (AAAI 2024).
+and the last c' is the mean. Noise then hardly depends on the width of the first guess. Stratified with exact public
+weights this is STRATCOINPRESS, with weights of a disjoint public sample PUB-STRATCOINPRESS (AAAI 2024).
 
-It assumes the identity as covariance: scales must be about right. (The authors' code ran on years of schooling
-without any scale; what it shows as error is the bias of clipping at under four years.) A step that could not
-bring r down, as in a small group, is skipped, and what it would have cost goes to the last one; nothing is
-clipped further out than the public bounds.
+It assumes the identity as covariance: scales must be about right. (The authors' code ran on years of schooling without
+any scale; the error it shows is the bias of clipping at under four years.) A step that could not bring r down, as in a
+small group, is skipped, and its budget goes to the last one; nothing is clipped further out than the public bounds.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """How far d standard normal numbers are from 0 with probability 1 - beta: the paper's bound, or the quantile.
+    """Return g, the norm that d standard normal numbers exceed with probability beta: the paper's bound or exact.
 
-    The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the
+    The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
     quantile 2.576.
     """
     if tail == "exact":
@@ -69,17 +68,17 @@ def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
 
 
 def clip_at(r: float, g: float) -> float:
-    """Tau. The 3 is the authors' constant for sqrt(log(2 / beta))."""
+    """Return tau, in units of scale; the 3 is the authors' constant for sqrt(log(2 / beta))."""
     return min(math.sqrt(r**2 + 2 * 3 * r + g**2), r + g)
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """sd: the noise in a mean of n records, each of which moves the sum by at most tau, or 2 tau if exchanged."""
+    """Return sd, the noise in a mean of n records, each of which moves the sum by at most tau, 2 tau if exchanged."""
     return (1 if neighbours == Neighbours.ADD_REMOVE else 2) * tau / (n * math.sqrt(2 * rho))
 
 
 def narrowed(n: float, sd: float, g: float) -> float:
-    """r': how far the new centre may be from the mean."""
+    """Return r', the bound on the distance between the next centre and the mean."""
     return g * math.sqrt(1 / n + sd**2)
 
 
@@ -119,7 +118,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
         object.__setattr__(self, "shares", tuple(map(float, self.shares)))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget."""
+        """Return the whole budget."""
         check_count(self.name, self, public, self._scales(public))
         return budget.zcdp()
 
@@ -138,7 +137,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
     def _press(
         self, columns: tuple[Scale, ...], size: Size, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """The steps, for columns that are narrowed down together."""
+        """Run the steps for columns that are narrowed down together."""
         units = np.array([column.unit for column in columns])
         centre = np.array([column.centre for column in columns])
         r = float(np.linalg.norm([column.radius / column.unit for column in columns]))
@@ -149,9 +148,10 @@ class CoinPress(Settings, Mechanism[Estimate]):
         for step in early:
             # Algorithm 1: widen the ball by the tail of a normal, clip to it, add noise, and work out the new radius
             tau = self._clip(columns, centre, r, g)
-            # of a person's rows, which may be alike, only one is sure to say something new
+            # a person's rows may be equal, so only one of them is sure to add information
             sd = noise_of(most * tau, size.value, step.amount, public.neighbours)
             closer = narrowed(size.value / rows, sd, g)
+            # the step would not shrink the ball: its budget goes to the last one
             if closer >= r:
                 saved += step.amount
                 continue
@@ -170,7 +170,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[Scale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """tau, or as far as the bounds reach, if that is less."""
+        """Return tau, or the distance to the bounds if that is less."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
@@ -179,6 +179,6 @@ class CoinPress(Settings, Mechanism[Estimate]):
 
 
 def _around(columns: tuple[Scale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """The clipped sum around a centre, in units of scale."""
+    """Return the clipped sum around a centre, in units of scale."""
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

@@ -1,6 +1,6 @@
-"""What is publicly known of a column whose mean is wanted: bounds, a guess of the middle, a radius, a unit.
+"""Public facts of a column whose mean is estimated: bounds, a guess of the mean, a radius, a unit.
 
-Everything here is on the scale that the schema declares for the column, and comes from the schema or from settings.
+All are on the scale that the schema declares for the column, and come from the schema or from settings.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
 
 FRACTION = 6.0
-"""Where no scale is given, a column's deviation is guessed to be this part of its range."""
+"""Ratio of a column's range to its guessed standard deviation, where no scale is given."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One column."""
+    """Public facts of one column."""
 
     name: str
     low: float
     high: float
     centre: float
-    """A public guess of the mean."""
+    """Public guess of the mean."""
     radius: float
-    """How far from the centre the mean may be."""
+    """Largest distance of the mean from the centre."""
     unit: float
-    """A public guess of the standard deviation."""
+    """Public guess of the standard deviation."""
     complete: bool
-    """Whether every record has a value, by the schema."""
+    """True if every record has a value, by the schema."""
 
     @property
     def range(self) -> float:
-        """From bound to bound."""
+        """Distance between the bounds."""
         return self.high - self.low
 
     def reach(self, centre: float) -> float:
-        """How far from a centre a value can be: clipping further out does nothing."""
+        """Return the largest distance of a value from `centre`: clipping further out does nothing."""
         return max(abs(self.high - centre), abs(centre - self.low))
 
     @property
     def means(self) -> tuple[float, float]:
-        """Between what the mean lies, as is publicly known: within the radius, and within the bounds."""
+        """Public lower and upper end of the mean: within the radius, and within the bounds."""
         return max(self.low, self.centre - self.radius), min(self.high, self.centre + self.radius)
 
     def within(self, mean: float) -> float:
-        """The nearest value that the mean may have."""
+        """Return the nearest value that the mean may have."""
         low, high = self.means
         return min(max(mean, low), high)
 
@@ -65,7 +65,7 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[Scale, ...]:
-    """The columns that are named, or all numeric ones that make no strata; refuses what the schema does not have."""
+    """Return the columns that are named, or all numeric ones that make no strata; refuse unknown ones."""
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:
@@ -74,7 +74,7 @@ def scales(
                     f"{who}: {key} names {name!r}, which is not among the columns{nearest(name, columns)}."
                 )
     numeric = (n for n, column in schema.columns.items() if isinstance(column, Numeric))
-    # a column that some strata are bands of varies there and is constant elsewhere: all groups have the same means
+    # a column that some strata are bands of varies there and is constant elsewhere: all groups estimate equal columns
     names = tuple(columns) or tuple(n for n in numeric if n not in public.constant)
     if not names:
         raise Unsupported(f"{who}: there is no numeric column to take the mean of.")
@@ -111,7 +111,7 @@ def _scale(
 
 
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
-    """A copy of a table from column to number."""
+    """Return a copy of a table from column to number; refuse anything else."""
     if not isinstance(given, Mapping):
         raise UsageError(f"{who}: {key} is a table from column to number.")
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""From noisy sums to a mean with its errors: what the clipped mean and COINPRESS have in common."""
+"""Means and their errors from noisy sums: common parts of the clipped mean and COINPRESS."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Payment:
-    """A part of the budget, in the currency of the fit."""
+    """A part of the budget, in the currency of the fit: epsilon if `pure`, else rho."""
 
     amount: float
     pure: bool
 
     def parts(self, weights: Sequence[float]) -> list[Payment]:
-        """The amount split by weights; the parts come to at most the whole."""
+        """Split the amount by weights; the parts come to at most the whole."""
         whole = math.fsum(weights) * (1 + 1e-14)
         return [Payment(self.amount * (w / whole), self.pure) for w in weights]
 
     def ask(self, query: Columns) -> Program[NoisySum]:
-        """A noisy sum for this amount."""
+        """Ask for a noisy sum at this amount."""
         if self.pure:
             (answer,) = yield from total(query, epsilon=self.amount)
         else:
@@ -47,10 +47,10 @@ class Payment:
 
 @dataclass(frozen=True)
 class Size:
-    """How many records a mean is of."""
+    """Number of records in a mean, with the standard deviation of its noise."""
 
     value: float
-    """At least 1, so that it can be divided by."""
+    """Noisy or public number, at least 1, so that it can be divided by."""
     noise: float = 0.0
 
 
@@ -101,7 +101,7 @@ def check_settings(who: str, settings: Settings) -> None:
 
 
 def check_count(who: str, settings: Settings, public: Public, columns: Iterable[Scale]) -> None:
-    """A declared size divides only sums over all records."""
+    """Refuse a declared size where a sum may not be over all records."""
     if settings.count == "noisy":
         return
     if public.schema.row_weight.column is not None:
@@ -130,7 +130,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """What goes to counts, to means and to squares; what is not asked for goes to the means."""
+    """Split the budget into counts, means and squares; parts that are not asked for go to the means."""
     counts = settings.count_share * (settings.count == "noisy")
     squares = settings.variance_share * (settings.variance == "bought")
     count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
@@ -138,10 +138,10 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[Scale], pay: Payment) -> Program[Size]:
-    """The public size; or a noisy count of the records that have a value in each of the columns.
+    """Return the public size; or a noisy count of the records that have a value in each of the columns.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
-    record that has one contributes exactly 1. With several columns the others are too small to be seen beside it.
+    record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
     """
     if settings.count == "declared":
         return Size(max(float(public.size or 0), 1.0))
@@ -160,7 +160,7 @@ def size_of(settings: Settings, public: Public, columns: Sequence[Scale], pay: P
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[Scale]], pay: Payment
 ) -> Program[list[Size]]:
-    """The size of each group of columns. Those that every record has share one count."""
+    """Return the size of each group of columns; groups that every record has share one count."""
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], Size]()
     for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):
@@ -172,13 +172,14 @@ def sizes_of(
 def spreads(
     columns: Sequence[Scale], means: Floats, query: Columns, clip: float, size: Size, pay: Payment
 ) -> Program[Floats]:
-    """Each column's deviation, from a noisy sum of squares around the centre of this query."""
+    """Return each column's standard deviation, from a noisy sum of squares around the centre of this query."""
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
     units, centres = np.array(query.scale), np.array(query.centre)
+    # mean square around the query's centre; the variance subtracts the mean's squared distance from it
     second, noise = answer.values * units**2 / size.value, answer.sigma * units**2 / size.value
     variance = second - (means - centres) ** 2
-    # a variance below its noise is taken to be the noise; no column varies more than its bounds allow
+    # a variance below its noise is set to the noise; no column varies more than its bounds allow
     most = np.array([(column.range / 2) ** 2 for column in columns])
     found: Floats = np.sqrt(np.clip(variance, np.minimum(noise, most), most))
     return found
@@ -195,18 +196,19 @@ def figures(
     pure: bool,
     rows: int = 1,
 ) -> Figures:
-    """The errors of means that are centre + sum / size.
+    """Return the errors of means that are centre + sum / size.
 
-    `rows` is the most rows of one person. They may be alike, so the sampling variance is at most `rows` times that of
-    single rows; in groups that a person's rows are spread over, too.
+    `rows` is the largest number of rows of one person. They may be equal, so the sampling variance is at most `rows`
+    times that of single rows; also in groups that a person's rows are spread over.
 
-    Mean and truth both lie between public ends, so the error is at most their distance, whatever was added: a
-    group of nobody cannot spoil the mean of all by more than its share.
+    Mean and truth both lie between public ends, so the error is at most their distance, whatever the noise: an empty
+    group cannot spoil the mean of all by more than its share.
     """
     number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
     direct = np.minimum(sigma * np.array(query.scale) / size.value, most)
     pull = np.zeros(number)
     if size.noise:
+        # derivative of centre + sum / size by the size
         pull = (np.array(query.centre) - means) / size.value
         pull = np.clip(pull, -most / size.noise, most / size.noise)
     means = np.array([column.within(mean) for column, mean in zip(columns, means, strict=True)])
@@ -229,7 +231,7 @@ def figures(
 
 
 def bounded(columns: Sequence[Scale], means: Floats, noise: Floats) -> Floats:
-    """The most that a column can vary: (upper - m)(m - lower) bounds a variance, for the mean nearest to the middle."""
+    """Return each column's largest deviation: root of (high - m)(m - low), m the likely mean nearest the middle."""
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2
@@ -239,7 +241,7 @@ def bounded(columns: Sequence[Scale], means: Floats, noise: Floats) -> Floats:
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """One estimate from the columns' figures."""
+    """Join the columns' figures into one estimate."""
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
     return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.alike > 1)

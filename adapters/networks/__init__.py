@@ -1,4 +1,4 @@
-"""Networks of any shape, by PyTorch (`pip install .[torch]`): how they are built, differentiated, stored and used."""
+"""Networks of any shape, by PyTorch (`pip install .[torch]`): construction, gradients, storage, prediction."""
 
 from stratsynth.adapters.networks.blueprint import Blueprint
 from stratsynth.adapters.networks.model import Module

@@ -1,4 +1,4 @@
-"""What a network is, in public facts; and how it is built with PyTorch, which is imported here and nowhere earlier."""
+"""Public description of a network, and its construction with PyTorch, which is imported here and nowhere earlier."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REMEDY = (
 
 
 def torch_of(who: str) -> Any:
-    """PyTorch, or a refusal that names the extra."""
+    """Return PyTorch, or refuse with a message that names the extra."""
     try:
         import torch
     except ImportError as error:
@@ -41,17 +41,17 @@ class Blueprint:
     """A network of `features` numbers between -1 and 1 that gives one logit a class."""
 
     network: Network | None
-    """None for one that a caller's own function builds, as read from a release: see `Module.using`."""
+    """Name or building function; None for a caller's own function in a stored release: see `Module.using`."""
     hidden: tuple[int, ...]
     """Units of each hidden layer of `mlp`, channels of each convolution of `conv`."""
     image: tuple[int, ...]
-    """For `conv`: height and width, or channels, height and width; features are its pixels in that order."""
+    """Height and width of `conv`, or channels, height and width; features are its pixels in that order."""
     features: int
     classes: int
 
     @property
     def named(self) -> str:
-        """In words."""
+        """Description in words."""
         if self.network == "conv":
             return f"conv of {' x '.join(map(str, self.image))} pixels, {' and '.join(map(str, self.hidden))} channels"
         if self.network == "mlp":
@@ -63,7 +63,7 @@ class Blueprint:
         return f"network by {getattr(self.network, '__module__', '?')}.{getattr(self.network, '__qualname__', '?')}"
 
     def build(self, who: str, seed: int) -> Any:
-        """The network with weights that the seed decides, in double precision.
+        """Build the network with weights that the seed decides, in double precision.
 
         Raises:
             Unsupported: PyTorch is not installed, or the network couples rows or draws at random.
@@ -76,7 +76,7 @@ class Blueprint:
         return module.double().train()
 
     def _modules(self, torch: Any) -> Any:
-        """One of ours: tanh after each hidden layer; convolutions of 3 x 3 pixels that move by 2."""
+        """Build a named network: tanh after each hidden layer; convolutions of 3 x 3 pixels with stride 2."""
         nn = torch.nn
         if self.network == "mlp":
             sizes, layers = (self.features, *self.hidden), list[Any]()
@@ -91,7 +91,7 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """That of the caller's function."""
+        """Build the network of the caller's function."""
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "
@@ -103,13 +103,13 @@ class Blueprint:
         return module
 
     def facts(self) -> dict[str, Any]:
-        """What a release keeps: no function."""
+        """Return the facts that a release keeps; a function is left out."""
         name = self.network if isinstance(self.network, str) else None
         return {"network": name, "hidden": list(self.hidden), "image": list(self.image)}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """From a file that may be damaged."""
+        """Rebuild a blueprint from a file, or refuse damaged facts."""
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))
         if name not in (None, *NAMED) or not whole or (name == "conv" and not _fits(image, features)):
@@ -125,7 +125,7 @@ def refuse_coupled(who: str, torch: Any, module: Any) -> None:
     """Refuse layers by which a row's gradient would depend on other rows, or on chance.
 
     Raises:
-        Unsupported: The layer, with the reason and what to take instead.
+        Unsupported: Names the layer, the reason and a layer to take instead.
     """
     batch, norms = torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.batchnorm._NormBase  # noqa: SLF001 - the
     dropout = torch.nn.modules.dropout._DropoutNd  # noqa: SLF001 - classes that all of a kind inherit
@@ -146,12 +146,12 @@ def refuse_coupled(who: str, torch: Any, module: Any) -> None:
 
 
 def weights_of(module: Any) -> Floats:
-    """All weights as one vector, in the order of their names in the module."""
+    """Return all weights as one vector, in the order of their names in the module."""
     return np.concatenate([p.detach().numpy().ravel() for _, p in module.named_parameters()])
 
 
 def parameters_of(torch: Any, module: Any, weights: Floats) -> dict[str, Any]:
-    """The vector cut up by name, as tensors."""
+    """Cut the vector of weights into tensors by name."""
     found, at = {}, 0
     vector = torch.from_numpy(np.array(weights))
     for name, p in module.named_parameters():

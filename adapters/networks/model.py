@@ -1,4 +1,4 @@
-"""The model of a network: it is stored as numbers, and predicts where PyTorch is installed."""
+"""The model of a network: stored as numbers; predictions need PyTorch."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Module(Scored):
     target: str
     blueprint: Blueprint
     weights: Floats
-    """All of them as one vector."""
+    """All weights as one vector."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """How it was fitted, in public numbers, for its readers."""
+    """Public figures of the fit, for readers."""
 
     def using(self, function: Callable[[int, int], Any]) -> Module:
-        """The same, built by the caller's own function, which a release does not hold.
+        """Return the model built by the caller's own function, which a release does not hold.
 
         Args:
-            function: That which the network was fitted with.
+            function: The function that the network was fitted with.
 
         Raises:
             UsageError: The network has a name; or the function's has another number of weights.
@@ -66,7 +66,7 @@ class Module(Scored):
         return module
 
     def logits(self, rows: Codes) -> Floats:
-        """One row a row of the data, one column a level.
+        """Return the logits: one row a row of the data, one column a level.
 
         Raises:
             Unsupported: PyTorch is not installed; or the network is the caller's own, and was not given: see `using`.
@@ -82,12 +82,12 @@ class Module(Scored):
         return found
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """How it was fitted."""
+        """Return a report's chapter with the figures of the fit."""
         facts = [(key, str(value)) for key, value in self.facts.get("described", {}).items()]
         return [Section("network", "The network", text=[TEXT], facts=facts)]
 
     def state(self) -> State:
-        """Design, network and weights; no function, and nothing pickled."""
+        """Return design, network, fit and weights; no function, and nothing pickled."""
         facts = {
             **design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)
         }  # fmt: skip
@@ -95,7 +95,7 @@ class Module(Scored):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Module:
-        """Check what a file claims before believing it. PyTorch is not needed."""
+        """Rebuild a model from a file, or refuse damaged facts and weights. PyTorch is not needed."""
         facts, weights = state.facts, np.asarray(state.arrays["weights"])
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

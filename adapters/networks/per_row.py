@@ -1,8 +1,8 @@
 """Per-example gradients of a network's penalised log loss, by `torch.func`: the gradient of one row, mapped over rows.
 
-The function that is differentiated sees one row at a time, so rows could only meet in what a network keeps or does on
-the side; `stratsynth.questions.PerRow` looks for that on made-up rows. Doubles are used: their last digits are far
-below the unit that gradients are cut to.
+The differentiated function has one row at a time as input, so rows could only meet in a network's state or side
+effects; `stratsynth.questions.PerRow` looks for that on made-up rows. Doubles are used: their last digits are far below
+the unit that gradients are rounded to.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
-    """The function that a question asks rows with.
+    """Return the per-row function of a question: gradients and probabilities of rows.
 
     Args:
         who: The mechanism, for messages.
         blueprint: The network.
-        clip: The most L2 norm of a row's gradient.
+        clip: The largest L2 norm of a row's gradient.
 
     Raises:
         Unsupported: PyTorch is not installed, or the network couples rows.
@@ -39,25 +39,25 @@ def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
 
 
 class Differentiated:
-    """Gradients and probabilities of rows, from weights as one vector."""
+    """Gradients and probabilities of rows, as a function of one vector of weights."""
 
     def __init__(self, who: str, module: Any, classes: int) -> None:
-        """`module` lends its layers; its own weights are not used."""
+        """Keep the layers of `module`; its own weights are not used."""
         self._torch = torch_of(who)
         self._module, self._classes = module, classes
         func = self._torch.func
-        # chance in a custom layer is an error of `vmap` by default
+        # `vmap` raises by default if a custom layer draws at random
         self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
 
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
-        """The log loss + <slopes, F> of one row, and F."""
+        """Return log loss + <slopes, F> of one row, and F, its class probabilities."""
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
         logs = self._torch.log_softmax(logits, -1)
         chances = logs.exp()
         return (slopes * chances).sum() - (label * logs).sum(), chances
 
     def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """As `PerRow` wants it."""
+        """Return rows x weights gradients and rows x classes probabilities, for `PerRow`."""
         torch = self._torch
         labels = np.eye(self._classes)[levels]
         tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (x, labels, slopes)]

@@ -1,7 +1,7 @@
 """One model of everybody, which every stratum moves to where its own people differ.
 
-mechanism     what is spent on everybody and on strata, and what is refused
-specialised   what one stratum asks
+mechanism     budgets of everybody and of strata, and refusals
+specialised   questions of one stratum
 """
 
 from stratsynth.adapters.pooled.mechanism import Pooled

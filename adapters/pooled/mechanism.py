@@ -1,17 +1,17 @@
 """Pooled: one model of everybody, then every stratum moves it where its own people differ.
 
-A part of the budget fits the base mechanism on everybody, without the columns that define the strata. Then,
-under parallel composition, every stratum starts from that model and spends the rest on a few marginals of its
-own, chosen as in AIM: by how wrong the model is there, less the noise that measuring would bring. Its model is
-the pooled one, moved no farther than its own tables say, so a stratum too small to measure anything keeps the
-pooled distribution. Rows are drawn by the strata's public weights.
+A part of the budget fits the base mechanism on everybody, without the columns that define the strata. Then, under
+parallel composition, every stratum starts from that model and spends the rest on a few marginals of its own, chosen as
+in AIM: by the model's error there, less the noise that measuring would bring. Its model is the pooled one, moved no
+farther than its own tables require, so a stratum too small to measure anything keeps the pooled distribution. Rows are
+drawn by the strata's public weights.
 
-A graphical model (AIM, MST) is moved by new terms, GEM's network by training it on from its own parameters.
-Levels merged in a stratum vary there and are missing from the pooled model: a graphical model takes them in, a
-network cannot, so GEM refuses such strata.
+A graphical model (AIM, MST) is moved by new terms, GEM's network by training it on from its own parameters. Levels
+merged in a stratum vary there and are missing from the pooled model: a graphical model takes them in, a network cannot,
+so GEM refuses such strata.
 
-How much goes into the pooled model, and how many marginals a stratum measures, follows from public sizes. The
-people of one stratum influence what is known of the others: where that must not be, stratify plainly.
+The pooled model's share, and the number of marginals that a stratum measures, follow from public sizes. The people of
+one stratum influence the models of the others: where that must not be, stratify plainly.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
 
 FAST = 60
-"""With share = "auto", everybody's model gets 1 - rounds / FAST of the budget: where it pays many rounds, everybody
-together is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench pooled`."""
+"""Divisor of the rounds: with share = "auto", everybody's model gets 1 - rounds / FAST of the budget. Where that pays
+for many rounds, everybody is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench
+pooled`."""
 SHARES = (0.3, 0.7)
-"""The least and the most share that "auto" gives everybody's model."""
+"""Smallest and largest share that "auto" gives everybody's model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,31 +91,31 @@ class Pooled(Groupwise[Any]):
 
     @property
     def inner(self) -> Poolable[Any]:
-        """What strata start from."""
+        """The base as a `Poolable`."""
         return cast("Poolable[Any]", self.base)  # __post_init__ made it one
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """What the base needs, and what strata ask."""
+        """Questions of the base and of the strata."""
         return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property
     def adaptive(self) -> bool:
-        """Always: strata choose what they measure."""
+        """Always true: strata choose what they measure."""
         return True
 
     @property
     def only_strata(self) -> bool:
-        """Only where nothing is fitted on everybody."""
+        """True if nothing is asked of everybody: no pooled model, no private weights."""
         return self.share == 0 and not self.weights.asked
 
     @cached_property
     def plain(self) -> Stratified:
-        """The same strata without a pooled model."""
+        """The strata without a pooled model: each gets the base's own fit."""
         return Stratified(self.inner, self.by, self.weights, self.groups)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget; refuses what the base, the strata or the weights refuse."""
+        """Return the whole budget; refuse what the base, the strata or the weights refuse."""
         asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
         asked += [self.plain.price(public, budget)] if self.share != 1 else []
         if any(allot.currency != Currency.ZCDP for allot in asked):
@@ -130,7 +131,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Everybody first, then all strata in lock-step."""
+        """Fit everybody first, then all strata in lock-step; with share 0 or 1 only one of the two."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -143,7 +144,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """The questions of an ordinary fit, without its fits: what a plan goes by."""
+        """Ask the questions of an ordinary fit, without its fits, for a plan."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
@@ -153,26 +154,27 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
-        """The share of the pooled model, by public facts."""
+        """Return the pooled model's share of the budget, by public facts."""
         if self.share != "auto":
             return float(self.share)
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """What the pooled model may spend, and what is left for strata; together no more than there is."""
+        """Split the allotment into the pooled model's and the strata's; together at most the whole."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
-        """The strata, each of which goes on from everybody's model."""
+        """Return the strata, each of which goes on from everybody's model."""
         return replace(self.plain, mechanism=Specialised(self.inner, everybody, self.prior))
 
     @once
     def _everybody(self, public: Public) -> Public:
-        """What is known of everybody. The strata's columns are left out, unless nothing else will tell them apart.
+        """Return the public facts of everybody, without the strata's columns unless share = 1.
 
-        Then their shares, which rows are drawn by, are known.
+        Then the pooled model must tell strata apart; their shares, by which rows are drawn, are public tables if the
+        base takes any.
         """
         if self.share == 1:
             if not self.inner.takes_known or set(self.by) == set(public.schema.names):

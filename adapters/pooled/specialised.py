@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Specialised(Mechanism[Any]):
-    """Start from everybody's model, and measure what the stratum can afford to learn. Made by `Pooled` only."""
+    """One stratum's fit: start from everybody's model, measure what the stratum can afford. Made by `Pooled` only."""
 
     name: ClassVar[str] = "specialised"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
     base: Poolable[Any]
-    """What fitted everybody: its candidates and its way of fitting hold here too."""
+    """Mechanism that fitted everybody; its candidates and number of rounds hold for the stratum."""
     everybody: Learner[Any] | None = field(repr=False)
     """The model of everybody; None where only questions matter, as in a plan."""
     prior: float
@@ -35,15 +35,15 @@ class Specialised(Mechanism[Any]):
 
     @property
     def returns(self) -> Returns:
-        """As the base."""
+        """Kind of result: the base's."""
         return self.base.returns
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Whatever it is given."""
+        """Return the whole zCDP budget."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Rounds of choosing and measuring, if there is anything to learn; otherwise everybody's model as it is."""
+        """Choose and measure in rounds, if any candidate is affordable; otherwise return everybody's model as it is."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         learner = yield from self.everybody.stratum(public, self.prior)
@@ -58,6 +58,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """The questions of an ordinary stratum, without fits and with made-up choices."""
+        """Ask the questions of an ordinary stratum, without fits and with random choices."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

@@ -1,4 +1,4 @@
-"""What a step of gradient descent costs that asks each group for its own noisy gradient, by three ways of counting.
+"""Price of a step of gradient descent in which each group answers with its own noisy gradient, counted three ways.
 
 Group k is asked at rho_k, so its noise has the variance D^2 / (2 rho_k), D being the clip. Only sum_k v_k g_k is used.
 
@@ -7,8 +7,8 @@ Group k is asked at rho_k, so its noise has the variance D^2 / (2 rho_k), D bein
     combined   only the weighted sum is released, with noise of variance sum_k v_k^2 D^2 / (2 rho_k), and a record of
                group k moves it by at most v_k D:  max_k v_k^2 / sum_j (v_j^2 / rho_j).
 
-All three are sound; the ledger records what was asked, whichever of them divided the budget: for `paper` that is less
-than the fit has reserved.
+All three are sound; the ledger records the questions as asked, whichever of them divided the budget: for `paper` that
+is less than the fit has reserved.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def check_accounting(who: str, accounting: str) -> None:
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
-    """The rho of one step: the price of asking group k at rhos[k] and using the sum weighted by weights[k]."""
+    """Return the rho of one step: the price of asking group k at rhos[k] and using the sum weighted by weights[k]."""
     if accounting == "paper":
         return math.fsum(rhos)
     if accounting == "parallel":
@@ -53,6 +53,6 @@ def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]
 
 
 def divided(accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Each group's rho, in proportion to its share, so that `paper` or `parallel` counts them as `rho` together."""
+    """Return each group's rho, in proportion to its share, such that `paper` or `parallel` prices a step at `rho`."""
     whole = math.fsum(shares) if accounting == "paper" else max(shares)
     return [rho * (share / whole) * (1 - 1e-12) for share in shares]

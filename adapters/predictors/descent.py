@@ -1,4 +1,4 @@
-"""Projected gradient descent on noisy gradients: everything about it that answers do not decide.
+"""Projected gradient descent on noisy gradients: state, step and public step size.
 
     theta <- P(theta - rate * direction)      direction <- momentum * direction + gradient
 
@@ -22,27 +22,28 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 GRID = 2.0**20
-"""Coefficients and weights are asked about to the nearest 1 / GRID: a resumed fit asks the same to the last bit."""
+"""Inverse grid size: coefficients in questions are rounded to 1 / GRID, so that a resumed fit asks bit for bit equal
+ones."""
 CURVATURE = {"linear": 1.0, "logistic": 0.25, "softmax": 0.5}
-"""The largest second derivative of a row's loss by its logits."""
+"""Largest second derivative of a row's loss by its logits."""
 RESIDUAL = {"linear": 0.5, "logistic": 1.0, "softmax": math.sqrt(2)}
-"""The residual up to which no gradient is clipped by default: half of half the target's range; any for levels."""
+"""Residual up to which no gradient is clipped by default: half of half the target's range; any for levels."""
 
 
 def largest_norm(design: Design) -> float:
-    """R: the largest L2 norm of a row's features."""
+    """Return R: the largest L2 norm of a row's features."""
     return math.sqrt(design.most_features)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where coefficients, for scaled features, may lie: a box [-radius, radius]^P or a ball of that radius."""
+    """Region of the coefficients of scaled features: a box [-radius, radius]^P or a ball of that radius."""
 
     shape: Literal["box", "ball"]
     radius: float
 
     def project(self, theta: Floats) -> Floats:
-        """The nearest point of the region."""
+        """Return the nearest point of the region."""
         if self.shape == "box":
             return np.clip(theta, -self.radius, self.radius)
         length = float(np.linalg.norm(theta))
@@ -51,31 +52,32 @@ class Region:
 
 @dataclass
 class Descent:
-    """Where the descent is, and what it will return."""
+    """State of a descent: coefficients, direction, and the sum of the last iterates."""
 
     region: Region
     rate: float
     momentum: float
     steps: int
     tail: int
-    """The number of last iterates whose mean is returned; 1 returns the last one."""
+    """Number of last iterates whose mean is returned; 1 returns the last one."""
     theta: Floats
     taken: int = 0
 
     def __post_init__(self) -> None:
-        """Start at rest."""
+        """Start with direction 0, inside the region."""
         self.theta = self.region.project(self.theta)
         self._direction, self._sum = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
     def step(self, gradient: Floats) -> None:
-        """Take one noisy gradient of the objective."""
+        """Take one step against a noisy gradient of the objective."""
         self._direction = self.momentum * self._direction + gradient
         self.theta = self.region.project(self.theta - self.rate * self._direction)
         self.taken += 1
+        # averaging the tail reduces the noise of single iterates
         if self.taken > self.steps - self.tail:
             self._sum += self.theta
 
     @property
     def result(self) -> Floats:
-        """The mean of the last iterates."""
+        """Mean of the last `tail` iterates."""
         return self._sum / self.tail

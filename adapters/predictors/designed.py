@@ -1,4 +1,4 @@
-"""What models have in common that predict one column from a design of others."""
+"""Common parts of models that predict one column from a design of others."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Designed(Predictor):
-    """Predicts a column from the features of a design."""
+    """A model that predicts a column from the features of a design."""
 
     schema: Schema
     design: Coded
     target: str
     facts: Mapping[str, Any]
-    """How it was fitted, in public numbers, for its readers."""
+    """Public figures of the fit, for readers."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns of the design; any one column where there is none, so that rows can be told."""
+        """Columns of the design; if it has none, any one column, which tells the number of rows."""
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self._other,)
 
     @property
@@ -44,7 +44,7 @@ class Designed(Predictor):
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:
-        """The features, one row a row of the data."""
+        """Return the features, one row a row of the data."""
         numbers = numbers_of(rows)
         lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
         if lacking:
@@ -53,12 +53,12 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """What is written of a target with levels: the prediction, and the probability of each level."""
+        """Return the prediction and the probability of each level, by the names of output columns."""
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
     def foretell(self, path: StratumPath) -> str:
-        """What the descent does, in public numbers, and how noisy its steps are."""
+        """Return the descent's public figures and the noise of its steps, as a line for a plan."""
         f = self.facts
         if not f:
             return ""
@@ -69,28 +69,28 @@ class Designed(Predictor):
 
 
 class Scored(Designed):
-    """Predicts the likeliest level of a target, by one logit for each."""
+    """A model that predicts the likeliest level of a target, by one logit for each."""
 
     @abstractmethod
     def logits(self, rows: Codes) -> Floats:
-        """One row a row of the data, one column a level."""
+        """Return the logits: one row a row of the data, one column a level."""
 
     def probabilities(self, rows: Codes) -> Floats:
-        """The probability of each level of the target, one row a row of the data."""
+        """Return the probability of each level of the target, one row a row of the data."""
         return softmax(self.logits(rows))
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """The likeliest level, as a text."""
+        """Return the likeliest level of each row, as a text."""
         found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """The prediction, and the probability of each level."""
+        """Return the prediction, and the probability of each level."""
         return self.written(rows, self.probabilities(rows))
 
 
 def design_facts(design: Coded) -> dict[str, Any]:
-    """A design as plain facts."""
+    """Return a design as facts of a stored model."""
     return {
         "columns": list(design.columns), "reference": [list(pair) for pair in design.reference],
         "interactions": [list(pair) for pair in design.interactions],
@@ -98,7 +98,7 @@ def design_facts(design: Coded) -> dict[str, Any]:
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
-    """The design of these facts, read from a file that may be damaged."""
+    """Rebuild a design from the facts of a stored model, which may be damaged."""
     design = Coded(
         tuple(facts["columns"]),
         reference=tuple((str(c), str(level)) for c, level in facts["reference"]),
@@ -109,7 +109,7 @@ def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Probabilities, one row a row of logits."""
+    """Return the probabilities of each row of logits."""
     power = np.exp(logits - logits.max(axis=1, keepdims=True))
     found: Floats = power / power.sum(axis=1, keepdims=True)
     return found

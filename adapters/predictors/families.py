@@ -1,7 +1,7 @@
-"""The groups of a regression: one family of them, or several that overlap.
+"""Groups of a regression: one family of them, or several that overlap.
 
 A family is the crossing of some columns, and a record lies in one of its groups. With several families it lies in a
-group of each: what groups of one family are asked costs their maximum, and the families' costs add up.
+group of each: the price of one family's groups is their maximum, and the families' prices add up.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from stratsynth.strata import Stratum
 
 MOST_CELLS = 2**24
-"""The most crossings of all families' columns, each of which has a weight in the common gradient."""
+"""Largest number of crossings of all families' columns, each of which has a weight in the common gradient."""
 
 
 @dataclass(frozen=True)
 class Families:
-    """The groups with their sizes: as published, or to be counted. None at all is one group of everybody."""
+    """Groups with their sizes, published or still to be counted; without families, one group of everybody."""
 
     layouts: tuple[Layout, ...]
-    """One for each family."""
+    """Layout of each family."""
 
     @cached_property
     def groups(self) -> tuple[Stratum, ...]:
-        """The groups of all families, one family after another."""
+        """Groups of all families, one family after another."""
         return tuple(group for layout in self.layouts for group in layout.strata)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What the groups are called: their levels, after their columns where there are several families."""
+        """Labels of the groups: their levels, after their columns if there are several families."""
         if len(self.layouts) < 2:
             return tuple(group.label for group in self.groups)
         return tuple(f"{'|'.join(group.columns)}={group.label}" for group in self.groups)
@@ -55,7 +55,7 @@ class Families:
 
     @property
     def declared(self) -> Layout | None:
-        """The layout that a certificate goes by: the charges of overlapping families add up along a record's path."""
+        """Layout for the certificate: charges of overlapping families add up along a record's path."""
         if len(self.layouts) < 2:
             return self.layouts[0] if self.layouts else None
         first = self.layouts[0]
@@ -70,7 +70,7 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """The families that vary here; refuses columns that nobody knows, and sizes of no group."""
+    """Return the families whose columns vary; refuse unknown columns, and sizes that do not match the groups."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.group_columns), public)
     varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]

@@ -4,10 +4,10 @@ Stage 1 (Algorithm 1) fits a precursor on everybody and asks for each group's re
 3) descends on noisy gradients of the groups, each with a budget of its own. Stage 2 may fit a network of one hidden
 layer, with budgets from the residual errors of a logistic regression ("Beyond Linear Regression").
 
-What is corrected: residuals r^2 cut at D are asked with noise D^2 / (2 rho), not D^4; gradients are sums, divided by
-public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; g is max_k (L_k - bound_k), of
-losses divided by their clip. Where the paper gives up because X'X + E is not positive, its small eigenvalues are lifted
-to the noise. `stratsynth.adapters.predictors.accounting` says what is charged.
+Corrections: residuals r^2 clipped at D have noise of variance D^2 / (2 rho), not D^4 / (2 rho); gradients are sums,
+divided by public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; g is max_k (L_k -
+bound_k), of losses divided by their clip. Where the paper gives up because X'X + E is not positive, its small
+eigenvalues are lifted to the noise. Prices are in `stratsynth.adapters.predictors.accounting`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.network_task import NetworkTask
 from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
 from stratsynth.adapters.predictors.regression import Regression
-from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
+from stratsynth.adapters.predictors.tailored import Tailored, loss_moves, stage_one, stage_two
 from stratsynth.adapters.predictors.task import Task, task_of
 from stratsynth.adapters.shared.settings import check_interactions, check_tables, check_target
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRegression(Mechanism[Regression | Network]):
-    """A regression or a small network that knows of groups: what each counts for, and what it is asked at."""
+    """A regression or a small network that weighs the losses of groups, and divides its budget among them."""
 
     name: ClassVar[str] = "group_regression"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -160,86 +160,87 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def families(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of each family of groups."""
+        """Columns of each family of groups."""
         plain = tuple(name for name in self.groups if isinstance(name, str))
         return (plain,) if plain else tuple(tuple(family) for family in self.groups)
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """The columns of all families."""
+        """Columns of all families."""
         return tuple(dict.fromkeys(name for family in self.families for name in family))
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Sums; by groups where they are asked by themselves, and counts of them where no sizes are public."""
+        """Sums; splits where groups are asked by themselves, and counts where no sizes are public."""
         return frozenset({Total}) | ({Split} if self.by_group else set()) | ({Counts} if self.counts_groups else set())
 
     @property
     def by_group(self) -> bool:
-        """Whether any group is asked by itself."""
+        """True if groups are asked by themselves."""
         return bool(self.groups) and (self.accounting != "combined" or self.plan_of.asks_losses)
 
     @property
     def counts_groups(self) -> bool:
-        """Whether the number of rows is asked for: even one group needs it, where no size is declared."""
+        """True if the groups' sizes are counted with noise, since none are public."""
         return bool(self.groups) and not self.sizes
 
     @property
     def plan_of(self) -> Objective:
-        """What is minimised."""
+        """Objective of the fit."""
         return Objective(self.objective, self.group_weights, self.sharpness, self.loss_bounds, self.multiplier)
 
     @property
     def adaptive(self) -> bool:
-        """Only under `DPSE` do answers decide what each group is asked at."""
+        """True under `DPSE` only, where answers decide the groups' budgets."""
         return self.mode == "DPSE"
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Nothing: public sizes are public."""
+        """No columns: public sizes are public."""
         return ()
 
     @property
     def tau(self) -> float:
-        """The part of the budget for stage 1."""
+        """Fraction of the budget, after counts, for stage 1."""
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget."""
+        """Return the whole budget; refuse settings that the schema does not allow."""
         if self.model == "network":
             self.network(public)
         self.task(public)
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """The groups, where they are asked by themselves or their sizes matter; None for everybody together."""
+        """Return the layout of the groups if they are asked by themselves; None for everybody together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once
     def families_here(self, public: Public) -> Families:
-        """The groups with their sizes."""
+        """Return the groups with their sizes."""
         return families_of(self, public)
 
     @once
     def task(self, public: Public) -> Task:
-        """Everything that the schema decides; refuses what it does not allow."""
+        """Return the task that schema and settings determine, or refuse them."""
         return task_of(self, public, self.families_here(public))
 
     @once
     def network(self, public: Public) -> NetworkTask:
-        """The same of a network; its task is that of its logistic precursor but for rate and clip."""
+        """Return the task of a network: its logistic precursor's, with the network's rate and clip."""
         return NetworkTask.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Sizes, stage 1 and stage 2; of our own randomness only a network's first weights are made."""
+        """Run counts, stage 1 and stage 2; `rng` makes a network's first weights only."""
         task = self.task(public)
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
         start, errors, estimated = task.origin, None, None
+        moves = loss_moves(task, allot.promise.neighbours)
         if self.tau:
-            first = yield from stage_one(task, rho * self.tau, sizes, tailored=self.mode == "DPSE")
+            first = yield from stage_one(task, rho * self.tau, sizes, moves, tailored=self.mode == "DPSE")
             start, errors, estimated = first.theta, first.errors, first.estimated
-        tailored = Tailored.of(task, rho * (1 - self.tau), sizes, errors)
+        tailored = Tailored.of(task, rho * (1 - self.tau), sizes, errors, moves)
         if network is not None:
             theta, noise = yield from stage_two(network.task, network, tailored, network.start(rng))
             return network.model(theta, tailored, noise)
@@ -248,7 +249,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """The groups' sizes in records times their weight, as sums count them, and the rho that is left."""
+        """Return the groups' sizes, in records times their weight, as sums count them, and the rho that is left."""
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:
@@ -263,5 +264,5 @@ class GroupRegression(Mechanism[Regression | Network]):
 
 
 def _different(names: object) -> bool:
-    """Whether these are different texts in a list."""
+    """Return True for a list of different texts."""
     return is_texts(names) and len(set(names)) == len(names)

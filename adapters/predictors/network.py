@@ -1,4 +1,4 @@
-"""The model of a network with one hidden layer: it predicts a level of its target, and the probability of each."""
+"""A network with one hidden layer, which predicts a level of its target and the probability of each."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ class Network(Scored):
     design: Coded
     target: str
     hidden: Floats
-    """One row a hidden unit, one column a feature."""
+    """Weights of the hidden layer: one row a hidden unit, one column a feature."""
     output: Floats
-    """One row a hidden unit and a last one for the constant, one column a logit."""
+    """Weights of the output: one row a hidden unit and a last one for the constant, one column a logit."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """How it was fitted, in public numbers, for its readers."""
+    """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """One row a row of the data, one column a level: 0 for the first of two levels."""
+        """Return the logits: one row a row of the data, one column a level; 0 for the first of two levels."""
         h = np.tanh(self.featured(rows) @ self.hidden.T)
         found: Floats = h @ self.output[:-1] + self.output[-1]
         return found if found.shape[1] > 1 else np.column_stack([np.zeros(len(found)), found])
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """How it was fitted."""
+        """Return a report's chapter with the figures of the fit."""
         from stratsynth.adapters.predictors.page import network_section
 
         return [network_section(self, named)]
 
     def state(self) -> State:
-        """Design and weights."""
+        """Return design, target, fit and weights."""
         facts = {**design_facts(self.design), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"hidden": self.hidden, "output": self.output})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Network:
-        """Check what a file claims before believing it."""
+        """Rebuild a model from a file, or refuse damaged facts and weights."""
         facts, arrays = state.facts, state.arrays
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

@@ -1,9 +1,10 @@
-"""What stage 2 descends on for a network of one hidden layer: its questions, its first weights, rate and clip.
+"""Stage 2 for a network of one hidden layer: its questions, its first weights, rate and clip.
 
 All weights are one vector: the hidden layer's, unit after unit, then the output layer's. Rate and clip come from public
-numbers alone. The output layer sees H hidden units between -1 and 1 and a constant, of norm at most sqrt(H + 1): by its
-weights the mean log loss has a curvature of at most (H + 1) / 4. The rate is twice one over that, where descent on a
-quadratic function is just stable without momentum; the clip is what a residual of a half makes of that norm.
+numbers alone. The inputs of the output layer are H hidden units between -1 and 1 and a constant, of norm at most sqrt(H
++ 1): by its weights the mean log loss has a curvature of at most (H + 1) / 4. The rate is twice one over that, where
+descent on a quadratic function is just stable without momentum; the clip is the gradient's norm for a residual of a
+half.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RATE = 8.0
-"""The learning rate times H + 1."""
+"""Learning rate times H + 1."""
 RESIDUAL = 0.5
-"""The residual whose gradient by the output weights is within the clip, whatever the hidden units are."""
+"""Residual whose gradient by the output weights is within the clip, whatever the hidden units are."""
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkTask:
-    """Public facts only."""
+    """Task of a network, made of public facts only."""
 
     task: Task
     """Groups, design and objective, with the network's own rate and clip."""
 
     @classmethod
     def of(cls, task: Task) -> NetworkTask:
-        """From the task of the logistic precursor; refuses what cannot be asked, from the schema alone."""
+        """Make the task from the logistic precursor's; refuse queries that the schema does not allow."""
         s = task.settings
         bounded = 1 + s.multiplier if s.loss_bounds else 1.0
         rate = s.rate or RATE / ((s.hidden + 1) * bounded)
@@ -55,44 +56,44 @@ class NetworkTask:
 
     @property
     def units(self) -> int:
-        """H."""
+        """Number of hidden units, H."""
         return self.task.settings.hidden
 
     @property
     def outputs(self) -> int:
-        """The number of logits."""
+        """Number of logits."""
         return outputs(self.task.schema.size(self.task.target))
 
     def start(self, rng: Generator) -> Floats:
-        """The first weights: hidden units that move by about 1 over the rows that there can be, and no output yet."""
+        """Return first weights: hidden units of size about 1 for a row of the largest norm, output weights 0."""
         hidden = rng.normal(0, 1 / self.task.norm, (self.units, len(self.task.names)))
         return np.concatenate([hidden.ravel(), np.zeros((self.units + 1) * self.outputs)])
 
     def descent(self, start: Floats) -> Descent:
-        """A descent from here."""
+        """Return a descent that starts at `start`."""
         return self.task.descent(start)
 
     def layers(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Hidden weights, one row a unit; output weights, one column a logit."""
+        """Return the hidden weights, one row a unit, and the output weights, one column a logit."""
         cut = self.units * len(self.task.names)
         return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
-        """Design and weights as they are asked about: rounded, so that a resumed fit asks the same to the last bit."""
+        """Return design and weights of a question: rounded, so that a resumed fit asks bit for bit equal ones."""
         hidden, output = self.layers(np.rint(theta * GRID) / GRID)
         if group is None or not self.task.groups:
             return self.task.design, hidden, output
-        here = self.task.local[group]  # inside a group its level is a part of each unit's intercept
+        here = self.task.local[group]  # a group's level is constant in it: a part of each unit's intercept
         return here.design, np.rint(hidden @ here.share.T * GRID) / GRID, output
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> NetworkGradients:
-        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
+        """Return the query for a gradient of everybody, or of one group; each row's is scaled by its cell's `parts`."""
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """The query for the log losses of everybody, or of one group."""
+        """Return the query for the log losses of everybody, or of one group."""
         return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
 
     def _query(self, theta: Floats, group: int | None) -> tuple[Coded, str, Floats, Floats]:
@@ -100,7 +101,7 @@ class NetworkTask:
         return design, self.task.target, hidden, output
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """A group's own gradient as one of everybody's weights."""
+        """Return a group's own gradient as one by everybody's weights."""
         if not self.task.groups:
             return gradient
         share = self.task.local[group].share
@@ -108,7 +109,7 @@ class NetworkTask:
         return np.concatenate([(gradient[:cut].reshape(self.units, -1) @ share).ravel(), gradient[cut:]])
 
     def model(self, theta: Floats, tailored: Tailored, noise: float) -> Network:
-        """The network of these weights, with how it was fitted."""
+        """Return the network of these weights, with the figures of the fit."""
         described = self.task.described(tailored) | {
             "Model": f"network of {self.units} hidden units for {self.task.target}, on {len(self.task.names)} features",
             "Clip": f"{self.task.clip:.3g}, of the gradient by all {len(theta):,} weights",

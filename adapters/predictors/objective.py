@@ -1,8 +1,8 @@
-"""What a regression minimises over its groups: f of their mean losses, under a bound on each of them.
+"""Objective of a regression over its groups: f of their mean losses, under a bound on each of them.
 
     h(theta) = f(L) + G max(0, g(L))      L_k group k's mean loss, g(L) = max_k (L_k - bound_k)
 
-f is a weighted sum of the L_k (`pooled`: by the groups' sizes; `balanced`: all alike; or weights that are given), their
+f is a weighted sum of the L_k (`pooled`: by the groups' sizes; `balanced`: equal weights; or given weights), their
 maximum, or the smooth maximum log(sum_k exp(b L_k)) / b. The gradient of h is sum_k slope_k grad L_k, and the slopes
 come from noisy losses, where they are needed at all. (Paper 000 takes g(L) = max L_k <= 0, which no positive loss
 meets; and losses have to be divided by their clip to lie between 0 and 1.)
@@ -27,18 +27,20 @@ OBJECTIVES = ("pooled", "balanced", "maximum", "smooth_maximum", "weights")
 
 @dataclass(frozen=True)
 class Objective:
-    """f, and the bounds of g with their multiplier."""
+    """The function f, and the bounds of g with their multiplier."""
 
     kind: str = "pooled"
     """One of `OBJECTIVES`."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """With `weights`: how much each group's mean loss counts, by label. They add up to 1."""
+    """Weight of each group's mean loss by label, with kind `weights`; they add up to 1."""
     sharpness: float = 10.0
-    """With `smooth_maximum`: b. The larger it is, the nearer to the maximum, and the more noise moves the slopes."""
+    """Sharpness b, with kind `smooth_maximum`. The larger, the nearer to the maximum, and the more noise moves the
+    slopes."""
     bounds: Mapping[str, float] = field(default_factory=dict)
-    """The most that a group's mean loss may be, as a part of a loss's clip, by label; the key "" is for all others."""
+    """Largest allowed mean loss of a group, as a fraction of the loss's clip, by label; the key "" is for all
+    others."""
     multiplier: float = 10.0
-    """G: how steeply a broken bound counts."""
+    """Slope G of the penalty for a broken bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
         """Refuse groups that nobody declared, weights that do not add up to one, and bounds outside 0 and 1."""
@@ -56,18 +58,18 @@ class Objective:
 
     @property
     def asks_losses(self) -> bool:
-        """Whether the slopes depend on the groups' losses, which have to be asked for at each step."""
+        """True if the slopes depend on the groups' losses, which have to be asked for at each step."""
         return self.kind in {"maximum", "smooth_maximum"} or bool(self.bounds)
 
     def slopes(
         self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """How much each group's mean gradient counts.
+        """Return the weight of each group's mean gradient: the derivative of h by its mean loss.
 
         Args:
             labels: The groups.
-            shares: Their parts of all records.
-            losses: Their noisy mean losses as parts of the clip; not looked at unless `asks_losses`.
+            shares: Their fractions of all records.
+            losses: Their noisy mean losses as fractions of the clip; ignored unless `asks_losses`.
         """
         found: NDArray[np.float64]
         if self.kind == "pooled":
@@ -83,6 +85,7 @@ class Objective:
             power = np.exp(self.sharpness * (losses - losses.max()))
             found = power / power.sum()
         if self.bounds:
+            # paper 000, Algorithm 2, line 17: G x [g >= 0] x gradient of g, which is 1 for the worst group
             others = self.bounds.get("", np.inf)
             excess = losses - np.array([self.bounds.get(label, others) for label in labels])
             worst = int(excess.argmax())

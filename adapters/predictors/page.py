@@ -1,4 +1,4 @@
-"""The chapter of a report that shows a regression, its coefficients as a plot, or a network; and how it was fitted."""
+"""Chapter of a report on a regression, its coefficients as a plot, or on a network; and the figures of the fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METHODS = {
     "linear": ("least squares", "the residuals vary alike everywhere"),
     "logistic": ("largest likelihood, in Newton steps,", "log-odds are linear in the features"),
 }
-"""How coefficients with intervals are estimated, and what the intervals assume."""
+"""Method and assumption of coefficients with intervals, by link."""
 UNSOUND = (
     "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear or logistic "
     "model and a part of the budget (stage_one)."
@@ -40,7 +40,7 @@ UNITS = (
 
 
 def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
-    """The coefficients of a model with intervals of 95 percent, and its groups."""
+    """Return the chapter of a model's coefficients, with intervals of 95 percent, and its groups."""
     table = model.coefficients()
     rows: list[dict[Any, Any]] = table.to_dict("records")
     shown = ("value", "estimate", "std_error", "noise", "sampling", "lower", "upper")
@@ -68,19 +68,19 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
 
 
 def network_section(model: Network, named: Callable[[str], str]) -> Section:
-    """How a network was fitted, and its groups."""
+    """Return the chapter of a network's fit and its groups."""
     return Section(
         "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
     )
 
 
 def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The fit in words."""
+    """Return the fit's figures in words."""
     return [(key, str(value)) for key, value in facts.get("described", {}).items()]
 
 
 def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
-    """The groups, where there are several."""
+    """Return a figure of the groups; none for a single one."""
     groups = facts.get("groups", [])
     if len(groups) < 2:
         return []
@@ -93,7 +93,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """A line a coefficient: the value that predictions use, and the estimate in its interval."""
+    """Return a plot, a line a coefficient: the value that predictions use, and the estimate in its interval."""
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Scale.over(ends)
     heads = [

@@ -1,6 +1,6 @@
 """The model of a regression: coefficients on a design that the schema defines. Linear, logistic or softmax.
 
-Features are scaled from their public bounds to [-1, 1], and so is a numeric target; coefficients are kept for these,
+Features are scaled from their public bounds to [-1, 1], and so is a numeric target; coefficients are stored for these,
 and shown in the unit of the data.
 """
 
@@ -43,19 +43,19 @@ class Regression(Designed):
     target: str
     link: Link
     theta: Floats
-    """One number a feature; for `softmax` one row a feature and one column a level of the target."""
+    """Coefficient of each feature; for `softmax` one row a feature and one column a level of the target."""
     estimated: Estimated | None = None
-    """The coefficients by noisy moments with their errors, where a linear or logistic fit bought these."""
+    """Coefficients by noisy moments with their errors, where a linear or logistic fit bought these."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """How it was fitted, in public numbers, for its readers."""
+    """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """The linear predictor of each row; one column a level for `softmax`."""
+        """Return the linear predictor of each row; one column a level for `softmax`."""
         found: Floats = self.featured(rows) @ self.theta
         return found
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """The target's mean in its own unit; for `logistic` and `softmax` its likeliest level, as a text."""
+        """Return the target's mean in its own unit; for `logistic` and `softmax` its likeliest level, as a text."""
         logits = self.logits(rows)
         if self.link == "linear":
             column = cast("Numeric", self.schema.column(self.target))
@@ -66,7 +66,7 @@ class Regression(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """The probability of each level of the target, one row a row of the data."""
+        """Return the probability of each level of the target, one row a row of the data."""
         logits = self.logits(rows)
         if self.link == "linear":
             raise UsageError("predict: a linear model has no probabilities.")
@@ -75,7 +75,7 @@ class Regression(Designed):
         return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """The prediction, and the probability of each level where the target has levels."""
+        """Return the prediction, and the probability of each level where the target has levels."""
         if self.link == "linear":
             return {"prediction": self.predict(rows)}
         return self.written(rows, self.probabilities(rows))
@@ -90,7 +90,7 @@ class Regression(Designed):
         return float(column.upper) / 2 + float(column.lower) / 2
 
     def _units(self) -> Floats:
-        """What each coefficient is multiplied with to be in the unit of the data."""
+        """Return the factor of each coefficient that converts it to the unit of the data."""
         whole = self._half(cast("Numeric", self.schema.column(self.target))) if self.link == "linear" else 1.0
         plain = [1.0]
         for name in self.design.columns:
@@ -100,16 +100,16 @@ class Regression(Designed):
         return np.array([whole / np.prod([plain[i] for i in factors]) for factors in self.design.products(self.schema)])
 
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a feature, and for `softmax` a level of the target, in the unit of the data.
+        """Return one row a feature, and for `softmax` a level of the target, in the unit of the data.
 
-        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, or for `logistic`
-        largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients need not agree
-        with it. `std_error` is its error with its parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds
-        with probability `level`. Numbers count from the middle of their bounds: the intercept, `1`, is the mean (the
-        log-odds) there, at all reference levels.
+        `value` is the coefficient that predictions use. `estimate` is least squares on all records by noisy moments, or
+        for `logistic` largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients
+        need not agree with it. `std_error` is its error with its parts `noise` (privacy) and `sampling`, and the true
+        value lies between `lower` and `upper` with probability `level`. Numbers count from the middle of their bounds:
+        the intercept, `1`, is the mean (the log-odds) there, at all reference levels.
 
         `status`: `ok`; `small`, where the noise is larger than the sampling error; `not_estimable`, where there are no
-        moments, or so noisy ones that the formula for their error does not hold.
+        moments, or so noisy ones that the formula for their error is invalid.
         """
         import pandas as pd
         from scipy.special import ndtri
@@ -147,7 +147,7 @@ class Regression(Designed):
         )  # fmt: skip
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """The coefficients with intervals of 95 percent."""
+        """Return the coefficients with intervals of 95 percent."""
         import pyarrow as pa
 
         return {
@@ -155,13 +155,13 @@ class Regression(Designed):
         }
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """The coefficients, and how they were fitted."""
+        """Return a report's chapter with the coefficients and the figures of the fit."""
         from stratsynth.adapters.predictors.page import coefficients_section
 
         return [coefficients_section(self, named)]
 
     def state(self) -> State:
-        """Design and coefficients."""
+        """Return design, target, link, fit and coefficients."""
         arrays = {"theta": self.theta}
         if self.estimated is not None:
             arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}
@@ -172,7 +172,7 @@ class Regression(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Regression:
-        """Check what a file claims before believing it."""
+        """Rebuild a model from a file, or refuse damaged facts and coefficients."""
         facts, arrays = state.facts, {name: np.asarray(array) for name, array in state.arrays.items()}
         design = design_of(facts, schema)
         target, link, theta = facts["target"], facts["link"], arrays["theta"]

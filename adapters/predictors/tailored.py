@@ -1,4 +1,4 @@
-"""The two stages as programs: residual errors and the budgets they make, then descent on noisy gradients."""
+"""Programs of the two stages: residual errors and the budgets made of them, then descent on noisy gradients."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.predictors.accounting import Accounting, divided
 from stratsynth.adapters.predictors.descent import GRID
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
@@ -24,79 +25,79 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PRECURSOR = 5
-"""Stage 1 of `softmax` takes one step for this many of stage 2."""
+"""Ratio of stage 2's steps to those of stage 1 of `softmax`."""
 NEWTON = 5
-"""Stage 1 of `logistic` takes this many Newton steps, each with twice the budget of the one before: an early step only
-has to come near enough for the next, and how far off the last one is decides how far off the coefficients are."""
+"""Newton steps in stage 1 of `logistic`, each with twice the budget of the one before: an early step only has to come
+near enough for the next, and the error of the last one decides that of the coefficients."""
 
 
 class Descending(Protocol):
-    """What stage 2 descends on: a regression (`Task`), or a network (`NetworkTask`); its numbers are one vector."""
+    """Model of stage 2, a regression (`Task`) or a network (`NetworkTask`); its numbers are one vector."""
 
     def descent(self, start: Floats) -> Descent:
-        """A descent from here."""
+        """Return a descent that starts at `start`."""
         ...
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Query:
-        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
+        """Return the query for a gradient of everybody, or of one group; each row's is scaled by its cell's `parts`."""
         ...
 
     def losses(self, theta: Floats, group: int | None = None) -> Query:
-        """The query for the losses of everybody, or of one group."""
+        """Return the query for the losses of everybody, or of one group."""
         ...
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """A group's own gradient as one of everybody's numbers."""
+        """Return a group's own gradient as one by everybody's numbers."""
         ...
 
 
 @dataclass(frozen=True)
 class First:
-    """What stage 1 found."""
+    """Result of stage 1."""
 
     theta: Floats
-    """The precursor."""
+    """Coefficients of the precursor."""
     errors: Floats | None
-    """Each group's part of the mean squared residuals (s_k^2), 1 together; None where they were not asked."""
+    """Squared residual error of each group (s_k^2), normalised to add up to 1; None where they were not asked."""
     estimated: Estimated | None
-    """A linear or logistic precursor's coefficients with their errors."""
+    """Coefficients of a linear or logistic precursor with their errors."""
 
 
 @dataclass(frozen=True)
 class Tailored:
-    """The budgets of stage 2."""
+    """Budgets of stage 2."""
 
     sizes: Floats
-    """Of the groups, in records."""
+    """Sizes of the groups, in records."""
     shares: Floats
-    """In what proportion the groups' budgets stand."""
+    """Proportions of the groups' budgets; they add up to 1."""
     gradient: float
-    """The rho of one step's gradients: of the dearest group, or of all together under `paper`."""
+    """The rho of one step's gradients: of the largest group budget, or of all together under `paper`."""
     loss: float
     """The rho of one step's losses, likewise; 0 where none are asked."""
     usual: Floats
-    """The slopes of the first step, from no loss at all."""
+    """Slopes of the first step, at losses of 0."""
 
     @classmethod
-    def of(cls, task: Task, rho: float, sizes: Floats, errors: Floats | None) -> Tailored:
-        """Divide what is left for stage 2 by its steps, and by the groups' errors."""
+    def of(cls, task: Task, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
+        """Divide the budget of stage 2 by its steps, and by the groups' errors; `moves` as for `stage_one`."""
         shares = np.ones(len(sizes)) if errors is None else errors
         each = rho / task.settings.iterations
         loss = each / 2 if task.settings.plan_of.asks_losses else 0.0
         usual = task.settings.plan_of.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
-        return cls(sizes, shares / shares.sum(), each - loss, loss, usual)
+        return cls(sizes, shares / shares.sum(), each - loss, loss / moves, usual)
 
 
 def ask(query: Query, rho: float) -> Program[NoisySum]:
-    """One block's noisy sum."""
+    """Ask for a query of one block; returns its noisy sum."""
     (answer,) = yield from total(query, rho=rho)
     return answer
 
 
 def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Each group's noisy sum; everybody's where there are no groups."""
+    """Ask each group, family by family; returns their noisy sums, or everybody's if there are no groups."""
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
     asked, found = iter(zip(queries, rhos, strict=True)), list[NoisySum]()
@@ -107,20 +108,33 @@ def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Pro
 
 
 def shared(task: Task, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Each group's rho: families that overlap divide it alike, unless all groups do."""
+    """Return each group's rho: overlapping families divide it equally, unless all groups do."""
     return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
 
 
 def records(task: Task, sizes: Floats) -> float:
-    """The number of records: each lies in one group of every family."""
+    """Return the number of records: each lies in one group of every family."""
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
-def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Program[First]:
-    """Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
+def loss_moves(task: Task, neighbours: Neighbours) -> int:
+    """Return how many groups see a change of one record by as much as they paid for.
 
-    Under `paper` the precursor gets as much as each group; otherwise a record pays for both halves. Where nothing is
-    tailored, the residuals are asked of everybody for the intervals of a linear model alone, for a tenth.
+    A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
+    exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as
+    far by an exchange, four times as dear, and pays for both.
+    """
+    moving = neighbours is Neighbours.REPLACE and bool(task.groups) and task.settings.accounting != "paper"
+    return 2 if moving else 1
+
+
+def stage_one(task: Task, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
+    """Run Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
+
+    `moves` is the number of groups that see one changed record, by `loss_moves`.
+
+    Under `paper` the precursor gets as much as each group (line 7); otherwise a record pays for both halves. If nothing
+    is tailored, the residuals are asked of everybody for the intervals of a linear model alone, for a tenth.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
@@ -128,12 +142,14 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
     if alone:
         rest = [part] * groups
     elif tailored:
-        rest = shared(task, "parallel", rho - part, [1.0] * groups)
+        rest = shared(task, "parallel", (rho - part) / moves, [1.0] * groups)
     else:
         rest = [rho - part]
+    # Algorithm 1, lines 8 to 15
     theta, moments = yield from _precursor(task, part, sizes)
     if task.link != "linear" and not tailored:
         return First(theta, None, _estimated(task, moments, 1.0))
+    # lines 16 to 22: noisy sums of squared residuals, clipped, by group
     region = task.region
     if not tailored:
         found = [(yield from ask(task.losses(region.project(theta), squared=True), rest[0]))]
@@ -145,12 +161,13 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
     estimated = _estimated(task, moments, variance)
     if not tailored:
         return First(theta, None, estimated)
+    # line 23: errors of the mean record, normalised
     errors = squares / sizes
     return First(theta, errors / errors.sum(), estimated)
 
 
 def _precursor(task: Task, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Everybody's coefficients: least squares, Newton steps, or for `softmax` a few steps of descent."""
+    """Return everybody's coefficients: least squares, Newton steps, or for `softmax` a few steps of descent."""
     if task.link == "linear":
         square, product = yield from total(Moments(task.design, task.target, task.norm), rho=rho)
         least_squares = NoisyMoments.of(square, product)
@@ -164,19 +181,19 @@ def _precursor(task: Task, rho: float, sizes: Floats) -> Program[tuple[Floats, N
 
 
 def _newton_step(task: Task, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
-    """The next step of `NEWTON` from here, for its part of rho."""
+    """Take step number `step` of the `NEWTON` ones from `start`, for its part of rho."""
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
 
 
 def _estimated(task: Task, moments: NoisyMoments | None, variance: float) -> Estimated | None:
-    alike = task.schema.alike  # rows that may say the same
+    alike = task.schema.alike  # rows of one unit that may be equal
     return None if moments is None else moments.estimated(variance, alike)
 
 
 def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
-    """A few steps on everybody's gradient."""
+    """Take a few steps on everybody's gradient."""
     steps = max(1, task.settings.iterations // PRECURSOR)
     descent = task.descent(task.origin, steps)
     for _ in range(steps):
@@ -186,15 +203,16 @@ def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
 
 
 def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
-    """Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
+    """Run Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
-    # a group's mean gradient is its sum over its size; no record counts for more than this many of an equal table
+    # a group's mean gradient is its sum over its size; `most` caps one record's weight, in an equal table's records
     most = task.settings.most_weight / records(task, tailored.sizes)
     accounting = task.settings.accounting
     divide: Accounting = "parallel" if accounting == "combined" else accounting
     for _ in range(task.settings.iterations):
         losses = np.zeros(groups)
+        # Algorithm 2, lines 12 to 14: noisy mean losses of the groups
         if tailored.loss:
             asked = [model.losses(descent.theta, k if task.groups else None) for k in range(groups)]
             rhos = shared(
@@ -204,6 +222,7 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
             losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
         slopes = task.settings.plan_of.slopes(task.labels, parts, losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
+        # lines 9 to 11: noisy sums of clipped gradients
         if accounting == "combined":
             gradient, spread = yield from _together(task, model, descent.theta, v, tailored.gradient)
         else:
@@ -214,19 +233,20 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
                 gradient += weight * model.widened(answer.values, k)
             spread = math.sqrt(sum((weight * answer.sigma) ** 2 for weight, answer in zip(v, found, strict=True)))
         noise = noise or spread
+        # line 18: projected step
         descent.step(gradient)
     return descent.result, noise
 
 
 def _together(task: Task, model: Descending, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """The weighted sum of all groups' gradients, with one noise."""
+    """Ask for the weighted sum of all groups' gradients, with one noise."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         table = np.zeros(task.schema.shape(by))
         for weight, group in zip(v, task.groups, strict=True):
             codes = {column: task.schema.index(column, levels[0]) for column, levels in group.items}
             table[tuple(codes.get(column, slice(None)) for column in by)] += weight
-        most = float(table.max())  # of a record's groups, one of each family, together
+        most = float(table.max())  # total weight of a record's groups, one of each family
         if not np.all(table == most):
             query = model.gradients(theta, None, by, np.floor(table / most * GRID) / GRID)
     answer = yield from ask(query, rho * (1 - 1e-12))

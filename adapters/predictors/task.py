@@ -1,7 +1,7 @@
-"""What a regression is of, as far as the schema and the settings decide it: design, groups, clip and learning rate.
+"""Task of a regression, as far as schema and settings decide it: design, groups, clip and learning rate.
 
-Inside a group the columns that define it are constant, and no longer among its columns. Where such a column is a
-feature all the same, a group's own design is without it, and its level's coefficient is added to the intercept there.
+Inside a group the columns that define it are constant, and not among its columns. Where such a column is a feature all
+the same, a group's own design is without it, and its level's coefficient is added to the intercept there.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ TARGETS: dict[str, tuple[Callable[[Column], bool], str]] = {
     "linear": (lambda column: isinstance(column, Numeric), "a numeric column"),
     "logistic": (two_levels, "a categorical column of two levels"),
 }
-"""What can be predicted by models that do not take any number of levels."""
+"""Predicate and description of the targets of models that do not take any number of levels."""
 
 
 @dataclass(frozen=True)
 class Local:
-    """The design inside one group."""
+    """Design inside one group."""
 
     design: Coded
     share: Floats
-    """From the coefficients of everybody's design to those of this one: zeros and ones."""
+    """Matrix of zeros and ones, own coefficients x everybody's: maps everybody's coefficients to the group's design."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Public facts only."""
+    """Task of a regression, made of public facts only."""
 
     settings: GroupRegression
     schema: Schema
@@ -61,24 +61,24 @@ class Task:
     link: Link
     design: Coded
     names: tuple[str, ...]
-    """The features."""
+    """Names of the features."""
     families: Families
-    """The groups."""
+    """Families of groups."""
     local: tuple[Local, ...]
-    """By group, where they are asked by themselves."""
+    """Design of each group, where they are asked by themselves."""
     norm: float
-    """R: the largest norm of a row's features."""
+    """Largest L2 norm of a row's features, R."""
     clip: float
     rate: float
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The groups' labels; that of everybody is empty."""
+        """Labels of the groups; that of everybody is empty."""
         return self.families.labels or ("",)
 
     @property
     def groups(self) -> tuple[Stratum, ...]:
-        """The groups of all families; empty for one group of everybody."""
+        """Groups of all families; empty for one group of everybody."""
         return self.families.groups
 
     @property
@@ -89,41 +89,41 @@ class Task:
 
     @property
     def region(self) -> Region:
-        """Where coefficients may lie."""
+        """Region of the coefficients."""
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
-        """A descent from here, with as many steps as the settings say or these."""
+        """Return a descent that starts at `start`, with `steps` steps or the settings' number."""
         number = self.settings.iterations if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
         return Descent(self.region, self.rate, self.settings.momentum, number, tail, start)
 
     def curvature(self, theta: Floats) -> Curvature:
-        """The query for a Newton step of everybody's logistic model."""
+        """Return the query for a Newton step of everybody's logistic model."""
         (asked,) = self._asked(theta, None)[1]
         return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
-        """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
-        here = self.local[group] if group is not None and self.groups else None  # inside strata none may be left
+        """Return design and coefficients of a question, rounded so that a resumed fit asks bit for bit equal ones."""
+        here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
+        """Return the query for a gradient of everybody, or of one group; each row's is scaled by its cell's `parts`."""
         design, thetas = self._asked(theta, group)
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """A group's own gradient as one by everybody's coefficients."""
+        """Return a group's own gradient as one by everybody's coefficients."""
         own = gradient.reshape(-1, *self.origin.shape[1:])
         found: Floats = self.local[group].share.T @ own if self.groups else own
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """The query for the losses of everybody or of one group; residual errors are `squared` for levels too."""
+        """Return the query for losses of everybody or of one group; residual errors are `squared` for levels too."""
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
         most = {"linear": self.settings.loss_clip, "logistic": 1.0, "softmax": 2.0}[self.link]  # of squared residuals
         clip = most if squared else self.settings.loss_clip
@@ -131,7 +131,7 @@ class Task:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """How it was fitted, for the model: all of it public numbers or noisy answers."""
+        """Return the figures of the fit, for the model: public numbers and noisy answers."""
         return {
             "steps": self.settings.iterations, "rate": self.rate, "clip": self.clip, "step_noise": noise,
             "groups": [
@@ -143,7 +143,7 @@ class Task:
         }  # fmt: skip
 
     def described(self, tailored: Tailored) -> dict[str, str]:
-        """The same in words, for a report."""
+        """Return the public settings of the fit in words, for a report."""
         s = self.settings
         return {
             "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
@@ -158,7 +158,7 @@ class Task:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families) -> Task:
-    """The task, or a refusal that names the column and the remedy."""
+    """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     fits, what = TARGETS.get(settings.model, (several_levels, "a categorical column of at least two levels"))
     target = target_of(who, settings.target, (*settings.features, *settings.group_columns), public, fits, what)
@@ -185,7 +185,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     settings.plan_of.check(who, families.labels or [""])
     norm = largest_norm(design)
     bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
-    network = settings.model == "network"  # whose own rate and clip are not those of its precursor
+    network = settings.model == "network"  # a network's rate and clip are not its precursor's
     precursor: Link = "logistic" if schema.size(target) == 2 else "softmax"
     link = precursor if settings.model == "network" else settings.model
     rate = (not network and settings.rate) or 1 / (CURVATURE[link] * norm**2 * bounded)
@@ -211,7 +211,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """A group's own design: its level's coefficient is part of its intercept."""
+    """Return a group's own design: its level's coefficient is part of its intercept."""
     inner = within(schema, (group,))
     columns = tuple(name for name in design.columns if name in inner.columns)
     own = Coded(

@@ -1,12 +1,12 @@
-"""The predictor of the reductions approach: linear classifiers with weights, one of which is drawn for each row.
+"""Predictor of the reductions approach: linear classifiers with weights, one of which is drawn for each row.
 
-Constraints on rates hold of the mixture, as means over its draws, and seldom of any one of its classifiers. So a
-prediction needs a seed; the probabilities are exact means over all draws. The deterministic variant is the one
-classifier whose noisy goal was the smallest: its own losses are stated beside those of the mixture.
+Constraints on rates hold for the mixture, as means over its draws, and seldom for any one of its classifiers. A
+prediction therefore needs a seed; the probabilities are exact means over all draws. The deterministic variant is the
+one classifier whose noisy goal was the smallest: its own losses are stated beside those of the mixture.
 
 Squared and log losses are of the probability 1 / (1 + exp(-x . theta)) that each classifier gives, and those of the
-mixture are means over its draws. The mean of these probabilities is a prediction too. Its own squared loss is no
-larger than the mixture's, since (p - y)^2 is convex in p; nor is its log loss, where no classifier's reaches the cut.
+mixture are means over its draws. The mean of these probabilities is a prediction too. Its own squared loss is no larger
+than the mixture's, since (p - y)^2 is convex in p; nor is its log loss, where no classifier's reaches the clip.
 """
 
 from __future__ import annotations
@@ -43,62 +43,62 @@ class RandomisedClassifier(Designed):
     design: Coded
     target: str
     thetas: Floats
-    """One row a classifier, one column a feature: the second level where x . theta > 0."""
+    """Coefficients: one row a classifier, one column a feature; the second level is predicted where x . theta > 0."""
     weights: Floats
-    """The classifiers' probabilities."""
+    """Probability of each classifier; they add up to 1."""
     best: int
-    """The one whose noisy goal was the smallest."""
+    """Number of the classifier whose noisy goal was the smallest."""
     deterministic: bool = False
-    """Whether that one decides alone."""
+    """True if that classifier decides alone."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """How it was fitted and which rates it has, in public numbers and noisy answers."""
+    """Public figures of the fit, and noisy rates of the classifier."""
     seed: int | None = None
-    """Decides which classifier is drawn for each row; never stored."""
+    """Seed of the classifier drawn for each row; never stored."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns of the design."""
+        """Columns of the design, or the schema's first column if there are none."""
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self.schema.names[0],)
 
     def seeded(self, seed: int) -> RandomisedClassifier:
-        """The same, with the seed of its draws."""
+        """Return a copy with the seed of its draws."""
         return replace(self, seed=seed)
 
     def without_chance(self) -> RandomisedClassifier:
-        """The deterministic variant: the classifier whose noisy goal was the smallest.
+        """Return the deterministic variant: the classifier whose noisy goal was the smallest.
 
-        Its own losses are in `facts["deterministic"]`; the mixture's constraints need not hold of it.
+        Its own losses are in `facts["deterministic"]`; it need not satisfy the mixture's constraints.
         """
         return replace(self, deterministic=True)
 
     def _logits(self, rows: Codes) -> Floats:
-        """Each classifier's x . theta for each row."""
+        """Return x . theta: one row a row of the data, one column a classifier."""
         found: Floats = self.featured(rows) @ self.thetas.T
         return found
 
     def chances(self, rows: Codes) -> Floats:
-        """The probability with which each row is predicted as the second level."""
+        """Return the probability with which each row is predicted as the second level."""
         said = self._logits(rows) > 0
         if self.deterministic:
             return said[:, self.best].astype(np.float64)
         return np.minimum(said @ self.weights, 1.0)
 
     def mean_probability(self, rows: Codes) -> Floats:
-        """The mean of the probabilities of the second level that the classifiers give.
+        """Return the mean of the classifiers' probabilities of the second level.
 
-        Squared and log losses are about these; `chances` is how likely a row is to be predicted as the second level.
+        Squared and log losses are of these; `chances` is the probability that a row is predicted as the second level.
         """
         each = 1 / (1 + np.exp(-np.clip(self._logits(rows), -700, 700)))
         found: Floats = each[:, self.best] if self.deterministic else np.minimum(each @ self.weights, 1.0)
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """The probability of each level, one row a row of the data: the exact mean over the draws."""
+        """Return the probability of each level, one row a row of the data: the exact mean over the draws."""
         second = self.chances(rows)
         return np.column_stack([1 - second, second])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """The level that the classifier says which is drawn for the row.
+        """Return for each row the level predicted by the classifier that is drawn for it.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.
@@ -116,7 +116,7 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """The prediction, and the probability of each level; the mean probability, where a goal is about these."""
+        """Return prediction, probability of each level, and mean probability if the goal has losses of these."""
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {
@@ -126,23 +126,23 @@ class RandomisedClassifier(Designed):
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """The rates of groups, and what constraints came to, with their noise."""
+        """Return the rates of groups, and the values of objective and constraints, with their noise."""
         import pyarrow as pa
 
         return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """What was to hold, and what does by noisy counts."""
+        """Return a report's chapter: objective and constraints, with their values by noisy counts."""
         from stratsynth.adapters.reductions.page import reductions_section
 
         return [reductions_section(self, named)]
 
     def foretell(self, path: StratumPath) -> str:
-        """The steps, and the noise in the rate of the smallest cell."""
+        """Return the steps, and the noise in the rate of the smallest cell, as a line for a plan."""
         return str(self.facts.get("plan", ""))
 
     def state(self) -> State:
-        """Design, classifiers and weights."""
+        """Return design, target, classifiers, weights and fit."""
         facts = {
             "columns": list(self.design.columns), "reference": [list(pair) for pair in self.design.reference],
             "target": self.target, "best": self.best, "deterministic": self.deterministic, "fit": dict(self.facts),
@@ -151,7 +151,7 @@ class RandomisedClassifier(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> RandomisedClassifier:
-        """Check what a file claims before believing it."""
+        """Rebuild a model from a file, or refuse damaged facts, classifiers and weights."""
         facts, thetas, weights = state.facts, *(np.asarray(state.arrays[name]) for name in ("thetas", "weights"))
         design = Coded(tuple(facts["columns"]), reference=tuple((str(c), str(v)) for c, v in facts["reference"]))
         target, best, alone, fit = facts["target"], facts["best"], facts["deterministic"], facts["fit"]

@@ -1,7 +1,7 @@
-"""The functions of losses that objectives and constraints are made of, each with its Lipschitz constant.
+"""Functions of losses that objectives and constraints are made of, each with its Lipschitz constant.
 
-Each works on a vector z of J numbers, rates or differences of rates, in [0, 1] or [-1, 1]. `Largest` and `Spread` are
-convex, the means concave. `stratsynth.questions.composite` bounds what one record moves each of them.
+Each takes a vector z of J numbers, rates or differences of rates, in [0, 1] or [-1, 1]. `Largest` and `Spread` are
+convex, the means concave. `stratsynth.questions.composite` bounds the change of each by one record.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEAST = 1e-9
-"""Rates of a harmonic mean are taken to be at least this for its gradient."""
+"""Lower bound of rates in the gradient of a harmonic mean."""
 
 
 class Function(ABC):
-    """A function of J numbers."""
+    """A function of J numbers, with a smooth stand-in for gradients."""
 
     kind: ClassVar[Kind]
     curved: ClassVar[Literal["convex", "concave"]]
@@ -35,19 +35,19 @@ class Function(ABC):
 
     @abstractmethod
     def value(self, z: Floats) -> float:
-        """The function itself."""
+        """Return the function's value."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """The smooth stand-in; itself where it needs none."""
+        """Return the smooth stand-in's value; by default the function needs none."""
         return self.value(z)
 
     @abstractmethod
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """The gradient of its smooth stand-in."""
+        """Return the gradient of the smooth stand-in."""
 
     @abstractmethod
     def lipschitz(self, size: int) -> float:
-        """The most that it moves where z moves by 1 in the L2 norm, J being `size`."""
+        """Return the L2 Lipschitz constant for J = `size`."""
 
 
 @dataclass(frozen=True)
@@ -58,48 +58,49 @@ class Largest(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "convex"
 
     def value(self, z: Floats) -> float:
-        """max_j z_j."""
+        """Return max_j z_j."""
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """The smooth maximum."""
+        """Return the smooth maximum."""
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """A probability vector."""
+        """Return the smooth maximum's gradient, a probability vector."""
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:
-        """1: a probability vector is no longer."""
+        """Return 1, the largest L2 norm of a probability vector."""
         return 1.0
 
 
 @dataclass(frozen=True)
 class Spread(Function):
-    """sum_{i<j} |z_i - z_j| - shift sum_i z_i: at most 0 if and only if the Gini index of z is at most shift / J."""
+    """The function sum_{i<j} |z_i - z_j| - shift sum_i z_i, at most 0 iff the Gini index of z is at most shift / J."""
 
     kind: ClassVar[Kind] = "spread"
     curved: ClassVar[Literal["convex", "concave"]] = "convex"
     parameter: float = 0.0
-    """The shift."""
+    """Shift per unit of z."""
 
     def value(self, z: Floats) -> float:
-        """As above."""
+        """Return sum_{i<j} |z_i - z_j| - shift sum_i z_i."""
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """With smooth differences."""
+        """Return the function's value with smooth absolute differences."""
+        # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Every difference is smoothed."""
+        """Return the gradient with smooth absolute differences."""
         slopes = smoothing.absolute((z[:, None] - z).ravel())[1].reshape(len(z), len(z))
         found: Floats = slopes.sum(axis=1) - self.parameter
         return found
 
     def lipschitz(self, size: int) -> float:
-        """The slopes are a permutation of 1 - J, 3 - J, ..., J - 1, or lie between such, less the shift."""
+        """Return the constant: slopes permute 1 - J, 3 - J, ..., J - 1, or lie between such, less the shift."""
         return math.sqrt(size * (size**2 - 1) / 3) + abs(self.parameter) * math.sqrt(size)
 
 
@@ -111,40 +112,40 @@ class HarmonicMean(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "concave"
 
     def value(self, z: Floats) -> float:
-        """0 where one of them is."""
+        """Return the harmonic mean of z clipped to [0, 1]; 0 if any z is 0."""
         cut = np.clip(z, 0, 1)
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """J u_j^2, with u_j = (1 / z_j) / sum_i (1 / z_i)."""
+        """Return J u_j^2, with u_j = (1 / z_j) / sum_i (1 / z_i)."""
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found
 
     def lipschitz(self, size: int) -> float:
-        """J: the u_j add up to 1, so their fourth powers to at most 1."""
+        """Return J: the u_j add up to 1, so their fourth powers to at most 1."""
         return float(size)
 
 
 @dataclass(frozen=True)
 class GeometricMean(Function):
-    """(prod_j (z_j + floor))^(1/J), for z in [0, 1]: without the floor it would move without bound near 0."""
+    """(prod_j (z_j + floor))^(1/J), for z in [0, 1]: without the floor its slope would be unbounded near 0."""
 
     kind: ClassVar[Kind] = "geometric_mean"
     curved: ClassVar[Literal["convex", "concave"]] = "concave"
     parameter: float = 0.05
-    """The floor."""
+    """Number added to each z."""
 
     def value(self, z: Floats) -> float:
-        """As above."""
+        """Return (prod_j (z_j + floor))^(1/J), z clipped to [0, 1]."""
         return float(np.prod(np.clip(z, 0, 1) + self.parameter) ** (1 / len(z)))
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """The mean over J (z_j + floor)."""
+        """Return the mean / (J (z_j + floor)) for each j."""
         found: Floats = self.value(z) / len(z) / (np.clip(z, 0, 1) + self.parameter)
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Each slope is at most ((1 + floor) / floor)^((J - 1) / J) / J."""
+        """Return sqrt(J) x the largest slope, ((1 + floor) / floor)^((J - 1) / J) / J."""
         s = self.parameter
         return math.sqrt(size) / size * math.pow((1 + s) / s, (size - 1) / size)

@@ -1,11 +1,11 @@
-"""What is minimised and what must hold, as functions of a classifier's confusion counts and sums of losses.
+"""Objective and constraints as functions of a classifier's confusion counts and sums of losses.
 
     h(N) = f(N) + G sum over constraints of max(0, g(N))
 
-Lemma 4.1 of paper 002: whoever minimises h to within a has f within a of the best that keeps to one constraint, and a
-violation of at most (a + L_f c sqrt(K)) / G, K being the number of losses in f, each from 0 to c, and L_f its Lipschitz
-constant. (In the paper c is 1, as it is here but for log losses.) G = (a + L_f c sqrt(K)) / a therefore bounds the
-violation by a (Corollary 4.2).
+Lemma 4.1 of paper 002: a minimiser of h up to a has f within a of the best decision that satisfies one constraint, and
+a violation of at most (a + L_f c sqrt(K)) / G, K being the number of losses in f, each from 0 to c, and L_f its
+Lipschitz constant. (In the paper c is 1, as it is here but for log losses.) G = (a + L_f c sqrt(K)) / a therefore
+bounds the violation by a (Corollary 4.2).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Versus = Literal["pairs", "overall"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """constant + sign x F(A N + b): an objective, or what a constraint keeps at or below 0."""
+    """Function constant + sign x F(A N + b) of counts N: an objective, or a constraint, satisfied at or below 0."""
 
     name: str
     function: Function
@@ -64,40 +64,40 @@ class Part:
     sign: Literal[1, -1] = 1
     constant: float = 0.0
     bound: float = 0.0
-    """What the measure that the name says is to be at most, or at least."""
+    """Bound on the measure that the name states, upper or lower."""
     way: Literal[1, -1] = 1
-    """1 for an upper bound, -1 for a lower one."""
+    """Sign of the bound: 1 for an upper one, -1 for a lower one."""
     most: float = 1.0
-    """The range of the losses that F takes."""
+    """Largest value of the losses that F takes."""
 
     def value(self, counts: Floats) -> float:
-        """The part at some counts, means of counts included."""
+        """Return the part at `counts`, which may be means of counts."""
         return self.constant + self.sign * self.function.value(self.slopes @ counts + self.offsets)
 
     def smooth(self, counts: Floats, smoothing: Smoothing) -> float:
-        """The part, of the smooth stand-in."""
+        """Return the smooth stand-in of the part."""
         return self.constant + self.sign * self.function.smooth(self.slopes @ counts + self.offsets, smoothing)
 
     def gradient(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        """By the counts, of the smooth stand-in."""
+        """Return the gradient of the smooth stand-in, by the counts."""
         inner = self.function.gradient(self.slopes @ counts + self.offsets, smoothing)
         found: Floats = self.sign * (inner @ self.slopes)
         return found
 
     def term(self, weight: float, *, hinge: bool) -> Term:
-        """The same as a part of a score."""
+        """Return the part as a term of a score."""
         f = self.function
         return Term(f.kind, self.slopes, self.offsets, weight, hinge, self.sign, self.constant, f.parameter)
 
     def measure(self, counts: Floats) -> float:
-        """What the name says, such as the largest difference of rates."""
+        """Return the measure that the name states, such as the largest difference of rates."""
         if isinstance(self.function, Spread):  # the Gini index itself
             z = self.slopes @ counts + self.offsets
             return Spread().value(z) / (len(z) * max(float(z.sum()), 1e-9))
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """About how far noise of this deviation in each count moves the measure: to first order."""
+        """Return the measure's standard deviation, to first order, if each count has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
@@ -105,28 +105,28 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """h."""
+    """Penalised objective h."""
 
     objective: Part
     constraints: tuple[Part, ...]
     multiplier: float
-    """G."""
+    """Penalty G for each unit of a broken constraint."""
     smoothing: Smoothing
     lacking: tuple[tuple[str, str], ...] = ()
-    """What could not be estimated for too few records: constraints with the groups they leave out, or the objective."""
+    """Goals not estimable for too few records: constraints with the groups that they leave out, or the objective."""
 
     def value(self, counts: Floats) -> float:
-        """Itself, not smoothed."""
+        """Return h, not smoothed."""
         broken = math.fsum(max(0.0, part.value(counts)) for part in self.constraints)
         return self.objective.value(counts) + self.multiplier * broken
 
     def smooth(self, counts: Floats) -> float:
-        """Its smooth stand-in, which Frank-Wolfe minimises."""
+        """Return the smooth stand-in of h, which Frank-Wolfe minimises."""
         broken = math.fsum(self.smoothing.hinge(p.smooth(counts, self.smoothing))[0] for p in self.constraints)
         return self.objective.smooth(counts, self.smoothing) + self.multiplier * broken
 
     def gradient(self, counts: Floats) -> Floats:
-        """By the counts, of the smooth stand-in."""
+        """Return the gradient of the smooth stand-in, by the counts."""
         found = self.objective.gradient(counts, self.smoothing)
         for part in self.constraints:
             _, slope = self.smoothing.hinge(part.smooth(counts, self.smoothing))
@@ -135,19 +135,19 @@ class Goal:
         return found
 
     def terms(self) -> tuple[Term, ...]:
-        """H as a score, not smoothed."""
+        """Return h as the terms of a score, not smoothed."""
         penalties = (part.term(self.multiplier, hinge=True) for part in self.constraints)
         return (self.objective.term(1.0, hinge=False), *penalties)
 
 
 def penalty(objective: Part, tolerance: float) -> float:
-    """G of Corollary 4.2."""
+    """Return G of Corollary 4.2, for a violation of at most `tolerance`."""
     size = len(objective.slopes)
     return (tolerance + objective.function.lipschitz(size) * objective.most * math.sqrt(size)) / tolerance
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """The objective; groups of too few records do not count in it, and where none are left it is that of everybody."""
+    """Return the objective; groups of too few records are left out, and if none is left it is everybody's."""
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
     if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
@@ -163,16 +163,16 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
 
 
 def measured_by(name: str) -> str:
-    """What has to be measured for an objective or a constraint: `squared`, `log`, or nothing beyond counts."""
+    """Return the measure of an objective or a constraint: `squared`, `log`, or "" if counts suffice."""
     loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
     return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """1 less a mean of the rates of being right, by label; as a constraint, `least` less the mean."""
+    """Return 1 less a mean of the rates of correct predictions by label; as a constraint, `least` less the mean."""
     rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
-    # with the floor, a mean of rates 1 is 1 + floor: taken off again
+    # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
     shift = floor if name == "g_mean" else 0.0
     return Part(name, function, rows, np.full(2, 0.5), -1, (least or 1.0) + shift, least or 1.0, -1)
 
@@ -180,7 +180,7 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """What must hold, and which groups had to be left out of it."""
+    """Return the constraints, and the pairs of constraint and group that have too few records."""
     found, lacking = list[Part](), list[tuple[str, str]]()
     for name, bound in named.items():
         if name in PARITIES:
@@ -206,7 +206,7 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """The largest difference of a rate between two groups, or between a group and everybody."""
+    """Return a bound on the largest difference of a rate between two groups, or between a group and everybody."""
     rows, without = list[Any](), dict[str, None]()
     for loss in PARITIES[name]:
         known = [g for g in range(len(sizes.labels)) if sizes.estimable(loss, g)]
@@ -217,12 +217,13 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
             rows += [sizes.row(loss, a) - sizes.row(loss, b) for a, b in combinations(known, 2)]
     if not rows:
         return None, list(without)
+    # both signs: the maximum of them is the largest absolute difference
     both = np.array([sign * row for row in rows for sign in (1, -1)])
     return Part(name, Largest(), both, np.full(len(both), -bound), bound=bound), list(without)
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Each group's loss less its bound, the largest of them; or that of the groups and labels that are named."""
+    """Return a bound on the largest excess of a group's loss, or a named group's and label's, over its bound."""
     several = isinstance(bound, Mapping)
     places = bounded_places(name, sizes.labels, sizes.levels)
     rows, offsets, without = list[Any](), list[float](), list[str]()
@@ -241,7 +242,7 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 
 
 def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
-    """The groups that such a constraint can name, and the groups with one label, as `F|yes`; each with its loss."""
+    """Return loss and group by the name of a group, or of a group and label, as `F|yes`."""
     loss = BOUNDED[name]
     cells = {
         "|".join(filter(None, (label, level))): (one, g)
@@ -252,7 +253,7 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """The Gini index of the rates at which groups are predicted rightly: sum_ij |a_i - a_j| / (2 K sum a_i)."""
+    """Return a bound on the Gini index of the groups' accuracies a: sum_ij |a_i - a_j| / (2 K sum a_i)."""
     known = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
     without = [label for g, label in enumerate(sizes.labels) if g not in known]
     if len(known) < 2:

@@ -1,14 +1,14 @@
-"""The programs: Frank-Wolfe with private linear optimisation (Algorithm 2, corrected), and exponential sampling.
+"""Programs: Frank-Wolfe with private linear optimisation (Algorithm 2, corrected), and exponential sampling.
 
 One step, with the running mean L of noisy counts (and sums of losses) and the weights a of the classifiers so far:
 
     w = gradient of h at L                              post-processing
     c = LOPT(w)                                         the oracle's question
-    N = the counts of c, with noise                     one table: a record enters one of its cells; and as many more
-                                                        as there are losses of probabilities in the goal
+    N = the counts of c, with noise                     one table: a record enters one of its cells; and one more for
+                                                        each kind of loss of probabilities in the goal
     a <- ((1 - g) a, g), with g = 2 / (t + 2) for t = 0, 1, ..., or the best weights of all so far;  L <- sum_t a_t N_t
 
-The paper's Algorithm 4 takes the gradient at the last classifier's losses and mixes all of them alike; that need not
+The paper's Algorithm 4 takes the gradient at the last classifier's losses and mixes all of them equally; that need not
 converge (`scripts/reproduce_reductions` shows a goal where it does not). Its Algorithm 2 asks the oracle with weights
 made of exact losses; here losses are noisy first, and paid for.
 """
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a program found."""
+    """Result of a program."""
 
     thetas: Floats
-    """One row a classifier."""
+    """Coefficients, one row a classifier."""
     weights: Floats
-    """Their probabilities in the mixture."""
+    """Probability of each classifier in the mixture."""
     counts: Floats
-    """Their noisy counts, and noisy sums of losses in units of their clips: one row a classifier."""
+    """Noisy counts, and noisy sums of losses in units of their clips: one row a classifier."""
     sigma: float
-    """The noise in each of them."""
+    """Noise scale of each of these numbers."""
 
     @property
     def mean(self) -> Floats:
-        """The mixture's noisy counts."""
+        """Noisy counts of the mixture."""
         found: Floats = self.weights @ self.counts
         return found
 
     @property
     def noise(self) -> float:
-        """The noise in each of them."""
+        """Noise scale of each of the mixture's counts."""
         return self.sigma * float(np.linalg.norm(self.weights))
 
 
 def counted(task: Task, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """The noisy counts of some classifiers, and what else is measured of them: as much noise in each, clip for clip."""
+    """Ask for the counts of classifiers and the sums of their losses, in units of clips, with one noise scale."""
     measures = task.settings.measures
     each = rho / (1 + len(measures))
     answer = yield from total(task.confusions(thetas), rho=each)
@@ -73,25 +73,28 @@ def counted(task: Task, thetas: Floats, rho: float) -> Program[tuple[Floats, flo
 
 
 def frank_wolfe(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
-    """Algorithm 2, corrected."""
+    """Run Algorithm 2, corrected, and return all classifiers with their weights."""
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
     thetas, tables, sigma = list[Any](), list[Any](), 0.0
     mean, theta, weights = sizes.right, start, np.zeros(0)
     for _ in range(s.iterations):
+        # Algorithm 2, line 10, but with G and at the noisy mixture's counts
         w = sizes.costs(goal.gradient(mean))
+        # line 11: the private linear optimiser
         theta = yield from oracle.solve(task, sizes, w, theta, each * (1 - s.loss_share))
         (table,), sigma = yield from counted(task, theta[None], each * s.loss_share)
         thetas.append(theta)
         tables.append(table)
+        # line 13 returns the uniform mixture instead
         weights = mixed(s.mixing, goal, np.array(tables), weights)
         mean = weights @ np.array(tables)
     return Found(np.array(thetas), weights / weights.sum(), np.array(tables), sigma)
 
 
 def sampling(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
-    """Algorithm 1: one of the candidates by the exponential mechanism; then its counts, for what is stated of it."""
+    """Run Algorithm 1: draw one candidate by the exponential mechanism, then count it, for the certificate."""
     s = task.settings
     candidates, rho = yield from _candidates(task, sizes, goal, rho)
     rho *= 1 - 1e-12
@@ -101,7 +104,7 @@ def sampling(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]
 
 
 def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
-    """The oracle, where it starts, and the rho that is left."""
+    """Return the oracle, its start, and the rho that is left."""
     s = task.settings
     if s.oracle == "gradient":
         start, rho = yield from _start(task, sizes, goal, rho)
@@ -111,7 +114,7 @@ def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[O
 
 
 def _start(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """A classifier for the objective alone, for the part of the budget that the settings say."""
+    """Fit a classifier to the objective alone, for `start_share` of the budget."""
     s, zero = task.settings, np.zeros(len(task.features))
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
     paid = rho * s.start_share
@@ -120,7 +123,7 @@ def _start(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Fl
 
 
 def _candidates(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """A finite set: public, or around a classifier that is trained and paid for."""
+    """Return a finite set of candidates, public or around a classifier that is trained and paid for; the rho left."""
     s = task.settings
     if s.candidates == "net":
         return net(len(task.features), s.number), rho

@@ -1,11 +1,11 @@
 """Constrained group objectives by reduction ("The Cost of a Reductions Approach to Private Fair Optimization").
 
-A user states what is to be minimised over groups and what must hold; the fit reduces that to a sequence of weighted
+A user states an objective over groups and constraints on them; the fit reduces that to a sequence of weighted
 classification problems, each solved privately, and returns a randomised mixture of their classifiers.
 
-What is corrected of paper 002: the linear optimisation oracle gets weights made of noisy losses, which are asked and
-paid for, not of exact ones; Frank-Wolfe takes its gradient at the running mixture; the penalty counts in the weights; a
-negative weight flips the label. `stratsynth.adapters.reductions.loop` says how.
+Corrections to paper 002: the linear optimisation oracle gets weights made of noisy losses, which are asked and paid
+for, not of exact ones; Frank-Wolfe takes its gradient at the running mixture; the penalty counts in the weights; a
+negative weight flips the label. The steps are in `stratsynth.adapters.reductions.loop`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Reductions(Mechanism[RandomisedClassifier]):
-    """A classifier that keeps to what is stated of its groups: see the head of this file."""
+    """A classifier that minimises an objective over groups under constraints on them: see the head of this file."""
 
     name: ClassVar[str] = "reductions"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -170,7 +170,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Known constraints, with bounds that a classifier can keep."""
+        """Refuse unknown constraints, and bounds that no classifier can satisfy or that all do."""
         for name, bound in self.constraints.items():
             one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
             largest = self.loss_clip if measured_by(name) == "log" else 1
@@ -193,13 +193,13 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The losses of probabilities that the goal needs."""
+        """Kinds of losses of probabilities in the goal."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 
     @property
     def chooses(self) -> bool:
-        """Whether a candidate is drawn by its score."""
+        """True if a candidate is drawn by its score."""
         return self.method == "sampling" or self.oracle == "exponential"
 
     @property
@@ -208,17 +208,17 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """The whole budget."""
+        """Return the whole budget; refuse settings that the schema does not allow."""
         self.task(public)
         return budget.zcdp()
 
     @once
     def task(self, public: Public) -> Task:
-        """Everything that the schema decides; refuses what it does not allow."""
+        """Return the task that schema and settings determine, or refuse them."""
         return task_of(self, public)
 
     def goal(self, sizes: Sizes) -> Goal:
-        """The statement, for groups of these sizes."""
+        """Return objective, constraints and penalty for groups of these sizes."""
         objective = objective_of(self.objective, sizes, self.floor)
         parts, lacking = constraints_of(self.constraints, sizes, self.versus, self.floor)
         if objective.name != self.objective:
@@ -228,7 +228,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def in_words(self) -> str:
-        """What is done, in words."""
+        """Description of the method in words."""
         if self.method == "sampling":
             return f"one of {self.number} candidates ({self.candidates}) by the exponential mechanism"
         inner = (
@@ -239,7 +239,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Sizes, then the method's program; no randomness of our own is needed."""
+        """Count the sizes, then run the method's program; `rng` is not used."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
         goal = self.goal(sizes)
@@ -248,7 +248,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: Task, rho: float) -> Program[tuple[Sizes, float]]:
-        """The groups' sizes by label, and the rho that is left."""
+        """Return the groups' sizes by label, and the rho that is left."""
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
         if task.sizes is not None:

@@ -1,8 +1,8 @@
-"""How the classifiers of Frank-Wolfe's steps are mixed: post-processing of their noisy counts.
+"""Weights of the classifiers of Frank-Wolfe's steps: post-processing of their noisy counts.
 
 classic     the new one gets g = 2 / (t + 2), the others keep their proportions
 corrected   the weights that minimise the smooth goal over all mixtures so far (fully corrective Frank-Wolfe), by
-accelerated projected gradient descent on the simplex; the goal is then no larger than by any other weights
+accelerated projected gradient descent on the simplex; no other weights give a smaller goal
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 Mixing = Literal["corrected", "classic"]
 ROUNDS = 400
-"""The most steps of the descent on weights."""
+"""Largest number of steps of the descent on weights."""
 SHORTEST = 1e-15
-"""The shortest step: where it does not help, none does."""
+"""Smallest step length: if it does not help, none does."""
 ENOUGH, PATIENCE = 1e-9, 5
-"""So many steps in a row that help by less are the last."""
+"""Gain below which a step is small, and number of small steps in a row that ends the descent."""
 
 
 def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats:
-    """The weights of all tables, the last of which is new.
+    """Return the weights of all classifiers, the last of which is new.
 
     Args:
-        mixing: Which rule.
-        goal: What is minimised.
-        tables: Counts, one row a classifier.
-        weights: Those before, one fewer.
+        mixing: The rule, `corrected` or `classic`.
+        goal: The function that is minimised.
+        tables: Noisy counts, one row a classifier.
+        weights: The weights before, one fewer.
     """
     step = 2 / (len(tables) + 1)
     classic = np.append(weights * (1 - step), step)
@@ -44,12 +44,13 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
 
 
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
-    """FISTA with backtracking, restarted without momentum where the goal rises; never worse than the start."""
+    """Run FISTA with backtracking, restarted without momentum where the goal rises; never worse than the start."""
     here = ahead = start
     value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
     for _ in range(ROUNDS):
         at, slope = goal.smooth(ahead @ tables), tables @ goal.gradient(ahead @ tables)
         new, found = start, np.inf
+        # backtracking: the step is halved until the quadratic upper bound holds
         while length > SHORTEST:
             new = onto_simplex(ahead - length * slope)
             moved, found = new - ahead, goal.smooth(new @ tables)

@@ -1,17 +1,17 @@
 """Private linear optimisation: a classifier whose confusion counts N make w . N small, for fixed weights w.
 
-Definitions 7.1 to 7.3 of paper 002 ask that an oracle's law on neighbouring tables has a bounded divergence, for each
-fixed w; `Oracle.cost` states it. The weights that the loop hands over come from noisy answers alone, which the paper's
+Definitions 7.1 to 7.3 of paper 002 require a bounded divergence between an oracle's laws on neighbouring tables, for
+each fixed w; `Oracle.cost` states it. The weights from the loop come from noisy answers alone, which the paper's
 Algorithm 2 gets wrong: it feeds weights of the exact losses into an oracle that is private for fixed ones only.
 
     exponential   draws one of a finite set of candidates with probability proportional to exp(-e w.N_i / 2D): pure e,
-                  and e^2 / 8 in rho. D is the most that one record moves a score: weights are centred for each group
-                  and label, which halves it and changes all candidates' scores alike.
+                  and e^2 / 8 in rho. D is the largest change of a score by one record: weights are centred for each
+                  group and label, which halves it and changes all candidates' scores equally.
     descent       noisy gradients of a weighted log loss. A record of group g and label y costs w[g, y, 1] - w[g, y, 0]
-                  more if it is predicted as the second level: it is asked to count as of the cheaper level, its label
-                  flipped if need be, by that difference. Log losses of the goal are descended on as they are, but for
-                  their cut; squared losses by the log loss of the same weights (`Sizes.costs` says why). Approximate
-                  and Renyi: order x rho at every order.
+                  more if it is predicted as the second level: its label in the loss is the cheaper level, its weight
+                  that difference. Log losses of the goal are descended on as they are, but for their clip; squared
+                  losses by the log loss of equal weights (`Sizes.costs` says why). Approximate and Renyi: order x rho
+                  at every order.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FLAT = 1e-9
-"""Weights below this, in units of those of the error, say nothing."""
+"""Size of weights, in units of the error's, below which no candidate is preferred."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """How far an oracle's law may be from that on a neighbouring table."""
+    """Bounds on the divergence between an oracle's laws on neighbouring tables."""
 
     rho: float
     epsilon: float = math.inf
-    """The max-divergence; infinite where there is no bound (Definition 7.1)."""
+    """Max-divergence; infinite if it has no bound (Definition 7.1)."""
 
     def approximate(self, delta: float) -> float:
-        """The epsilon of Definition 7.2 at this delta."""
+        """Return the epsilon of Definition 7.2 at this delta."""
         return min(self.epsilon, epsilon_of(self.rho, delta))
 
     def renyi(self, order: float) -> float:
-        """The Rényi divergence of Definition 7.3 at this order."""
+        """Return the Rényi divergence of Definition 7.3 at this order."""
         return min(order * self.rho, self.epsilon)
 
 
@@ -61,18 +61,18 @@ class Oracle(ABC):
 
     @abstractmethod
     def cost(self, rho: float) -> Cost:
-        """What solving one problem for this rho costs."""
+        """Return the cost of solving one problem for this rho."""
 
     @abstractmethod
     def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
-        """The coefficients of a classifier.
+        """Return the coefficients of a classifier that makes `weights` . counts small.
 
         Args:
-            task: The problem.
-            sizes: The groups.
-            weights: By group, label and prediction.
+            task: The fit's public facts.
+            sizes: The groups' sizes.
+            weights: Weights of counts, by group, label and prediction.
             start: The classifier of the step before.
-            rho: What it may spend.
+            rho: The budget of the problem.
         """
 
 
@@ -84,11 +84,12 @@ class ExponentialOracle(Oracle):
     """Coefficients, one row a candidate."""
 
     def cost(self, rho: float) -> Cost:
-        """Pure: e = sqrt(8 rho)."""
+        """Return a pure cost: e = sqrt(8 rho)."""
         return Cost(rho, Choose((), rho).epsilon)
 
     def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
-        """One choice."""
+        """Choose one candidate by its weighted counts, or by its error if all weights are negligible."""
+        # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
             np.abs(centred).max() * sizes.total < FLAT
@@ -97,7 +98,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: Task, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """The candidate drawn by a score of any terms: Algorithm 1, if they are the whole goal."""
+        """Return the candidate drawn by a score of any terms: Algorithm 1, if they are the whole goal."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
         return np.array(self.candidates[number])
@@ -110,14 +111,15 @@ class DescentOracle(Oracle):
     steps: int
 
     def cost(self, rho: float) -> Cost:
-        """Gaussian noise: no bound on the max-divergence."""
+        """Return the cost of Gaussian noise, whose max-divergence is unbounded."""
         return Cost(rho)
 
     def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
-        """Steps of equal price."""
-        dearer = weights[:, :, 1] - weights[:, :, 0]  # of predicting the second level
+        """Descend in `steps` steps of equal price."""
+        dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         most = max(float(np.abs(dearer).max()), 1e-300)
         parts = np.floor(np.abs(dearer) / most * GRID) / GRID
+        # a record whose label is the dearer level gets the other label in the log loss
         flips = (dearer < 0) != (np.arange(2) == 1)
         mass = max(float((np.maximum(sizes.numbers, 0) * parts).sum()), 1.0)
         s = task.settings
@@ -130,21 +132,21 @@ class DescentOracle(Oracle):
 
 
 def net(features: int, number: int) -> Floats:
-    """Directions evenly spread by a public seed: the same for everybody, whatever the data."""
+    """Return unit vectors spread by a public seed: equal for everybody, whatever the data."""
     drawn = np.random.default_rng(2).normal(size=(number, features))
     found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return found
 
 
 def thresholds(number: int) -> Floats:
-    """Classifiers of one numeric feature: x > t and x < t, at thresholds evenly spread within its bounds."""
+    """Return classifiers of one numeric feature: x > t and x < t, at thresholds evenly spaced within its bounds."""
     cuts = np.linspace(-1, 1, max(number // 2, 1))
     above = np.column_stack([-cuts, np.ones_like(cuts)])
     return np.vstack([above, -above])
 
 
 def shifted(theta: Floats, movable: NDArray[np.bool_], number: int, width: float) -> Floats:
-    """A trained classifier, and copies of it whose intercept and group coefficients are moved by a public draw."""
+    """Return a trained classifier, and copies whose intercept and group coefficients are moved by a public draw."""
     moves = np.random.default_rng(3).normal(scale=width, size=(number, len(theta))) * movable
     moves[0] = 0
     return theta + moves

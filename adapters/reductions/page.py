@@ -1,4 +1,4 @@
-"""The chapter of a report that shows what was to hold, and what holds by noisy counts."""
+"""Chapter of a report on objective and constraints, with their values by noisy counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALONE = (
 
 
 def reductions_section(model: RandomisedClassifier, named: Callable[[str], str]) -> Section:
-    """The goals of the mixture and of its best classifier, and the rates of groups."""
+    """Return the chapter: goals of the mixture and of its best classifier, and the rates of groups."""
     heads = [
         Column("Goal", "text"), Column("group", "text"), Column("bound"), Column("value"), Column("noise"),
         Column("status", "text"),

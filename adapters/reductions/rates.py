@@ -1,8 +1,8 @@
 """Losses of groups: linear functions of a classifier's confusion counts, or of the sums of its probabilities' losses.
 
 With the counts N of a classifier, by group, label and prediction, and the numbers n of records by group and label, a
-rate is 1/2 + sum over its cells of (N_counted - N_other) / (2 n_cells): the same as N_counted / n_cells, as each
-record of a cell is either, but moved by half as much by one record.
+rate is 1/2 + sum over its cells of (N_counted - N_other) / (2 n_cells): equal to N_counted / n_cells, as each record of
+a cell is either, but moved by half as much by one record of weight w.
 
     error            of a group or of everybody: predicted wrongly, among all             moved by w / (2 n_k)
     selection        predicted as the second level, among all                                      w / (2 n_k)
@@ -14,11 +14,11 @@ in units of c, a mean loss is c sum over its cells of S / n_cells:
 
     squared_loss     of a group or of everybody: the mean of (p - y)^2                            w / n_k
     log_loss         the mean of min(c, -log p(y)), p(y) being the label's probability            c w / n_k
-    ..._first, ..._second    the same of the records with the first, or the second, label         c w / n_k,label
+    ..._first, ..._second    over the records with the first, or the second, label                c w / n_k,label
 
-All of these are linear, so those of a mixture are the means over its draws. `Sizes.measures` says which sums S follow
-the counts N in the vector that losses are functions of. The numbers n are public or noisy answers, so that only N and S
-depend on records when a score or a sum is asked.
+All of these are linear, so those of a mixture are the means over its draws. `Sizes.measures` names the sums S that
+follow the counts N in the vector that losses are functions of. The numbers n are public or noisy answers, so that only
+N and S depend on records when a score or a sum is asked.
 """
 
 from __future__ import annotations
@@ -41,110 +41,111 @@ Loss = Literal[
     "squared_loss_second", "log_loss", "log_loss_first", "log_loss_second",
 ]  # fmt: skip
 LOSSES: tuple[Loss, ...] = ("error", "selection", "false_positive", "false_negative")
-"""Those of predictions."""
+"""Losses of predictions."""
 OF_PROBABILITIES: dict[Loss, tuple[Measure, tuple[int, ...]]] = {
     "squared_loss": ("squared", (0, 1)), "squared_loss_first": ("squared", (0,)),
     "squared_loss_second": ("squared", (1,)),
     "log_loss": ("log", (0, 1)), "log_loss_first": ("log", (0,)), "log_loss_second": ("log", (1,)),
 }  # fmt: skip
-"""Those of probabilities: what is measured, and of which labels."""
+"""Losses of probabilities: their measure, and the labels of their records."""
 BY_LABEL: dict[Loss, tuple[Loss, Loss]] = {
     "error": ("false_positive", "false_negative"),
     "squared_loss": ("squared_loss_first", "squared_loss_second"),
     "log_loss": ("log_loss_first", "log_loss_second"),
 }
-"""The same loss of the records with the first, and with the second, label."""
+"""Parts of a loss over the records with the first, and with the second, label."""
 COUNTED: dict[Loss, tuple[tuple[int, int], ...]] = {
     "error": ((0, 1), (1, 0)),
     "selection": ((0, 1), (1, 1)),
     "false_positive": ((0, 1),),
     "false_negative": ((1, 0),),
 }
-"""The label and the prediction that each counts."""
+"""Pairs of label and prediction that each loss counts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The numbers of records by group and label."""
+    """Numbers of records by group and label, and the losses that can be estimated of them."""
 
     labels: tuple[str, ...]
-    """The groups; one empty label where everybody is one group."""
+    """Labels of the groups; one empty label where everybody is one group."""
     numbers: Floats
-    """One row a group, one column a level of the target."""
+    """Numbers of records: one row a group, one column a level of the target."""
     sigma: float = 0.0
-    """The noise in each number; 0 where they are public."""
+    """Noise scale of each number; 0 where they are public."""
     least: float = 1.0
-    """The fewest records in a denominator of which a rate is estimated."""
+    """Fewest records in a denominator for which a rate is estimated."""
     measures: tuple[Measure, ...] = ()
-    """The sums of losses that follow the counts."""
+    """Measures whose sums of losses follow the counts."""
     clip: float = 1.0
-    """The most that a record's log loss can be."""
+    """Largest log loss of a record."""
     levels: tuple[str, ...] = ("", "")
-    """The target's."""
+    """Levels of the target."""
 
     def __post_init__(self) -> None:
-        """Sums in their one order."""
+        """Put the measures in their fixed order."""
         object.__setattr__(self, "measures", tuple(m for m in MEASURES if m in self.measures))
 
     @cached_property
     def total(self) -> float:
-        """Everybody, at least 1."""
+        """Number of all records, at least 1."""
         return max(float(self.numbers.sum()), 1.0)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """All that can be told of a classifier's counts and sums."""
+        """All losses that counts and sums determine."""
         return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))
 
     @property
     def right(self) -> Floats:
-        """The counts of a classifier that is always right, and its losses of 0."""
+        """Counts of a classifier that is always right, and its losses of 0."""
         found = np.zeros((*self.numbers.shape, 2))
         found[:, 0, 0], found[:, 1, 1] = np.maximum(self.numbers, 0).T
         return np.concatenate([found.ravel(), np.zeros(len(self.measures) * self.numbers.size)])
 
     def costs(self, slopes: Floats) -> Floats:
-        """A linear function of counts and sums as weights of counts, by group, label and prediction.
+        """Convert slopes by counts and sums into weights of counts, by group, label and prediction.
 
         The gradient oracle descends on a record's log loss in place of its error, so a log loss of weight 1 counts as
-        an error of cost 1. A squared loss counts the same, with the log loss as a stand-in: both are proper, so for any
-        weights by group and label the same probabilities make both smallest, if the model can express them. Where it
-        cannot, the two differ; the weights of the mixture are found by the measured squared losses either way.
+        an error of cost 1. A squared loss counts equally, with the log loss as a stand-in: both are proper, so for any
+        weights by group and label equal probabilities minimise both, if the model can express them. Where it cannot,
+        the two differ; the weights of the mixture are found by the measured squared losses either way.
         """
         counted = 2 * self.numbers.size
         found = slopes[:counted].reshape(*self.numbers.shape, 2).copy()
         sums = slopes[counted:].reshape(-1, *self.numbers.shape)
         for measure, slope in zip(self.measures, sums, strict=True):
             for label in (0, 1):
+                # a loss weighs on the wrong prediction, in units of its clip
                 found[:, label, 1 - label] += slope[:, label] / self.most(measure)
         return found
 
     def most(self, measure: Measure) -> float:
-        """The clip of a measure."""
+        """Return the clip of a measure."""
         return self.clip if measure == "log" else 1.0
 
     def largest(self, loss: Loss) -> float:
-        """The largest that a mean loss can be."""
+        """Return the largest value of a mean loss."""
         return self.most(OF_PROBABILITIES[loss][0]) if loss in OF_PROBABILITIES else 1.0
 
     def middle(self, loss: Loss) -> float:
-        """What is added to `row` times the vector: 1/2 for rates of predictions."""
+        """Return the constant added to `row` . vector: 1/2 for rates of predictions, else 0."""
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
-        """Which numbers make the denominator."""
+        """Return the mask of numbers, groups x labels, that make the denominator."""
         found = np.zeros(self.numbers.shape, bool)
         for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
             found[slice(None) if group is None else group, label] = True
         return found
 
     def estimable(self, loss: Loss, group: int | None = None) -> bool:
-        """Whether there are enough records, and more than the noise in their number would show of none."""
+        """Return True if there are enough records, and more than noise alone would show for an empty cell."""
         cells = self.cells(loss, group)
         return bool(self.numbers[cells].sum() >= max(self.least, 3 * self.sigma * np.sqrt(cells.sum())))
 
     def row(self, loss: Loss, group: int | None = None) -> Floats:
-        """The rate less 1/2, or a mean loss, as a linear function of the counts and the sums after them."""
+        """Return the rate less 1/2, or a mean loss, as a linear function of the counts and the sums after them."""
         found, cells = np.zeros((*self.numbers.shape, 2)), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))
         size = max(float(self.numbers[cells].sum()), 1.0)
@@ -157,11 +158,11 @@ class Sizes:
         return np.concatenate([found.ravel(), sums.ravel()])
 
     def rate(self, loss: Loss, group: int | None, counts: Floats) -> float:
-        """The rate, or the mean loss, at these counts and sums."""
+        """Return the rate, or the mean loss, at these counts and sums."""
         return self.middle(loss) + float(self.row(loss, group) @ counts)
 
     def noise(self, loss: Loss, group: int | None, rate: float, sigma: float) -> float:
-        """The deviation of a rate from counts with this noise, that of its denominator included, to first order."""
+        """Return a rate's standard deviation by the noise of its counts and of its denominator, to first order."""
         cells = self.cells(loss, group)
         size = max(float(self.numbers[cells].sum()), 1.0)
         denominator = (rate - self.middle(loss)) * self.sigma * float(np.sqrt(cells.sum())) / size

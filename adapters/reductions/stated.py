@@ -1,7 +1,7 @@
-"""What a fit can say of its classifier: losses of groups and what constraints came to, from noisy answers alone.
+"""Public summary of a fitted classifier: losses of groups and values of constraints, from noisy answers alone.
 
-These are the counts and sums that steered the fit, so they flatter it a little; their noise is stated beside them. A
-group of too few records has the status `not_estimable`, and no value.
+These are the counts and sums that steered the fit, so they are a little too favourable; their noise is stated beside
+them. A group of too few records has the status `not_estimable`, and no value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: Task, sizes: Sizes, goal: Goal, found: Found) -> RandomisedClassifier:
-    """The predictor with what is known of it."""
+    """Return the predictor with its noisy rates and goals."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
@@ -49,7 +49,7 @@ def stated(task: Task, sizes: Sizes, goal: Goal, found: Found) -> RandomisedClas
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """One row for each group and loss; everybody first where there are groups."""
+    """Return one row for each group and loss; everybody first where there are groups."""
     groups: list[tuple[str, int | None]] = [("", None)]
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
     rows = []
@@ -70,7 +70,7 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """The objective, then each constraint: its value by noisy counts, its bound, and whether it holds by these."""
+    """Return a row for the objective, then for each constraint: value by noisy counts, bound, and status by these."""
     rows = [_row(goal.objective, goal, counts, noise, "objective")]
     rows += [_row(part, goal, counts, noise, "constraint") for part in goal.constraints]
     nothing = {"kind": "constraint", "bound": None, "value": None, "noise": None, "status": "not_estimable"}
@@ -87,7 +87,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: Task, sizes: Sizes, found: Found) -> str:
-    """The steps, and the noise in the rate, and in the mean losses, of the smallest cell that they are estimated of."""
+    """Return the steps, and the noise in the rate and mean losses of the smallest cell of at least `least` records."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):
         return task.settings.in_words

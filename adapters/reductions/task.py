@@ -1,4 +1,4 @@
-"""What the schema and the settings decide of a fit: design, target, groups, clip and rate. All of it is public."""
+"""Task of a fit, decided by schema and settings: design, target, groups, clip and rate. All of it is public."""
 
 from __future__ import annotations
 
@@ -28,66 +28,66 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_GROUPS = 1_000
-"""The most groups: parities compare all pairs of them."""
+"""Largest number of groups: parities compare all pairs of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Public facts only."""
+    """Task of a fit, made of public facts only."""
 
     settings: Reductions
     schema: Schema
     target: str
     design: Coded
     by: tuple[str, ...]
-    """The columns of the groups that vary here."""
+    """Columns of the groups that vary here."""
     labels: tuple[str, ...]
-    """The groups; one empty label where everybody is one group."""
+    """Labels of the groups; one empty label where everybody is one group."""
     sizes: Floats | None
-    """The public numbers of records by group and label; None where they are counted with noise."""
+    """Public numbers of records by group and label; None where they are counted with noise."""
     clip: float
     rate: float
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tables by group and label, one axis a column."""
+        """Shape of the tables by group and label, one axis a column."""
         return self.schema.shape((*self.by, self.target))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features."""
+        """Names of the features."""
         return self.design.names(self.schema)
 
     @property
     def movable(self) -> NDArray[np.bool_]:
-        """The features that are constant in a group: the intercept, and the groups' levels."""
+        """Mask of the features that are constant in a group: the intercept, and the groups' levels."""
         groups = {f"{name}={level}" for name in self.by for level in self.schema.levels(name)}
         return np.array([name == "1" or name in groups for name in self.features])
 
     def confusions(self, thetas: Floats) -> Confusions:
-        """The query for the counts of some classifiers."""
+        """Return the query for the confusion counts of some classifiers."""
         return Confusions(self.design, self.target, _rounded(thetas), self.by)
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
-        """The query for the losses of some classifiers' probabilities."""
+        """Return the query for the losses of some classifiers' probabilities."""
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, _rounded(thetas), clip, measure, self.by)
 
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
-        """The query for one weighted gradient; parts and flips are by group and label."""
+        """Return the query for one weighted gradient; `parts` and `flips` are by group and label."""
         by, thetas = (*self.by, self.target), _rounded(theta[None])
         parts, flips = parts.reshape(self.shape), flips.reshape(self.shape)
         return Gradients(self.design, self.target, "logistic", thetas, self.clip, by, parts, flips)
 
 
 def _rounded(thetas: Floats) -> Floats:
-    """As the driver rounds them: a resumed fit asks the same to the last bit."""
+    """Return coefficients rounded to 1 / GRID, so that a resumed fit asks bit for bit equal questions."""
     found: Floats = np.rint(thetas * GRID) / GRID
     return found
 
 
 def task_of(settings: Reductions, public: Public) -> Task:
-    """The task, or a refusal that names the column and the remedy."""
+    """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     taken = (*settings.features, *settings.groups)
     check_columns(who, taken, public)
@@ -113,7 +113,7 @@ def task_of(settings: Reductions, public: Public) -> Task:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Constraints on groups need groups, and name declared ones."""
+    """Refuse constraints on groups without groups, or that name undeclared ones."""
     who = settings.name
     for name, bound in settings.constraints.items():
         if (name in PARITIES or name == "gini") and len(labels) < 2:
@@ -131,7 +131,7 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """The public numbers by group and label; refuses unknown and lacking ones, and groups that make no rate."""
+    """Return the public numbers by group and label; refuse unknown and missing ones, and rates without a record."""
     if not settings.sizes:
         return None
     who, levels = settings.name, schema.levels(target)

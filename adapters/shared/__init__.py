@@ -1,1 +1,1 @@
-"""What several adapters build on: workloads, rounds of choosing and measuring, models that are fitted again."""
+"""Parts common to several adapters: workloads, rounds of choosing and measuring, models that are refitted."""

@@ -1,4 +1,4 @@
-"""A graphical model that is fitted again and again, as noisy tables come in one by one."""
+"""A graphical model that is refitted as noisy tables come in one by one."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 ROUND_STEPS = 30
-"""The most steps of a fit between rounds, which starts where the last one ended."""
+"""Largest number of steps of a fit between rounds, which starts where the last one ended."""
 ROOM = 2**14
-"""How many numbers a stratum's tables may add to the model of everybody."""
+"""Number of cells that a stratum's tables may add to the model of everybody."""
 
 
 @dataclass(kw_only=True)
 class GraphicalLearner(Learner[Graphical]):
-    """As AIM, MST and their strata use it."""
+    """Learner of a graphical model, for AIM, MST and their strata."""
 
     most_cells: int
-    """The most numbers that the model may hold."""
+    """Largest number of cells of the model."""
     prior: float
-    """The weight of the pull towards `base`, in records."""
+    """Weight of the pull towards `base`, in records."""
     iterations: int
-    """The most steps of the last fit."""
+    """Largest number of steps of the last fit."""
     engine: str = "numpy"
-    """What makes the last fit; those between rounds are our own."""
+    """Solver of the last fit; fits between rounds use our own."""
     base: Solution | None = None
-    """What the model is moved from; the even distribution when not given."""
+    """Model that the fit departs from; None for the uniform distribution."""
     solution: Solution | None = None
-    """What was fitted last."""
+    """Solution of the last fit; None before the first."""
 
     @cached_property
     def _sizes(self) -> tuple[tuple[str, int], ...]:
@@ -52,24 +52,24 @@ class GraphicalLearner(Learner[Graphical]):
 
     @cached_property
     def _rules(self) -> Forbidden:
-        """The structural zeros, as far as the model can hold them."""
+        """Structural zeros, as far as the model can contain them."""
         held = self.base.tree.cliques if self.base is not None else ()
         return held_together(forbidden(self.schema), self._sizes, held)[0]
 
     @property
     def fitted(self) -> Solution:
-        """What was fitted last, where something was."""
+        """Solution of the last fit, which must exist."""
         if self.solution is None:
             raise AssertionError("nothing was fitted yet")
         return self.solution
 
     @property
     def model(self) -> Graphical:
-        """The model that was fitted last."""
+        """Model of the last fit."""
         return Graphical.of(self.schema, self.fitted)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """A few steps of our own engine, or as many of the chosen one as the settings allow."""
+        """Fit with our own engine for a few steps, or, in the last fit, with the chosen one for all steps."""
         yield from self._fit(self.iterations, self.engine) if last else self._fit(ROUND_STEPS)
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
@@ -80,19 +80,22 @@ class GraphicalLearner(Learner[Graphical]):
         self.solution = yield from work(engine(by), problem)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """The probabilities of some columns' cells in the model that was fitted last."""
+        """Return the probabilities of the cells of each clique under the last fit."""
+        # strata that have not moved the base share its cached marginals
         if self.fitted is self.base:
             return marginals_of(self.base).kept(cliques)
+        # one term on a base has marginals in closed form
         few = moved(self.base, self.fitted, cliques) if self.base is not None and not self._rules else None
         return _asked(self.schema, self.fitted).marginals(cliques) if few is None else few
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Those that the model could take in without growing too large; which it is, depends on what was chosen."""
+        """Return the candidates whose tables the model can take in within `most_cells`, or contains already."""
         there = {known.clique for known in self.published} | {table.clique for table in self.tables}
         there |= set(self._rules)
         if self.base is not None:
             there |= set(self.base.tree.cliques)
         inside = [set(clique) for clique in self.solution.tree.cliques] if self.solution is not None else []
+        # AIM filters candidates by the size of the model that they would make
         fits = taken_in(self._sizes, tuple(there), tuple(cliques), self.most_cells)
         return {
             clique: weight
@@ -101,7 +104,7 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """One that starts from this model as it is; merged columns and structural zeros are taken in first."""
+        """Start a stratum from this model; merged columns and structural zeros are fitted first."""
         base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM
         sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
@@ -114,24 +117,24 @@ class GraphicalLearner(Learner[Graphical]):
         return learner
 
     def begin(self) -> Program[None]:
-        """Start from the base."""
+        """Take the base as the solution, or fit one step if columns differ from it or structural zeros apply."""
         if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
             self.solution = self.base
         else:
             yield from self._fit(1)
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """The model conditioned on these levels."""
+        """Return the model conditioned on `levels`."""
         return Graphical.of(schema, condition(self.fitted, levels))
 
 
 @lru_cache(maxsize=2)
 def _started(solution: Solution) -> Solution:
-    """What strata start from, one object for all of them: their own tables begin from nothing."""
+    """Return the solution without terms, one object for all strata: their own tables start at 0."""
     return replace(solution, terms=())
 
 
 @lru_cache(maxsize=2)
 def _asked(schema: Schema, solution: Solution) -> Graphical:
-    """After a fit a model is asked about the table that was taken in, and then about the next candidates."""
+    """Cache the model of a solution: it is queried for the last table, then for the next candidates."""
     return Graphical.of(schema, solution)

@@ -1,9 +1,9 @@
-"""Public tables and sizes as a fit takes them in, beside what was measured.
+"""Public tables and sizes in a fit, beside measured tables.
 
-What a published table says of a population is off, for the N people who are fitted, by their sampling at least: a cell
-of share p by a variance of N p (1 - p). Paid answers show whether it is off by more, as figures of another year or of
-other people are; then the table counts less, so that the model keeps to the people who were measured. Where the table
-is of groups' shares, rows are drawn by these shares all the same.
+A published table of a population differs from the N people fitted at least by sampling: in a cell of share p by a
+variance of N p (1 - p). Paid answers may show a larger difference, as figures of another year or of other people have;
+the table's weight then falls, so that the model keeps to the people who were measured. If the table is of groups'
+shares, rows are drawn by these shares all the same.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms.known import Known
 
 SURER, LAST_SURER = 4.0, 16.0
-"""A public table counts as if its noise were at least that of any measured table over this, between rounds and in the
-last fit. Where it counts for more, a fit of few steps creeps along it, and does not get to the others."""
+"""Ratio of the smallest sigma among measured tables to the smallest sigma a public table may have, between rounds and
+in the last fit. With more weight, a fit of few steps follows the public table alone."""
 CHANCE = 0.05
-"""How probable it is at most that any of all answers that a right table is compared with takes trust from it: many
-columns and rounds do not make it more. A smaller chance lets wrong tables pass where a stratum has few answers."""
+"""Largest probability that any of all answers compared with a right table lowers its weight, however many columns and
+rounds there are. A smaller one lets wrong tables pass where a stratum has few answers."""
 FAR = 0.1
-"""By what part of a mean cell a table may miss an answer, and be better than nothing all the same."""
+"""Error of a table's prediction, as a fraction of the mean cell, up to which the table is always kept."""
 
 
 def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
-    """The number of records: the tables' sums, and the public size for what it is worth, a good guess.
+    """Return the number of records, at least 1: the precision-weighted mean of the tables' sums and the public size.
 
-    Each is weighted by its precision; a public size is taken to be right within a fifth, as old census figures
-    are. At least one record.
+    A public size has a standard error of a fifth of itself, as old census figures do.
     """
     weights = [1 / (table.values.size * table.sigma**2) for table in tables]
     values = [float(table.values.sum()) for table in tables]
@@ -52,11 +51,11 @@ def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
 def believed(
     known: Sequence[Known], measured: Sequence[Measured], total: float, surer: float = LAST_SURER
 ) -> list[Measured]:
-    """Public tables as if they had been measured, in numbers of records.
+    """Return public tables as if they had been measured, in numbers of records; sigma is infinite if one is refuted.
 
     Args:
-        known: What is public.
-        measured: What was paid for, and judges it.
+        known: The public tables.
+        measured: The measured tables, which judge them.
         total: The number of records.
         surer: `SURER` or `LAST_SURER`.
     """
@@ -68,13 +67,13 @@ def believed(
 
 
 def _variance(known: Known, measured: Sequence[Measured], total: float) -> float:
-    """By how much a cell is off, squared, the mean over all cells: what public facts say, or answers if that is more.
+    """Return the variance of a public table's cell, in squared records, averaged over cells; more if answers disagree.
 
-    An answer is compared in the columns that both have. Only one that is farther away than `farthest`, by sampling, the
-    table's own errors and noise, says more. What noise is expected to make of the distance is taken off then. Cells
-    that a fit leaves out were paid for too, and judge. A table that foretells an answer worse than even cells would,
-    and is off by more than `FAR` of a mean cell, is infinitely off: it may be as wrong where no answer speaks, and
-    nothing would correct it. One that is certain is never given up.
+    An answer is compared in the columns that both have. Only one farther away than `farthest`, by sampling, the table's
+    own errors and noise, raises the variance; the noise's expected part of the distance is subtracted then. Cells that
+    a fit leaves out were paid for too, and judge. A table that predicts an answer worse than uniform cells would, and
+    is off by more than `FAR` of a mean cell, gets infinity: it may be as wrong where no answer speaks, and nothing
+    would correct it. A certain table never does.
     """
     times = 1.0
     compared = [table for table in measured if not set(known.clique).isdisjoint(table.clique)]
@@ -82,11 +81,13 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
         common = tuple(name for name in table.clique if name in known.clique)
         away = tuple(axis for axis, name in enumerate(table.clique) if name not in known.clique)
         answer, shares = table.values.sum(axis=away), known.table(common)
+        # noise variance of a cell summed over the other columns
         noise = table.sigma**2 * table.values.size / answer.size
         variance = known.variance(common, total)
         far = float(((answer - total * shares) ** 2).sum())
         if far > farthest(shares, total, noise, variance, CHANCE / len(compared)):
             moved = far - noise * answer.size
+            # the distance of uniform cells, for comparison
             nothing = float(((answer - total / answer.size) ** 2).sum()) - noise * answer.size
             if moved > max(nothing, (FAR * total) ** 2 / answer.size) and not known.certain:
                 return math.inf
@@ -95,10 +96,7 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
 
 
 def doubts(known: Sequence[Known], measured: Sequence[Measured], total: float) -> dict[frozenset[str], float]:
-    """By how much a share is off beyond what public facts say, squared, by the columns of the table; 0 is left out.
-
-    Of several tables of the same columns it is the most.
-    """
+    """Return, by the table's columns, a share's variance beyond the public one, if positive; the largest of several."""
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
@@ -108,14 +106,14 @@ def doubts(known: Sequence[Known], measured: Sequence[Measured], total: float) -
 
 
 def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: Sequence[str]) -> tuple[Known, ...]:
-    """A stratum's tables, by what answers about everybody say of the same columns: less sure, or left out.
+    """Return a stratum's tables with the doubts that everybody's answers raise: a larger error, or left out.
 
-    A stratum may ask nothing of a column. What everybody's shares are off by, its own are taken to be off by as well.
+    A stratum may measure nothing of a column; its own shares are then taken to be as far off as everybody's.
 
     Args:
-        known: What public tables say of the stratum.
-        off: What `doubts` found of everybody.
-        names: The columns that everybody's tables have.
+        known: The public tables of the stratum.
+        off: The result of `doubts` for everybody.
+        names: The columns of everybody's tables.
     """
     beyond = [off.get(frozenset(one.clique).intersection(names), 0.0) for one in known]
     return tuple(
@@ -126,20 +124,20 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[Measured], total: float) -> list[Known]:
-    """Those that no paid answer contradicts by more than sampling, their errors and noise explain."""
+    """Return the tables that no paid answer contradicts by more than sampling, their errors and noise explain."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 
 def held(
     known: Sequence[Known], sizes: tuple[tuple[str, int], ...], most: int, inside: Sequence[Clique] = ()
 ) -> tuple[Known, ...]:
-    """Those that a graphical model of at most so many numbers takes in together; certain ones first, then in order.
+    """Return the tables that a graphical model of at most `most` cells can contain; certain ones first, then in order.
 
     Args:
-        known: What is public.
+        known: The public tables.
         sizes: The model's columns with their numbers of levels.
-        most: The most numbers that the model may hold.
-        inside: What the model holds already.
+        most: The largest number of cells of the model.
+        inside: Cliques already in the model.
     """
     kept: list[Known] = []
     for one in sorted(known, key=lambda one: not one.certain):
@@ -149,11 +147,11 @@ def held(
 
 
 def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Every column's table, by what was measured and what is public; as measured where nothing is public.
+    """Return every column's table, averaged by precision from measured and public ones.
 
     Args:
-        public: What is known.
-        measured: The columns' tables that were paid for; of those of one column, the first takes in what is public.
+        public: Public facts of the fit.
+        measured: The columns' measured tables; of several of one column, the first is averaged with the public ones.
         total: The number of records.
     """
     if not public.known:
@@ -175,12 +173,12 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
 
 
 def _error(known: Known, clique: Clique) -> float:
-    """The standard error of a share summed over all other columns."""
+    """Return the standard error of a share summed over all other columns."""
     return known.error * math.sqrt(known.shares.size / known.table(clique).size)
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """The columns that need not be measured, each by itself, as if it had been."""
+    """Return the tables of columns that certain public tables make unnecessary to measure, as if measured."""
     paid = [Measured.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:
@@ -192,30 +190,31 @@ def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -
 
 
 def farthest(shares: NDArray[Any], total: float, noise: float, variance: float, chance: float) -> float:
-    """The squared distance, over all cells, of counts from N times the right shares that is passed with some chance.
+    """Return the squared distance of counts from N x the right shares that is exceeded with probability `chance`.
 
-    The counts of N people who are a sample have the covariance N (diag(p) - p p') besides what is independent in each
+    The counts of N people who are a sample have the covariance N (diag(p) - p p') besides independent errors in each
     cell. The distance is a sum of squares of normal numbers whose variances are the eigenvalues of the whole. Its
-    quantile is taken from the chi-square, scaled and moved, that has the same mean, variance and skewness (Buckley and
-    Eagleson 1988), all of which follow from traces. Where there is noise alone this is exact.
+    quantile is taken from the chi-square, scaled and moved, that has equal mean, variance and skewness (Buckley and
+    Eagleson 1988), all of which follow from traces. With independent errors alone this is exact.
 
     Args:
         shares: The share of each cell; those of a noisy table may be below zero.
         total: N, the number of people.
         noise: The variance of a cell's noise.
-        variance: The variance of a cell by sampling and by what else the shares may be off, the mean over all cells.
-        chance: How probable it is that the distance is larger.
+        variance: The variance of a cell by sampling and by other errors of the shares, the mean over all cells.
+        chance: The probability that the distance is larger.
     """
     from scipy.special import chdtri
 
     share = np.clip(shares, 0, 1).ravel()
     alone = noise + variance - total * float((share * (1 - share)).mean())
-    diagonal, square = alone + total * share, total * float(share @ share)  # the covariance, but for N p p'
+    diagonal, square = alone + total * share, total * float(share @ share)  # covariance, without N p p'
     once, twice = (total * float(share**2 @ diagonal**power) for power in (1, 2))
+    # first three cumulants of the distance, up to constant factors: traces of powers of the covariance
     first = share.size * (noise + variance)
     second = max(float(diagonal @ diagonal) - 2 * once + square**2, first**2 / share.size)
     third = float(diagonal**2 @ diagonal) - 3 * twice + 3 * once * square - square**3
-    # between one eigenvalue and equal ones, whatever is left of small differences of large numbers
+    # degrees of freedom lie between 1 (one eigenvalue) and the number of cells (equal ones), despite cancellation
     freedom = min(max(second**3 / max(third, 1e-9) ** 2, 1.0), float(share.size))
     limit: float = first + math.sqrt(second / freedom) * (float(chdtri(freedom, chance)) - freedom)
     return limit

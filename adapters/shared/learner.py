@@ -1,7 +1,7 @@
-"""What rounds of choosing and measuring teach, and the mechanisms whose learner strata can go on from.
+"""Models that are refitted in rounds of choosing and measuring, and mechanisms whose model strata start from.
 
-A `Learner` holds noisy tables, and the model that is fitted to them again and again. A `Poolable` mechanism hands its
-learner on: `Pooled` takes it as its base.
+A `Learner` has noisy tables, and the model that is fitted to them again and again. A `Poolable` mechanism returns its
+learner for `Pooled`, whose strata start from it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 MOST_CELLS = 2**12
-"""The most cells of a marginal that a stratum measures."""
+"""Largest number of cells of a marginal that a stratum measures."""
 
 
 @dataclass(kw_only=True)
@@ -41,30 +41,30 @@ class Learner(ABC, Generic[M]):
     """The tables so far and the model fitted to them; every fit starts where the one before ended."""
 
     schema: Schema
-    """The columns of the model."""
+    """Columns of the model."""
     size: int | None = None
-    """The public number of records; None where it is unknown."""
+    """Public number of records; None where it is unknown."""
     settled: float | None = None
-    """The number of records where it is estimated once for all fits; None where each new table improves it."""
+    """Number of records estimated once for all fits; None to improve it with each new table."""
     tables: list[Measured] = field(default_factory=list)
-    """What was measured, in order."""
+    """Measured tables, in order."""
     published: tuple[Known, ...] = ()
-    """What is public already."""
+    """Public tables."""
     _doubts: tuple[int, dict[frozenset[str], float]] | None = field(default=None, init=False, repr=False)
-    """What so many tables say against what is public, once a stratum has asked."""
+    """Cached result of `doubts`, with the number of tables it is based on."""
 
     @property
     def total(self) -> float:
-        """The number of records, as far as it is known."""
+        """Number of records: `settled`, or an estimate from the tables and the public size."""
         return records(self.tables, self.size) if self.settled is None else self.settled
 
     def taken_in(self, *, last: bool) -> list[Measured]:
-        """All tables that a fit is to meet, between rounds or the last one: public ones, then those measured."""
+        """Return the tables of a fit, between rounds or the last one: public ones not refuted, then those measured."""
         public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """The published tables of a stratum, by what everybody's answers, which are here, say of such tables."""
+        """Return the public tables of a stratum, with the doubts that this learner's answers about everybody raise."""
         if not self.published or not public.known:
             return public.known
         if self._doubts is None or self._doubts[0] != len(self.tables):
@@ -74,7 +74,7 @@ class Learner(ABC, Generic[M]):
     @property
     @abstractmethod
     def model(self) -> M:
-        """The model that was fitted last."""
+        """Model of the last fit."""
 
     @abstractmethod
     def fit(self, *, last: bool = False) -> Program[None]:
@@ -82,63 +82,68 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """The probabilities of some columns' cells in the model that was fitted last."""
+        """Return the probabilities of the cells of each clique under the last fit, axes in its order."""
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """The expected counts of some columns' cells, in records."""
+        """Return the expected counts of the cells of each clique, in records."""
         return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Those of some candidates whose tables the model could take in without growing too large; by default all."""
+        """Return the candidates whose tables the model can take in without growing too large; by default all."""
         return dict(cliques)
 
     @abstractmethod
     def stratum(self, public: Public, prior: float) -> Program[Learner[M]]:
-        """A learner without tables that starts in one stratum from this model, worth `prior` records where it can."""
+        """Return a stratum's learner that starts from this model, without tables, pulled to it by `prior` records.
+
+        A learner without such a pull, as GEM's, only starts from the model.
+        """
 
     @abstractmethod
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
-        """What the model says of a stratum with this schema: the rows whose columns have these levels."""
+        """Return the model of a stratum with this schema: this one conditioned on `levels`, level numbers by column."""
 
 
 class Poolable(Mechanism[M]):
-    """To be declared beside what every mechanism declares, in place of `steps`: `merges`, `learned`, `candidates`."""
+    """A mechanism that strata can go on from; it declares `merges`, `learned` and `candidates` instead of `steps`."""
 
     @property
     @abstractmethod
     def merges(self) -> bool:
-        """Whether strata may merge levels, so that a column varies in them which everybody's model lacks."""
+        """True if strata may merge levels, so that a column varies in them that everybody's model lacks."""
 
     @abstractmethod
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[M]]:
-        """The program of `steps`, which returns its model with what strata need in order to go on from it."""
+        """The program of `steps`, which returns the learner that strata need in order to go on."""
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """What a stratum may measure with this much zCDP to move everybody's model, and how much each matters."""
+        """Return the weight of each clique that a stratum may measure with `rho`."""
 
     def stratum_rounds(self, usual: int) -> int:
-        """Into how many rounds a stratum divides its budget; `usual` is what public sizes say."""
+        """Return the number of rounds of a stratum; `usual` is the one by public sizes."""
         return usual
 
     @property
     def pools(self) -> bool:
-        """Whether strata can go on from the model that these settings make."""
+        """True if strata can go on from the model that these settings make."""
         return True
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
-        """The fit alone."""
+        """Fit, and return the learner's model."""
         return (yield from self.learned(public, allot, rng)).model
 
     @once
     def foresee(self, public: Public, rho: float) -> tuple[Mapping[Clique, float], Mapping[Clique, float], int]:
-        """A stratum's candidates, those that its first round can afford, and its number of rounds: from public facts.
+        """Return a stratum's candidates, those affordable in its first round, and its number of rounds.
 
-        Where no round is affordable, the stratum measures nothing and keeps everybody's model.
+        All follow from public facts. If no candidate is affordable, the stratum measures nothing and keeps everybody's
+        model.
         """
         schema, size = public.schema, public.size or 0
         every, cells = _small(schema, tuple(self.candidates(public, rho).items()))
         rounds = self.stratum_rounds(usual_rounds(len(schema.names), size, rho))
+        # noise scale of a table at the price of one round
         sigma = table_sigma(MEASURE * rho / rounds, schema, public.neighbours)
         return every, worth_measuring(every, cells, sigma, size), rounds
 
@@ -147,6 +152,6 @@ class Poolable(Mechanism[M]):
 def _small(
     schema: Schema, candidates: tuple[tuple[Clique, float], ...]
 ) -> tuple[Mapping[Clique, float], Mapping[Clique, int]]:
-    """What strata may measure of some candidates, and the cells of each: one object for strata of all sizes."""
+    """Return the candidates of at most `MOST_CELLS` cells, and all cells by clique: cached for strata of all sizes."""
     cells = cells_of(schema, tuple(clique for clique, _ in candidates))
     return {clique: weight for clique, weight in candidates if cells[clique] <= MOST_CELLS}, cells

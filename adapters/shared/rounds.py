@@ -1,8 +1,8 @@
-"""Rounds of choosing and measuring, as in AIM: what is measured next is what the model gets most wrong.
+"""Rounds of choosing and measuring, as in AIM: each measures the table that the model gets most wrong.
 
-A round costs a fixed price until one teaches less than its noise; from then on noise is half as large and a
-round four times as dear. The last round takes what is left, so the budget is used up to the last bit. Nothing
-but noisy answers and public sizes decides how many rounds there are.
+A round costs a fixed price until one teaches less than its noise; from then on noise is half as large and a round four
+times as expensive. The last round takes what is left, so the budget is used up to the last bit. The number of rounds
+depends on noisy answers and public sizes alone.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MEASURE = 0.9
-"""The share of a round that measures; the rest chooses."""
+"""Share of a round's budget that measures; the rest chooses."""
 PER_ROUND = 29
-"""Rounds squared are columns x people x sqrt(rho) over this: 48 rounds for 20 columns, 27 thousand people and epsilon
-1 at delta 1e-9."""
+"""rounds = sqrt(columns x people x sqrt(rho) / PER_ROUND): 48 rounds for 20 columns, 27 thousand people and epsilon 1
+at delta 1e-9."""
 USUAL = 0.7
-"""The share of these rounds that a fit usually gets to, because later ones are dearer."""
+"""Fraction of these rounds that a fit usually gets to, because later ones are more expensive."""
 NOISE_SIZE = math.sqrt(2 / math.pi)
-"""The mean absolute value of Gaussian noise, in units of sigma."""
+"""Mean absolute value of Gaussian noise, in units of sigma."""
 
 
 def usual_rounds(columns: int, people: float, rho: float) -> int:
-    """Into how many rounds a budget is divided: the more there is to learn, the more."""
+    """Return the number of rounds that a budget is divided into, from 1 to 16 x columns: see `PER_ROUND`."""
     return max(1, min(16 * columns, math.ceil(math.sqrt(columns * people * math.sqrt(rho) / PER_ROUND))))
 
 
 def worth_measuring(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
-    """Those whose expected noise, summed over all cells, is at most the number of people: others teach nothing."""
+    """Return the cliques whose expected absolute noise, summed over all cells, is at most the number of people."""
     return {c: weight for c, weight in cliques.items() if NOISE_SIZE * sigma * cells[c] <= people}
 
 
@@ -59,21 +59,21 @@ def adapt(
     rounds: int,
     neighbours: Neighbours,
 ) -> Program[Fraction]:
-    """Spend `rho` on rounds. `worth` says how much each candidate matters; `people` is a size, public if possible.
+    """Spend `rho` on rounds of choosing and measuring; returns what is left when no candidate remains.
 
-    Returns what is left when there is no candidate any more.
+    `worth` is the weight of each candidate; `people` is the number of records, public if possible.
     """
     schema, left, price = learner.schema, rho, float(rho) / rounds
     cells = cells_of(schema, tuple(worth))
     while True:
-        # AIM, Algorithm 4: what would not pay two more rounds is spent in this one
+        # AIM, Algorithm 4: a remainder too small for two more rounds is spent in this one
         last = left < 2 * Fraction(price)
         price = down(left) if last else price
         sigma = table_sigma(MEASURE * price, schema, neighbours)
         candidates = learner.fitting(worth_measuring(worth, cells, sigma, people))
         if not candidates:
             return left
-        # Algorithm 2, selection: how wrong the model is on a candidate, less the noise of measuring it
+        # Algorithm 2, selection: the model's L1 error on a candidate, less the expected noise of measuring it
         total = learner.total
         scores = [
             Distance(clique, np.asarray(table * total, np.float64), weight, NOISE_SIZE * sigma * table.size)
@@ -81,12 +81,12 @@ def adapt(
         ]
         choosing = price - MEASURE * price  # alpha is 0.9 in the paper too
         before = scores[(yield from choose(scores, rho=choosing))]
-        del scores, candidates  # all strata wait for their answers at once, and would hold them all
+        del scores, candidates  # all strata wait for their answers at once, and would keep these arrays in memory
         left -= Fraction(choosing)
         measuring = down(left) if last else MEASURE * price
         (table,) = yield from counts([before.clique], rho=measuring)
         left -= Fraction(measuring)
-        learner.tables.append(Measured.of(table))  # measurement and estimation
+        learner.tables.append(Measured.of(table))  # Algorithm 2: measurement and estimation
         if last:
             return Fraction(0)
         yield from learner.fit()
@@ -99,19 +99,19 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """What `adapt` usually asks, with made-up choices among `starters` and fits that are none: for plans."""
+    """Ask as `adapt` usually does, with random choices among `starters` and without fits: for plans."""
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
     left, asked = rho, scores
     for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
         price = down(left / (after + 1))
         yield from choose(asked, rho=price - MEASURE * price)
-        asked = [max(scores, key=lambda score: score.weight)]  # which costs the same, without a word on all of them
+        asked = [max(scores, key=lambda score: score.weight)]  # the price of a choice is the same for one candidate
         yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
         left -= Fraction(price)
         yield from work(LEFT_OUT, None)
 
 
 def down(amount: Fraction) -> float:
-    """The largest float that is not above an amount."""
+    """Return the largest float that is not above an amount."""
     near = float(amount)
     return near if Fraction(near) <= amount else math.nextafter(near, 0.0)

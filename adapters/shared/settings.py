@@ -1,6 +1,6 @@
-"""What predictors make of their settings and the schema: the column to predict, the design of its features, the rate.
+"""Checks of predictors' settings against the schema: target column, design of the features, sampling rate.
 
-Settings that several of them have are checked once and kept as tuples, whoever declares them.
+Settings that several mechanisms have are checked once and kept as tuples, whichever class declares them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Column
 
 UNDECLARED = 0.05
-"""The rate of Poisson samples where neither it nor a size is declared."""
+"""Rate of Poisson samples where neither it nor a size is declared."""
 
 
 def check_names(settings: Any) -> None:
@@ -32,13 +32,13 @@ def check_names(settings: Any) -> None:
 
 
 def check_target(settings: Any, groups: Sequence[str]) -> None:
-    """The target is one column, and neither a feature nor one of the groups' columns."""
+    """Refuse a target that is no name of one column, or is a feature or one of the groups' columns."""
     if not isinstance(settings.target, str) or settings.target in (*settings.features, *groups):
         raise UsageError(f"{settings.name}: the target is one column, and neither a feature nor a group.")
 
 
 def check_interactions(settings: Any) -> None:
-    """Settle `interactions`: pairs of names."""
+    """Refuse `interactions` that are no pairs of names; keep them as tuples."""
     pairs = settings.interactions
     if not is_list(pairs) or not all(is_texts(pair) and len(pair) == 2 for pair in pairs):
         raise UsageError(f'{settings.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
@@ -53,7 +53,7 @@ def check_tables(settings: Any, *keys: str) -> None:
 
 
 def check_columns(who: str, names: Iterable[str], public: Public) -> None:
-    """Refuse columns that the schema does not have; those that strata define are no longer in it."""
+    """Refuse columns that are neither in the schema nor among those that define the strata."""
     for name in names:
         if name not in public.schema.columns and name not in public.constant:
             raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, public.schema.columns)}.")
@@ -62,14 +62,14 @@ def check_columns(who: str, names: Iterable[str], public: Public) -> None:
 def target_of(
     who: str, named: str, taken: Collection[str], public: Public, fits: Callable[[Column], bool], what: str
 ) -> str:
-    """The target that is named, or the last column that fits and is not taken.
+    """Return the target that is named, or the last column that fits and is not taken.
 
     Args:
         who: The mechanism, for messages.
         named: The setting; empty where none is given.
         taken: The features and groups.
-        public: What is known of the table.
-        fits: Whether a column can be predicted.
+        public: Public facts of the fit.
+        fits: Predicate: True if a column can be predicted.
         what: Such a column in words, as "a numeric column".
     """
     schema = public.schema
@@ -94,7 +94,7 @@ def design_of(
     who: str, named: Sequence[str], target: str, groups: Collection[str], public: Public,
     reference: Mapping[str, str], interactions: Sequence[Sequence[str]] = (),
 ) -> Coded:  # fmt: skip
-    """The features that are named, or all columns but target and groups; refuses settings about others.
+    """Return the design of the named features, or of all columns but target and groups; refuse settings about others.
 
     A column of one level, and one that strata define, does not vary and is left out.
     """
@@ -117,17 +117,17 @@ def design_of(
 
 
 def several_levels(column: Column) -> bool:
-    """Whether it is a categorical column of at least two levels."""
+    """True for a categorical column of at least two levels."""
     return not isinstance(column, Numeric) and column.size > 1
 
 
 def two_levels(column: Column) -> bool:
-    """Whether it is a categorical column of two levels."""
+    """True for a categorical column of two levels."""
     return not isinstance(column, Numeric) and column.size == 2
 
 
 def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
-    """The rate of Poisson samples: as declared, which in strata it has to be, or that of about `batch` rows each."""
+    """Return the rate of Poisson samples: as declared, which strata require, or that of about `batch` rows each."""
     if sampling is not None:
         return sampling
     if public.constant:

@@ -1,8 +1,8 @@
-"""Workloads: the marginals that a release should get right, and how much each of them matters.
+"""Workloads: the marginals that a release should get right, and their weights.
 
-Written `"all 3-way"`, or as a list of sets of columns. Weights make some marginals matter more: a weight for a
-column counts for every marginal that holds it, a weight for several columns, joined by commas, for those that
-hold all of them; where more than one applies, they multiply.
+Written `"all 3-way"`, or as a list of sets of columns. Weights make some marginals matter more: a weight for a column
+counts for every marginal that contains it, a weight for several columns, joined by commas, for those that contain all
+of them; where more than one applies, they multiply.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from stratsynth.questions import Clique
 from stratsynth.schema import Schema
 
 WIDEST = 5
-"""The most columns of a marginal."""
+"""Largest number of columns of a marginal."""
 MOST_MARGINALS = 200_000
-"""How many marginals a workload may have: all triples of a hundred columns are 161,700."""
+"""Largest number of marginals of a workload: all triples of a hundred columns are 161,700."""
 MOST_CANDIDATES = 2**25
-"""The most cells of all candidates together."""
+"""Largest number of cells of all candidates together."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Marginals, as the user wrote them."""
+    """Marginals and weights, in the user's notation."""
 
     marginals: str | Sequence[Sequence[str]] = "all 3-way"
     """`all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """How much marginals matter, by column or by columns joined by commas; 1 where nothing is said."""
+    """Weight of marginals, by column or by columns joined by commas; 1 by default."""
     _parts: dict[tuple[str, ...], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
-    """What `parts` has worked out, by columns."""
+    """Cached results of `parts`, by columns."""
     _small: dict[tuple[Schema, int], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
-    """What `small` has worked out."""
+    """Cached results of `small`, by schema and limit."""
 
     def __post_init__(self) -> None:
-        """Refuse what no schema could make sense of."""
+        """Refuse notations and weights that are invalid under any schema."""
         if isinstance(self.marginals, str):
             _ways(self.marginals)
         elif not (self.marginals and is_list(self.marginals)) or not all(
@@ -57,21 +57,21 @@ class Workload:
             number(f"workload: the weight of {group}", weight, least=1e-6, most=1e6)
 
     def check(self, known: Sequence[str]) -> None:
-        """Refuse columns that nobody has heard of."""
+        """Refuse marginals and weights of columns that are not `known`."""
         lists = () if isinstance(self.marginals, str) else self.marginals
         for name in (*(name for clique in lists for name in clique), *(n for g in self.weights for n in _split(g))):
             if name not in known:
                 raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
 
     def parts(self, columns: Sequence[str]) -> Mapping[Clique, float]:
-        """The closure of what is `among` some columns; worked out once, since strata have the same ones."""
+        """Return the closure of `among(columns)`; cached, since strata have equal columns."""
         key = tuple(columns)
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))
         return self._parts[key]
 
     def small(self, schema: Schema, most: int) -> Mapping[Clique, float]:
-        """Those parts that have at most so many cells; one object for all strata that have the same columns."""
+        """Return the parts of at most `most` cells; one object for all strata that have equal columns."""
         key = schema, most
         if key not in self._small:
             every = self.parts(schema.names)
@@ -81,7 +81,7 @@ class Workload:
         return self._small[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
-        """The marginals of some columns with their weights; columns that are constant here are left out of them."""
+        """Return the weights of the marginals of `columns`; other columns are dropped from the marginals."""
         if isinstance(self.marginals, str):
             ways = min(_ways(self.marginals), len(columns))
             if math.comb(len(columns), ways) > MOST_MARGINALS:
@@ -104,10 +104,7 @@ class Workload:
 
 
 def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
-    """Every set of columns within some marginal of the workload, and how much it matters.
-
-    It matters as much as the most important marginal that it is part of.
-    """
+    """Return every set of columns within some marginal of the workload, with the largest weight of such a marginal."""
     found: dict[Clique, float] = {}
     for clique, weight in workload.items():
         for size in range(1, len(clique) + 1):
@@ -118,7 +115,7 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
 
 @lru_cache(maxsize=8)
 def cells_of(schema: Schema, cliques: tuple[Clique, ...]) -> Mapping[Clique, int]:
-    """The cells of each clique, worked out once: thousands of strata have the same columns and candidates."""
+    """Return the number of cells of each clique; cached, since thousands of strata have equal candidates."""
     return {clique: schema.cells(clique) for clique in cliques}
 
 

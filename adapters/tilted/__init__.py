@@ -1,11 +1,12 @@
-"""Prior rows, weighted anew so that noisy tables are met: how every mechanism of tables uses a prior.
+"""Prior rows with new weights, such that noisy tables are met: the use of a prior in every table mechanism.
 
-fit        the weights: nearest to the prior's that explain the tables
+fit        weights that explain the tables and diverge least from the prior's
 model      weighted rows as a table model
 blocks     tables of weighted rows, several at a time
-rounding   whole numbers of rows, near the weights in all pairs of columns
-learner    as rounds of choosing and measuring use it, with the trust that each table's answer earns
-arbiter    this model or the mechanism's own, whichever foretells the next paid answers better
+rounding   integer numbers of rows, near the weights in all pairs of columns
+likened    weights of rows borrowed from other strata
+learner    the rows between rounds of choosing and measuring, and the prior's trust in each table
+arbiter    the prior's rows or the mechanism's own model, whichever predicts the next paid answers better
 """
 
 from stratsynth.adapters.tilted.arbiter import Arbiter, against, arbitrated, tilted_to

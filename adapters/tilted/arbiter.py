@@ -1,10 +1,10 @@
-"""The prior's rows or the mechanism's own model alone: whichever foretells paid answers better.
+"""Choice between the prior's rows and the mechanism's own model, by their predictions of paid answers.
 
-Both are fitted to the same paid tables; beside the prior's rows stand rows that the own model has drawn, so that the
-two are one model where the prior is partly right. Before a new table is taken in, both say what it should be, and the
-answer decides: the likelihood ratio of the two, by the table's noise, is added up over the tables, the last ones
-counting most. As long as the prior earns it, the prior's rows lead, say what is worth measuring, and are released.
-No table is judged by a model that knew it, so that a model which merely bends more easily gains nothing.
+Both are fitted to the same paid tables; the prior's rows are joined by rows drawn from the own model, so that a partly
+right prior is combined with it. Before a new table is taken in, both predict it: the likelihood ratio of the two
+predictions, by the table's noise, is added up over the tables, recent ones counting most. While the prior's rows are
+ahead, they choose what is measured, and are released. No table is predicted by a model fitted to it, so a more flexible
+model gains no advantage.
 """
 
 from __future__ import annotations
@@ -29,89 +29,90 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MEMORY = 0.85
-"""What an answer counts when the next has come: the mechanism's model gets better with every table, and a prior that
-was far ahead of it at first may have been overtaken."""
+"""Factor on the past lead at each new answer: the own model improves with every table, and may overtake a prior that
+was far ahead at first."""
 MOST = 10.0
-"""What one table may add to the lead, or take from it: one pair of columns that always go together says no more."""
+"""Largest change of the lead by one table: one pair of strongly dependent columns decides no more."""
 EARLY, AT_ONCE = 5, 30.0
-"""Until how many tables were foretold by both it takes more to leave the prior, and how far it must be behind then: a
-small budget pays for no more tables, and they say little of all else that a prior brings."""
+"""Number of predicted tables up to which the prior is left only if its lead is below -AT_ONCE: a small budget pays for
+no more tables, and they say little about the rest of what a prior brings."""
 EARNED = 5.0
-"""By how much the prior's rows must then be ahead in each table, as a logarithm of likelihoods: rows that foretell no
-better than the mechanism's model only add the chance of who is among them."""
+"""Log-likelihood lead required per table after that: rows that predict no better than the own model only add the
+randomness of their own sample."""
 ASKED = 0.25
-"""No more of it is asked than this part of what it would be on average if the prior's rows were right: where noise
-hides how the two differ, a table says nothing against them."""
+"""Upper limit of the required lead, as a fraction of half the squared distance between the two predictions in units of
+noise: where noise hides their difference, a table is no evidence against the prior."""
 SELDOM = 3
-"""While the prior's rows do not lead, they are fitted anew only after so many rounds: two fits a round take twice the
-time of one, and what has been left seldom comes back."""
+"""Rounds between fits of prior rows that do not lead: two fits a round take twice the time of one, and a prior once
+behind rarely leads again."""
 JUDGED, DECIDED = 10, 30.0
-"""After how many tables the prior is given up, and how far it must be behind, as a logarithm of likelihoods."""
+"""Number of predicted tables from which on the prior is given up if its log-likelihood lead is below -DECIDED."""
 ROWS, LAST_ROWS = 4_000, 15_000
-"""How many rows of the mechanism's own model stand beside the prior's at most, between rounds and in the last fit."""
+"""Largest number of own-model rows added to the prior's, between rounds and in the last fit."""
 FEWEST = 1_000
-"""How many there are at least; in between, as many as the prior has."""
+"""Smallest such number; between the limits it equals the number of prior rows."""
 SURE = 5.0
-"""By how many standard deviations of what noise makes of the distances a prior may be off, judged once."""
+"""Largest misfit of a prior that is judged once, in standard deviations of the misfit that noise alone makes."""
 LEFT = 0.2
-"""The part of what makes a tree's pairs differ from independence that a prior may leave unexplained, where it is judged
-once: the tree explains all of that, and about as much of other pairs as this allows."""
+"""Largest fraction of the deviation from independence of a tree's pairs that a prior judged once may leave unexplained:
+a fitted tree leaves none of it, but more of all other pairs."""
 
 
 @dataclass(kw_only=True)
 class Arbiter(Learner[Any]):
-    """Two learners of the same tables."""
+    """The prior's rows and the mechanism's own learner, fitted to one list of tables."""
 
     own: Learner[Any]
-    """The mechanism's own."""
+    """Learner of the mechanism's own model."""
     tilted: TiltedLearner
-    """The prior's rows."""
+    """Learner of the prior's rows."""
     lead: float = 0.0
-    """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model, no
-    table counting for more than `MOST`; those of long ago count less."""
+    """Discounted log-likelihood ratio of the answers, prior's rows over own model; each table counts for at most `MOST`
+    either way."""
     due: float = field(default=0.0, init=False)
-    """What `lead` has to be, so that the prior's rows lead: at most `EARNED` for each table, in the same way."""
+    """Lead required of the prior's rows: at most `EARNED` for each table, with the same discount."""
     _seen: int = field(default=0, init=False)
-    """How many tables have been looked at."""
+    """Number of tables taken in."""
     _judged: int = field(default=0, init=False)
-    """How many tables both have foretold."""
+    """Number of tables that both have predicted."""
     _behind: int = field(default=0, init=False)
-    """How many fits ago the prior's rows led."""
+    """Number of fits since the prior's rows led."""
 
     def __post_init__(self) -> None:
-        """One list of tables for all."""
+        """Share one list of tables between the learners."""
         self.own.tables = self.tilted.tables = self.tables
 
     @property
     def leader(self) -> Learner[Any]:
-        """Whose model is used."""
+        """The learner whose model is used: the prior's rows while their lead is large enough."""
         return self.tilted if self.lead >= (self.due if self._judged > EARLY else -AT_ONCE) else self.own
 
     @property
     def decided(self) -> bool:
-        """Whether so much speaks against the prior that it is given up, which saves its fits."""
+        """True if the prior is so far behind that it is given up, which saves its fits."""
         return self._judged >= JUDGED and self.lead < -DECIDED
 
     @property
     def model(self) -> Any:
-        """The leader's model."""
+        """Model of the leader."""
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both, the prior's rows only while they may be used, or seldom.
+        """Judge both by the new tables, then fit both; the prior's rows only while they lead, or seldom.
 
-        The last fit of the mechanism's own model is a long one only where it is released.
+        The own model's last fit is long only if it is the one released.
         """
         yield from self.tilted.liken()
         new, self._seen = self.tables[self._seen :], len(self.tables)
-        if len(new) < len(self.tables) and not self.decided:  # both were fitted before
+        if len(new) < len(self.tables) and not self.decided:  # only learners that were fitted before have a prediction
             cliques = [table.clique for table in new]
             self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
-        if last:  # what is measured has to be earned, and what is released only lost
+        if last:  # measured tables require an earned lead; what is released only needs not to be behind
             self.due = 0.0
         leads = self.leader is self.tilted
         yield from self.own.fit(last=last and not leads)
         self._behind = 0 if leads else self._behind + 1
+        # rows that do not lead are refitted seldom, and not at all once given up
         if leads or not (last or self.decided or self._behind % SELDOM):
             _lend(self.tilted, self.own.model, LAST_ROWS if last else ROWS)
             yield from self.tilted.fit(last=last)
@@ -119,34 +120,35 @@ class Arbiter(Learner[Any]):
     def judge(
         self, tables: Sequence[Measured], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:  # fmt: skip
-        """Compare what the prior's rows and the mechanism's own model foretold of tables that neither knew."""
+        """Add the log-likelihood ratios of tables that neither model was fitted to: `mine` prior's, `other` own."""
         for table, here, there in zip(tables, mine, other, strict=True):
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
             apart = _halved(table, (there - here) * self.total)
             self._judged += 1
             due = min(EARNED, ASKED * apart) if self._judged > EARLY else 0.0
+            # discounted sum of log-likelihood ratios, one table's contribution clipped
             self.lead = MEMORY * self.lead + min(max(gain, -MOST), MOST)
             self.due = MEMORY * self.due + due
 
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """The leader's."""
+        """Return the leader's probabilities of the cells of each clique."""
         return self.leader.marginals(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """What the mechanism's own model could take in: it may have to go on alone."""
+        """Return the candidates that fit into the own model: it may have to go on alone."""
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """A stratum starts from the leader."""
+        """Start a stratum's learner from the leader."""
         return (yield from self.leader.stratum(public, prior))
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """What the leader says of a stratum."""
+        """Return the leader's model conditioned on `levels`."""
         return self.leader.given(schema, levels)
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """A mechanism's learner, beside the prior's rows where there is a prior."""
+    """Return the mechanism's learner, with the prior's rows beside it if there is a usable prior."""
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
@@ -156,17 +158,17 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Judge once, where a mechanism measures in one go: the prior's rows lead, or None, and `own` goes on alone.
+    """Judge a prior once, for a mechanism that measures in one go: an arbiter, or None if `own` goes on alone.
 
-    What the mechanism's own model will make of the new tables cannot be foretold, as it knows nothing of them before.
-    So the prior has to have earned its lead: of the tables' distance from what the mechanism's model says, beyond their
-    noise, it must leave `LEFT` at most, or no more than noise may have made.
+    The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
+    distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
+    make.
 
     Args:
         own: The mechanism's learner, which has all tables and is not fitted yet.
-        public: What is known.
-        first: How many tables were known when the others were asked for.
-        foretell: What the mechanism's own model says of the others, in probabilities, when it knows the first alone.
+        public: Public facts of the fit.
+        first: Number of tables known when the others were requested.
+        foretell: Probabilities of the other tables by the mechanism's own model, fitted to the first ones alone.
     """
     arbiter = arbitrated(own, public)
     if not isinstance(arbiter, Arbiter):
@@ -176,7 +178,7 @@ def against(
     yield from tilted.fit()
     new = every[first:]
     cliques = [table.clique for table in new]
-    noise = 0.5 * sum(counted(table) for table in new)  # what noise is expected to make of the misfits
+    noise = 0.5 * sum(counted(table) for table in new)  # expectation of the misfits under noise alone
     mine, other = (
         sum(misfit(t, q * arbiter.total) for t, q in zip(new, said, strict=True)) - noise
         for said in (tilted.marginals(cliques), foretell(cliques))
@@ -193,12 +195,12 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """The prior's rows, fitted to tables that say nothing about which model is better; None without a prior.
+    """Fit the prior's rows to tables that do not tell which model is better; None without a usable prior.
 
     Args:
         tables: The paid answers.
-        public: What is known.
-        own: The mechanism's own model, some of whose rows stand beside the prior's.
+        public: Public facts of the fit.
+        own: The mechanism's own model, rows of which are added to the prior's.
         settled: The number of records, where it was estimated before.
     """
     if public.prior is None or public.prior.lacking or not public.schema.names:
@@ -216,16 +218,16 @@ def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
 
 
 def counted(table: Measured) -> int:
-    """The number of cells that count."""
+    """Return the number of cells that count."""
     return int(table.values.size if table.counted is None else table.counted.sum())
 
 
 def misfit(table: Measured, foretold: NDArray[np.floating[Any]]) -> float:
-    """Half the squared distance of a table from what was foretold, in units of its noise."""
+    """Return half the squared distance of a table from its prediction (in records), in units of its noise."""
     return _halved(table, table.values - foretold)
 
 
 def _halved(table: Measured, off: NDArray[np.floating[Any]]) -> float:
-    """Half a squared distance in the cells that count, in units of a table's noise."""
+    """Return half the squared norm of `off` (in records) over the cells that count, in units of the table's noise."""
     flat = off.ravel() if table.counted is None else off[table.counted]
     return 0.5 * float(flat @ flat) / table.sigma**2

@@ -1,7 +1,7 @@
 """Tables of weighted rows: each by itself, or several as sums of one joint table.
 
-To count rows takes a step for each row, and to add up a joint table's cells one for each cell. So where rows are
-counted again and again, tables are taken together as long as their columns have few cells jointly.
+Counting rows takes a step for each row, adding up a joint table one for each cell. Where rows are counted again and
+again, tables are therefore combined as long as their columns have few cells jointly.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from stratsynth.questions import Clique
 
 ROWS_A_CELL = 8
-"""How many rows there are at least for each cell of tables that are taken together."""
+"""Smallest number of rows for each cell of combined tables."""
 LIKE_SO_MANY = 10_000
-"""Columns are counted as if there were always so many rows, so that one layout serves everybody and strata."""
+"""Number of rows assumed when columns are counted, so that everybody and all strata share one layout."""
 MOST_KEPT = 1 << 17
-"""The most cells of tables whose layout is remembered, with seven others."""
+"""Largest number of cells of tables whose layout is cached; the cache has eight layouts."""
 
 Codes = Mapping[str, "NDArray[np.integer[Any]]"]
 Sizes = Mapping[str, int]
 
 
 def cells(sizes: Sizes, columns: Iterable[str]) -> int:
-    """The number of cells of some columns' table."""
+    """Return the number of cells of the table of some columns."""
     return math.prod(sizes[name] for name in columns)
 
 
 def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
-    """The row-major cell of each row in some columns' table."""
+    """Return each row's row-major cell in the table of `columns`."""
     found = codes[columns[0]].astype(np.intp)
     for name in columns[1:]:
         found *= sizes[name]
@@ -45,7 +45,7 @@ def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
 
 
 def cells_within(sizes: Sizes, columns: Clique, clique: Clique) -> NDArray[np.intp]:
-    """For each cell of a table, flat, its cell in the table of some of its columns."""
+    """Return, for each cell (row-major) of the table of `columns`, its cell in the table of `clique`, a subset."""
     inner = np.arange(cells(sizes, clique)).reshape([sizes[name] for name in clique])
     order = sorted(range(len(clique)), key=lambda axis: columns.index(clique[axis]))
     shape = [sizes[name] if name in clique else 1 for name in columns]
@@ -53,10 +53,10 @@ def cells_within(sizes: Sizes, columns: Clique, clique: Clique) -> NDArray[np.in
 
 
 def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Clique, list[int]]]:
-    """Few sets of columns, such that each clique is part of one: their columns, and the numbers of their cliques.
+    """Return few sets of columns that cover all cliques: each set's columns, and the numbers of its cliques.
 
-    The largest clique comes first; each goes where it adds the fewest cells, and by itself where all sets would get
-    more than `most`.
+    The largest clique comes first; each goes where it adds the fewest cells, and becomes a set of its own where all
+    others would exceed `most` cells.
     """
     blocks: list[tuple[Clique, int, list[int]]] = []
     own = [cells(sizes, clique) for clique in cliques]
@@ -76,22 +76,23 @@ def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Cli
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How tables are taken together."""
+    """Joint tables, and the sums that make the requested tables of them."""
 
     blocks: tuple[Clique, ...]
-    """The columns of the joint tables."""
+    """Columns of each joint table."""
     starts: tuple[int, ...]
-    """The number of each joint table's first cell, and in the end that of all their cells."""
+    """First cell of each joint table, then the number of all their cells."""
     cells_of: Any
-    """Which cells of the tables, one after the other, each cell of a joint table is in: a sparse matrix of ones."""
+    """Sparse 0/1 matrix, cells of the joint tables x cells of the requested tables: 1 where the first is part of the
+    second."""
 
 
 def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> Layout:
-    """How the tables of so many rows are taken together; the same for strata that have the same tables."""
+    """Return the layout of these tables for `rows` rows; cached, since strata often request equal tables."""
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
     kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
-    # a power of two, so that a few rows more make no other layout
+    # rounded down to a power of two, so that slightly different numbers of rows share a layout
     return (_kept if kept else _made)(
         tuple(cliques), tuple((c, sizes[c]) for c in columns), 1 << most.bit_length() >> 1
     )
@@ -119,10 +120,11 @@ _kept = lru_cache(maxsize=8)(_made)
 def columns_counted(
     codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
 ) -> list[list[NDArray[np.float64]]]:
-    """For each of several weights of the same rows, the tables of columns by themselves, as sums of joint tables."""
+    """Return, for each weighting of the rows, the one-column tables of `columns`, summed from joint tables."""
     if not columns:
         return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
+    # rows are passed over once a joint table, which is then summed down to the columns
     joint = np.empty((layout.starts[-1], len(weights)))
     for start, end, names in zip(layout.starts, layout.starts[1:], layout.blocks, strict=False):
         place = places(codes, sizes, names)
@@ -135,7 +137,7 @@ def columns_counted(
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
-    """The tables of weighted rows, axes in each clique's order; cliques that begin alike share work, if in order."""
+    """Return the tables of weighted rows, axes in each clique's order; adjacent cliques with equal starts are quick."""
     if cliques and all(len(clique) == 1 for clique in cliques):
         return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}

@@ -1,12 +1,13 @@
-"""The weights of prior rows that explain noisy tables, and differ no more from the prior's than that takes.
+"""The weights of prior rows that explain noisy tables with the least divergence from the prior's weights.
 
     minimise  sum over tables m of  |N q_m(w) - y_m|^2 / (2 sigma_m^2 trust_m)  +  KL(w || prior)
 
 over distributions w on the prior's rows, where q_m(w) is the table of w in probabilities, N the number of records, and
-y_m the noisy answer. `trust_m` says for how many people's word the prior counts in a table. It is the maximum-entropy
-tilt of PMW-Pub (Liu and others 2021) and GEM-Pub, found through its dual, whose unknowns are one number for each cell:
+y_m the noisy answer. `trust_m` is the number of people that the prior counts for in a table. This is the
+maximum-entropy tilt of PMW-Pub (Liu and others 2021) and GEM-Pub, found through its dual, which has one unknown for
+each cell:
 
-    w  is in proportion to  prior x exp(-N x sum of the cells' numbers)
+    w  is in proportion to  prior x exp(-N x sum of the row's cells' unknowns)
 
 The dual is smooth and strongly concave, so that L-BFGS finds it; a step goes through rows x joint tables once and back.
 """
@@ -28,55 +29,55 @@ if TYPE_CHECKING:
 
 Floats = "NDArray[np.float64]"
 CORRECTIONS = 20
-"""The steps whose curvature L-BFGS keeps in mind."""
+"""Number of past steps from which L-BFGS estimates the curvature."""
 TOLERANCE = 1e-6
-"""A step that brings less than this part of what is minimised is the last: noise hides what more would bring."""
+"""Relative decrease of the objective below which the fit stops: further gains are hidden by noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """One noisy table as the fit sees it."""
+    """One noisy table to be fitted."""
 
     clique: Clique
-    """Its columns."""
+    """Columns of the table."""
     values: NDArray[np.float64]
-    """The noisy counts, flat."""
+    """Noisy counts, row-major."""
     spread: float
-    """Sigma times the root of the trust."""
+    """Sigma, in records, times the root of the trust."""
     counted: NDArray[np.bool_] | None = None
-    """The cells that are fitted; all of them when not given."""
+    """Mask of the cells that are fitted; None for all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """A problem: which rows there are, and what their weights are to explain."""
+    """One problem: prior rows, their weights, and noisy tables to be explained."""
 
     codes: Mapping[str, NDArray[np.integer[Any]]]
-    """The rows as level numbers, by column."""
+    """Level number of each row, by column."""
     sizes: Mapping[str, int]
-    """The number of levels of each column."""
+    """Number of levels of each column."""
     base: NDArray[np.float64]
-    """The prior's weights, adding up to one."""
+    """Prior weight of each row; they add up to 1."""
     aims: tuple[Aim, ...]
     total: float
-    """The number of records that the tables speak of."""
+    """Number of records in the tables."""
     start: NDArray[np.float64]
-    """The cells' numbers of an earlier fit to the first of these tables; those of later tables begin with 0."""
+    """Dual unknowns of an earlier fit to the first of these tables; those of later tables start at 0."""
     iterations: int
 
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """A solution."""
+    """Solution of one problem."""
 
     weights: NDArray[np.float64]
-    """One for each row, adding up to one."""
+    """Weight of each row; they add up to 1."""
     numbers: NDArray[np.float64]
-    """The cells' numbers: where a later fit begins."""
+    """Dual unknowns, one a cell: the start of a later fit."""
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """The weights of each problem."""
+    """Solve the problems one by one."""
     return [_tilt(problem) for problem in problems]
 
 
@@ -94,7 +95,7 @@ def _tilt(problem: Tilt) -> Tilted:
     cells_of, rows_of, total = layout.cells_of, rows_in.T, problem.total
     values = np.concatenate([aim.values for aim in problem.aims])
     variance = np.repeat([aim.spread**2 for aim in problem.aims], sizes)
-    # the number of a cell that is not fitted, or of one that nothing is known about, stays 0
+    # the unknown of a cell that is not fitted, or has infinite variance, stays 0
     fitted = np.concatenate([_counted(aim) for aim in problem.aims]) & np.isfinite(variance)
     variance[~fitted] = 0.0
     logs = np.log(problem.base, out=np.full(problem.base.size, -np.inf), where=problem.base > 0)
@@ -107,17 +108,18 @@ def _tilt(problem: Tilt) -> Tilted:
         weights /= mass
         return weights, top + math.log(mass)
 
-    # by the curvature, each number is about as easily moved as any other: where the fit begins, or where it will end
+    # scaling by the curvature, at the start or where the fit will end, makes all unknowns about equally easy to move
     first, _ = weigh(logs - rows_in @ (cells_of @ (total * numbers)) if numbers.any() else logs.copy())
     near = np.maximum(total * (cells_of.T @ (rows_of @ first)), np.minimum(values, total))
     curvature = np.where(fitted, variance + near * np.maximum(0.0, total - near), 0.0)
     unit = np.divide(1.0, np.sqrt(curvature), out=np.zeros_like(curvature), where=curvature > 0)
     scaled = np.divide(numbers, unit, out=np.zeros_like(numbers), where=unit > 0)
-    # everything in these units, once and not at every step
+    # the matrices are scaled once and not at every step
     shape = cells_of.shape
     into = csr_matrix((total * unit[cells_of.indices], cells_of.indices, cells_of.indptr), shape=shape)
     back, wanted, firm = into.T, values * unit, variance * unit**2
 
+    # negative dual, to be minimised: log partition sum + half the penalty + linear term, and its gradient
     def dual(scaled: Any) -> tuple[float, Any]:
         weights, mass = weigh(logs - rows_in @ (into @ scaled))
         pull = firm * scaled
@@ -132,7 +134,7 @@ def _tilt(problem: Tilt) -> Tilted:
 
 
 def _rows_in(problem: Tilt, layout: Layout) -> Any:
-    """Which cells of joint tables each row is in."""
+    """Return a sparse 0/1 matrix, rows x cells of the joint tables: the cells that each row is in."""
     from scipy.sparse import csr_matrix
 
     rows, blocks = problem.base.size, layout.blocks
@@ -149,14 +151,14 @@ def _counted(aim: Aim) -> NDArray[np.bool_]:
 
 
 def _numbers(problem: Tilt) -> float:
-    """About how much work a step is."""
+    """Return the work of one step: rows x tables."""
     return float(problem.base.size * len(problem.aims))
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """The rows as they are."""
+    """Return the problem without tables, whose solution is the prior's weights, for rehearsals."""
     return replace(problem, aims=(), start=np.zeros(0))
 
 
 TILTER = Solver(tilt, size=_numbers, hasty=_hasty)
-"""Finds one tilt after the other: threads would only wait for each other, as most of a step is not out of Python."""
+"""Solver of tilts, one after the other: threads would only wait for Python's lock, which most of a step holds."""

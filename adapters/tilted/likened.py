@@ -1,9 +1,9 @@
-"""What a stratum borrows from the others is made like what it has.
+"""Reweighting of rows that a stratum borrows from others, towards the distribution of its own rows.
 
-A stratum of a hundred people has too few prior rows to say how its columns hang together, but enough to say what share
-each level has. So the rows that it borrows are tilted towards its own rows' shares of every level: everybody's
-dependence between columns, with the stratum's own margins. All of it follows from public rows and, where everybody's
-model has weighted these anew, from paid answers: nothing is charged for it.
+A stratum of a hundred people has too few prior rows to estimate dependence between columns, but enough to estimate each
+level's share. Its borrowed rows are therefore tilted towards its own rows' shares of every level: everybody's
+dependence between columns, with the stratum's own margins. Inputs are public rows and, where everybody's model has
+reweighted these, paid answers, so nothing is charged.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 STEPS = 25
-"""The most steps of the fit."""
+"""Largest number of steps of the fit."""
 WORTH = 10.0
-"""How many times the people count whom a column's shares leave to everybody's rows, which are right about much that no
-column alone tells."""
+"""Factor on the number of people that everybody's rows count for in a column: they carry dependence that no single
+column shows."""
 ONE_LEVEL = 1e-9
-"""The variance of shares below which all rows have one level, up to the last bits of sums."""
+"""Variance of shares below which all rows have one level, up to rounding of sums."""
 MOST_WORTH = 1_000.0
-"""The most people whom everybody's rows are taken for."""
+"""Largest number of people that everybody's rows count for."""
 
 
 def likened(
     schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], base: NDArray[np.float64], lent: NDArray[np.bool_],
     people: float,
 ) -> Tilt | None:  # fmt: skip
-    """The problem whose solution is the borrowed rows' weights, which add up to one; None where nothing is to be done.
+    """Return the problem whose solution is the borrowed rows' weights, adding up to 1; None if there is none.
 
     Args:
-        schema: The stratum's.
-        codes: Its rows, its own and borrowed ones.
-        base: Their weights, adding up to one.
-        lent: Which are borrowed.
-        people: How many people all of them stand for.
+        schema: The stratum's schema.
+        codes: Level numbers of its rows, own and borrowed ones, by column.
+        base: Their weights, adding up to 1.
+        lent: Mask of the borrowed rows.
+        people: Number of people that all these rows stand for.
     """
     own = base[~lent] * people
     count = float(own.sum())
@@ -58,18 +58,20 @@ def likened(
     (shared,) = columns_counted(rows, sizes, schema.names, start)
     for name, values, others in zip(schema.names, counts, shared, strict=True):
         worth = _worth(values, others)
+        # posterior mean of the shares, with everybody's as a prior of `worth` people
         shares = (values + worth * others) / (count + worth)
         variance = float((shares * (1 - shares)).mean())
         if variance > ONE_LEVEL:
+            # sigma^2 = count x mean p (1 - p), the sampling variance of own counts; trust = worth
             aims.append(Aim((name,), values, math.sqrt(worth * count * variance)))
     return Tilt(rows, sizes, start, tuple(aims), count, np.zeros(0), STEPS)
 
 
 def _worth(values: NDArray[np.float64], others: NDArray[np.float64]) -> float:
-    """For how many people's word everybody's rows count in a column: fewer, the farther a stratum is from everybody.
+    """Return the number of people that everybody's rows count for in a column: fewer, the farther the stratum is.
 
-    A stratum whose shares are those of n people drawn from everybody's differs from these by chance alone. What it
-    differs by beyond that is the variance of strata; everybody's shares are worth as many people as would vary so much.
+    A stratum whose shares are those of n people drawn from everybody's differs from these by chance alone. The rest of
+    its squared distance is the variance between strata; everybody's shares are worth a sample of equal variance.
     """
     count = values.sum()
     chance = float((others * (1 - others)).sum())

@@ -1,4 +1,4 @@
-"""Weighted rows of a prior, and of a mechanism's own model, as a table model: rows as often as their weights say."""
+"""Weighted rows of a prior and of a mechanism's own model, as a table model: rows as often as their weights say."""
 
 from __future__ import annotations
 
@@ -27,41 +27,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TiltedRows(TableModel):
-    """A distribution on the rows of a prior, and on rows that the mechanism's own model has drawn."""
+    """A distribution on the rows of a prior, and on rows drawn from the mechanism's own model."""
 
     kind: ClassVar[str] = "tilted_rows"
     of_prior: ClassVar[bool] = True
     schema: Schema
     codes: Mapping[str, NDArray[np.integer[Any]]]
-    """For each column, the level number of each row. A prior is public, and a mechanism's own model is made of paid
-    answers, so their rows may be stored."""
+    """Level number of each row, by column. A prior is public, and a mechanism's own model is made of paid answers, so
+    these rows may be stored."""
     weights: NDArray[np.float64]
-    """One for each row, adding up to one."""
+    """Weight of each row; they add up to 1."""
     total: float = 1.0
-    """The number of records that the noisy tables spoke of."""
+    """Number of records that the noisy tables imply, or the public one."""
     off: Mapping[str, float] | None = None
-    """For each column, how far the prior was off: the total variation distance of its shares from the model's."""
+    """Total variation distance, by column, between the prior's shares and the model's."""
     made: float = 0.0
-    """What the rows weigh together that are none of the prior's."""
+    """Total weight of the rows that are not the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """The probabilities of many sets of columns, which share the work."""
+        """Return the probabilities of the cells of many sets of columns, which share the work."""
         return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
-        """The probabilities of some columns' cells, axes in their order."""
+        """Return the probabilities of the cells of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """The marginal of one column."""
+        """Return the marginal of one column."""
         return self.marginal((column,))
 
     def mass(self, where: Where) -> float:
-        """The weights of the rows that meet a condition."""
+        """Return the total weight of the rows that meet a condition."""
         return min(1.0, float(self._met(where).sum()))
 
     def _met(self, where: Where) -> NDArray[np.float64]:
-        """The weights, 0 for rows that do not meet a condition."""
+        """Return the weights, 0 for rows that do not meet a condition."""
         weights = self.weights
         for column, allowed in where.items():
             inside = np.zeros(self.schema.size(column), dtype=bool)
@@ -70,7 +70,7 @@ class TiltedRows(TableModel):
         return weights
 
     def heaviest(self, part: float) -> TiltedRows:
-        """The rows without the lightest ones, which weigh `part` together at most, as a model of their own."""
+        """Return the model without its lightest rows, which have a total weight of at most `part`, renormalised."""
         ordered = np.sort(self.weights)
         first = int(np.searchsorted(np.cumsum(ordered), part))
         kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
@@ -80,7 +80,7 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Rows by randomised rounding of the weights."""
+        """Draw `n` rows that meet a condition, by randomised rounding of the weights."""
         weights = self._met(where or {})
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -88,7 +88,7 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """The rows that have these levels; where no row has them, all rows, with the levels in turn."""
+        """Return the rows with these levels; if none has them, all rows, with the levels in turn."""
         places = {}
         weights = self.weights
         for column, some in levels.items():
@@ -109,19 +109,19 @@ class TiltedRows(TableModel):
         return TiltedRows(schema, codes, weights / weights.sum(), self.total)
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """A chapter of the report: how far the prior was off."""
+        """Return a report's chapter on the prior's distance by column, if it is known."""
         from stratsynth.adapters.tilted.page import prior_section
 
         return () if self.off is None else (prior_section(self.off, self.made),)
 
     def state(self) -> State:
-        """The rows, an array a column, and their weights."""
+        """Return the weights and level numbers as arrays, the figures as facts."""
         facts = {"total": self.total, "off": None if self.off is None else dict(self.off), "made": self.made}
         return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Check what a file claims: a distribution, and level numbers that there are."""
+        """Rebuild a model from a file, or refuse weights that are no distribution and level numbers out of range."""
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:

@@ -1,4 +1,4 @@
-"""The chapter of a report that says how far the prior was off, as far as paid answers tell."""
+"""Chapter of a report on the prior's distance from the release, as far as paid answers show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MADE = (
 
 
 def prior_section(off: Mapping[str, float], made: float) -> Section:
-    """The columns, the one in which the prior was farthest off first; `made` is the weight of rows that are not its."""
+    """Return the chapter: columns by decreasing distance; `made` is the weight of rows that are not the prior's."""
     ordered = sorted(off.items(), key=lambda item: -item[1])
     rows = [(name, percent(value)) for name, value in ordered]
     return Section("prior", "How far the prior was off", [NOTE, MADE.format(percent(made))], rows)

@@ -1,9 +1,9 @@
-"""Whole numbers of weighted rows.
+"""Integer numbers of weighted rows.
 
-Systematic rounding along an order in which alike rows are neighbours: each row is taken the floor or the ceiling of
-what is due to it, with the right expectation. Of several such draws the one is taken whose tables of pairs of columns
-are nearest to the weights', and then rows are exchanged, one for another, as long as that brings the tables nearer. The
-price is that a row's chance is no longer exactly its weight.
+Systematic rounding along an order in which similar rows are neighbours: each row is taken the floor or the ceiling of
+its expected number of times, with that expectation. Of several such draws the one is taken whose tables of pairs of
+columns are nearest to the weights', and then rows are exchanged, one for another, as long as that brings the tables
+nearer. The price is that the choice biases a row's probability away from its weight.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DRAWS = 10
-"""The number of draws among which one is chosen."""
+"""Number of draws among which the nearest is chosen."""
 SWAPS, LOOKS = 400, 600_000_000
-"""The most exchanges of rows, and the most cells that are looked at for them: each goes through all rows' pairs."""
+"""Largest number of exchanges, and largest number of cells read for them: each exchange reads all rows' pairs."""
 FEWEST, MOST = 10, 2_000
-"""From how many rows to how many there is a choice: one of a few rows would be the commonest each time, and many rows
-are near the weights by themselves."""
+"""Sample sizes for which rounding is optimised; below 10 it would always give the mode, above 2,000 plain sampling
+suffices."""
 LEAST_GAIN = 1e-6
-"""What an exchange has to bring."""
+"""Smallest decrease of the distance for which rows are exchanged."""
 MOST_PAIRS = 300
-"""How many pairs of columns are looked at, evenly spaced among all."""
+"""Largest number of pairs of columns in the distance, evenly spaced among all."""
 
 
 def rounded(
     codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], n: int, rng: Generator
 ) -> NDArray[np.intp]:
-    """The numbers of n rows, with repetitions, in order.
+    """Return the numbers of `n` rows, with repetitions; equal numbers are adjacent.
 
     Args:
-        codes: The rows as level numbers.
-        weights: What each row weighs; not all 0.
-        n: How many rows.
-        rng: The source of the draws.
+        codes: Level numbers of the rows, by column.
+        weights: Weight of each row; not all 0.
+        n: Number of rows to draw.
+        rng: Source of the draws.
     """
     if not n:
         return np.zeros(0, dtype=np.intp)
@@ -61,12 +61,12 @@ def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: G
 
 
 def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Sorted by all columns, the first one first."""
+    """Return the order of the rows sorted by all columns, the first one first."""
     return np.lexsort([code[rows] for code in reversed(list(codes.values()))]) if codes else np.arange(rows.size)
 
 
 class _Pairs:
-    """The counts of pairs of columns' cells that the weights ask for."""
+    """Expected counts of the cells of pairs of columns in `n` rows, and distances of drawn rows from them."""
 
     def __init__(
         self, codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], rows: NDArray[np.intp],
@@ -86,30 +86,30 @@ class _Pairs:
             self._wanted += np.bincount(column, weights=due, minlength=self._wanted.size)
 
     def _off(self, number: NDArray[np.intp]) -> NDArray[np.float64]:
-        """By how much each cell's count is too high, when each row is taken a number of times."""
+        """Return each cell's excess over its expected count, if each row is taken `number` times."""
         taken = np.repeat(self._cells, number, axis=0).ravel()
         return np.bincount(taken, minlength=self._wanted.size).astype(np.float64) - self._wanted
 
     def _number(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """How often each row is among these."""
+        """Return the number of times that each row occurs in `rows`."""
         return np.bincount(np.searchsorted(self._rows, rows), minlength=self._rows.size)
 
     def distance(self, rows: NDArray[np.intp]) -> float:
-        """The sum of the differences of all counts."""
+        """Return the L1 distance of the drawn rows' counts from the expected ones."""
         return float(np.abs(self._off(self._number(rows))).sum())
 
     def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """These rows, some of them exchanged for others: each time the one that is worst for the one that is best."""
+        """Return the rows after greedy exchanges: each replaces the row whose removal gains most."""
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
         for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):
-            # what one more, or one fewer, in a cell adds to the distance
+            # change of the distance by one more, or one fewer, in a cell
             more, fewer = np.clip(1 + 2 * off, -1, 1), np.clip(1 - 2 * off, -1, 1)
             taken = np.flatnonzero(number)
             leaving = fewer[cells[taken]].sum(axis=1)
             place = int(np.argmin(leaving))
             out = taken[place]
-            both = (cells == cells[out]) * (more + fewer)[cells[out]]  # a cell that one leaves and one enters
+            both = (cells == cells[out]) * (more + fewer)[cells[out]]  # cells common to both rows
             gain = more[cells].sum(axis=1) + leaving[place] - both.sum(axis=1)
             into = int(np.argmin(gain))
             if gain[into] > -LEAST_GAIN:

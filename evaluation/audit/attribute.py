@@ -1,7 +1,7 @@
-"""The audit of an attribute that changes: what a group adds to sums over secret Poisson samples, in many steps.
+"""Audit of attribute privacy: sums over secret Poisson samples in many steps, with the group as the protected column.
 
-One table's people are all of the second group and the other's of the first. Everything else about them is public. Each
-has a cell of its own among the sums, and a coin of its own, so that one question is many runs.
+One table's people are all of the second group and the other's of the first; all else about them is public. Each person
+has a cell and a sampling coin of their own, so that one question is many runs.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 WIDTH = 500
-"""People, each a run."""
+"""Number of people, each a run."""
 NOISE_MULTIPLIER, RATE, STEPS = 3.0, 0.5, 8
 DELTAS = (1e-3, 0.01, 0.05)
 FAR = 100.0
-"""The length, in clips, of the part that a driver adds who leaves the loss in."""
+"""Size, in clips, of each coordinate added by the driver that leaves the loss in."""
 SHARE = 1 - 1e-4
-"""The part of a step's price for the sums by cell; the gradient, of which the group changes nothing, has the rest."""
+"""Fraction of a step's price for the sums by cell; the gradient, which the group does not change, gets the rest."""
 SCHEMA = Schema({
     "GROUP": Categorical(levels=("a", "b"), outside="a"),
     "WHO": Categorical(levels=tuple(map(str, range(WIDTH))), public=True),
@@ -50,24 +50,24 @@ SCHEMA = Schema({
 QUERY = AttributeGradients(
     Coded(()), "LABEL", "logistic", np.array([[20.0]]), 1.0, ("GROUP",), ("WHO",), np.zeros((1, 2, WIDTH, 2))
 )
-"""Everybody is predicted yes, with all but certainty."""
+"""Model that predicts yes for everybody, with a log-odds of 20."""
 BESIDE = "the loss of the same sample, unclipped"
 
 
 def people(group: int) -> StoredRows:
-    """Everybody is of this group."""
+    """Rows of `WIDTH` people, all of this group."""
     codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
     codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
     return StoredRows([CodedRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)])
 
 
 class LossBeside(StoredRows):
-    """NOT PRIVATE, on purpose: who takes part adds a known vector, as long as can be, that nobody has clipped."""
+    """NOT PRIVATE, on purpose: each sampled row adds `FAR` clips to known coordinates, which nobody has clipped."""
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """As they are, and the vector in coordinates that the group leaves at 0."""
+        """Sums with the vector added in coordinates that the group leaves at 0."""
         found = super().sums(asked, entropy)
         for _, block in found:
             cells = block.reshape(2, WIDTH, 2)
@@ -76,23 +76,23 @@ class LossBeside(StoredRows):
 
 
 def beside(question: Question) -> Question:
-    """Asks what was charged, of rows that add more to it."""
+    """Return the question unchanged: the fault is in the rows."""
     return question
 
 
 def attribute_steps() -> Experiment:
-    """A person of the one group against the same of the other, in 8 steps with rate 0.5 and noise multiplier 3.
+    """Experiment on a person of one group against the same of the other: 8 steps, rate 0.5, noise multiplier 3.
 
-    The scores add up log-likelihood ratios of 1 - q at 0 and q at 1, against q at -1, for the difference of the two
-    groups' sums in clips; for quieter noise, too. The last one takes part in the step for known, by the coordinates
-    where nobody should show.
+    With x the noisy difference of the two groups' sums in clips, exactly 1 or -1 if the person is sampled (probability
+    q) and 0 otherwise, a score adds up the steps' log-likelihood ratios for one assumed noise. The last score counts
+    only steps in which the unclipped loss reveals that the person was sampled.
     """
     from stratsynth.accounting.sampled import epsilon_sampled
 
     question = Total(QUERY, NOISE_MULTIPLIER, Currency.SAMPLED, (1 - SHARE, SHARE), RATE)
 
     def claims(neighbours: Neighbours) -> tuple[Point, ...]:
-        """Of all scores, at all deltas."""
+        """Claimed epsilon of every score at every delta."""
         epsilons = {d: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, d, neighbours) for d in DELTAS}
         return tuple(Point(e, e, d, score) for score in range(len(ASSUMED) + 1) for d, e in epsilons.items())
 
@@ -118,7 +118,7 @@ def attribute_steps() -> Experiment:
 
 
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
-    """Scores of WIDTH runs at a time, one row for each way of scoring: STEPS answers to the same question."""
+    """Yield scores (ways of scoring, WIDTH runs), from STEPS answers to the same question."""
     allot = unlimited_allotment(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
     audited, passes = AuditedAnswers(rows, breakage, allot), math.ceil(runs / WIDTH)
     answers = audited.again([Asked((), SCHEMA, question)], passes * STEPS)
@@ -142,7 +142,7 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """The log-likelihood ratios of one step, one row for each assumed noise; then that of whoever is seen aside."""
+    """Log-likelihood ratios of one step, a row for each assumed noise; then the one of people revealed by the loss."""
     found = []
     for share in ASSUMED:
         z = (share * NOISE_MULTIPLIER) ** 2

@@ -1,4 +1,4 @@
-"""The real driver on rows made for an audit, asked again and again."""
+"""The real driver on rows made for an audit, asked the same questions many times."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from stratsynth.questions.reading import Rows
 
 PLENTY = 1e15
-"""An allotment that no audit exhausts: the account records charges, and must not refuse."""
+"""Allotment, in any currency, that no audit exhausts: the account records charges and must not refuse."""
 BATCH = 2000
-"""Answers held at a time."""
+"""Number of answers held at a time."""
 
 
 def unlimited_allotment(
     currency: Currency = Currency.ZCDP, neighbours: Neighbours = Neighbours.ADD_REMOVE, *,
     noise: float | None = None, rate: float | None = None,
 ) -> Allotment:  # fmt: skip
-    """An allotment that nothing exceeds; for `sampled` with the noise and the rate that every step keeps to."""
+    """Allotment that no audit exceeds; for `sampled` with the noise and the rate of every step."""
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 
 class AuditedAnswers(Answers):
-    """`PrivateAnswers` with the system's entropy and an account, over some rows; or a broken one."""
+    """`PrivateAnswers` over some rows, with the system's entropy and an account; or a broken driver."""
 
     def __init__(self, rows: Rows, breakage: Breakage | None = None, allot: Allotment | None = None) -> None:
-        """Open an account for the allotment, and put the driver before the rows."""
+        """Open an account for the allotment, and make the driver of the rows."""
         allot = allot or unlimited_allotment()
         self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Everything that a fit would do: charge, read, add noise, keep."""
+        """Answer as in a fit: charge, read, add noise, keep."""
         return self._answers(asked)
 
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
-        """Answers to the same questions, drawn anew `times` times, after one charge.
+        """Yield answers to the same questions, with new noise `times` times, after one charge.
 
         Only the answering step is repeated: charging takes longer than the noise.
         """
@@ -61,5 +61,5 @@ class AuditedAnswers(Answers):
             yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
 
     def charged(self, step: str = "add-remove") -> Fraction:
-        """The charges so far, for one notion of neighbour."""
+        """Total of the charges so far, for one notion of neighbour."""
         return self._account.spending.step(step)

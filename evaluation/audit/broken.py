@@ -1,8 +1,8 @@
-"""NOT PRIVATE, on purpose: drivers with a known fault, to see whether an audit catches them.
+"""NOT PRIVATE, on purpose: drivers with a known fault, which an audit must catch.
 
-A fault is a function that changes a question after it has been charged for: the ledger records one price, and
-the rows are asked for more than that buys. Nothing in the core can reach this module: it is in the evaluation,
-and a fit makes its own driver.
+A fault is a function that changes a question after it has been charged for: the ledger records one price, and the rows
+are asked for more than that buys. Nothing in the core can reach this module: it is in the evaluation, and a fit makes
+its own driver.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from stratsynth.questions.reading import Rows
 
 Breakage = Callable[[Question], Question]
-"""The fault: from the question that was charged, the one that is asked of the rows."""
+"""Fault: function from the charged question to the one that the rows are asked."""
 
 
 class NotPrivate(PrivateAnswers):
     """NOT PRIVATE: charges for the question that was asked, and answers another one."""
 
     def __init__(self, load: Callable[[], Rows], account: Account, entropy: Entropy, breakage: Breakage) -> None:
-        """As the real one, with a fault."""
+        """Make the driver with a fault."""
         super().__init__(load, account, entropy)
         self._breakage = breakage
 
@@ -41,12 +41,12 @@ class NotPrivate(PrivateAnswers):
 
 @dataclass(frozen=True)
 class Quieter:
-    """All noise is `factor` times the declared noise; epsilon of a choice is divided by `factor`."""
+    """Fault: all noise is `factor` times the declared noise; for a choice, epsilon is divided by `factor`."""
 
     factor: float
 
     def __call__(self, question: Question) -> Question:
-        """The same question for a higher price."""
+        """Return the question at the price of the smaller noise."""
         if isinstance(question, Counts | Choose):
             return replace(question, rho=question.rho / self.factor**2)
         if not isinstance(question, Total):
@@ -56,12 +56,12 @@ class Quieter:
 
 
 def whole_rho_for_each_table(question: Question) -> Question:
-    """Each of k tables gets the noise that pays for one: the sensitivity sqrt(k) was forgotten."""
+    """Fault: each of k tables gets the noise that pays for one, as if the sensitivity sqrt(k) were forgotten."""
     return replace(question, rho=question.rho * len(question.cliques)) if isinstance(question, Counts) else question
 
 
 def twice_the_clip(question: Question) -> Question:
-    """Rows are clipped at twice the bound that the noise is for."""
+    """Fault: rows are clipped at twice the bound that the noise is for."""
     if isinstance(question, Total) and isinstance(question.query, Columns):
         query = replace(question.query, clip=2 * question.query.clip)
         return Quieter(0.5)(replace(question, query=query))
@@ -69,5 +69,5 @@ def twice_the_clip(question: Question) -> Question:
 
 
 def everybody(question: Question) -> Question:
-    """Every row takes part in every step, and a Poisson sample is accounted for."""
+    """Fault: every row takes part in every step, while a Poisson sample is accounted for."""
     return replace(question, rate=1.0) if isinstance(question, Total) else question

@@ -1,4 +1,4 @@
-"""Audits of `Choose`: the exponential mechanism's law, enumerated exactly, and draws from it."""
+"""Audits of `Choose`: the exponential mechanism's probabilities, enumerated exactly, and draws from it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.audit.broken import Breakage
 
 RHO = 1 / 8
-"""epsilon = 1."""
+"""Price of the choice, rho = epsilon^2 / 8 at epsilon = 1."""
 CANDIDATES = 20
 ROWS = 7
-"""Records that both tables have."""
+"""Number of records that both tables have."""
 FAR = 1000.0
 ALMOST = 1 + 1e-9
-"""Log-ratios beyond this multiple of epsilon are no rounding errors."""
+"""Multiple of epsilon above which a log-ratio is no rounding error."""
 SMALL = Schema({
     "A": Categorical(levels=("1", "2", "3")),
     "B": Categorical(levels=("1", "2")),
@@ -45,11 +45,12 @@ SMALL = Schema({
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """The log-probability of each candidate, from the definition: proportional to exp(epsilon score / (2 D)).
+    """Log-probability of each candidate by definition: proportional to exp(epsilon score / (2 D)).
 
     The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
     """
     scores, reach = type(question.scores[0]).units(question.scores, exact, Setting(schema, neighbours), {})
+    # subtracting the best score keeps exp in range
     best = max(scores)
     rate = question.epsilon / 2
     weights = np.array([float(Fraction(score - best, reach)) * rate for score in scores])
@@ -58,17 +59,17 @@ def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbou
 
 
 def charged_epsilon(question: Choose, schema: Schema, neighbours: Neighbours) -> float:
-    """The ledger's charge as epsilon, from rho = epsilon^2 / 8."""
+    """Epsilon of the ledger's charge, from rho = epsilon^2 / 8."""
     return math.sqrt(8 * sum(charge.amount for charge in question.charges(schema, (), neighbours)))
 
 
 def choices() -> Experiment:
-    """Twenty candidates: a record raises the score of one and lowers that of all others.
+    """Experiment with twenty candidates: a record raises the score of one and lowers that of all others.
 
-    The test is whether that one was chosen; its error rates are known exactly. One record makes it
-    exp(epsilon/2) / mean(exp(-+epsilon/2)) times as likely: log-ratio 0.918 at epsilon 1, the most that twenty can
-    show of it. Draws are compared with the claim, and with the law: a sampler that is surer than its law is caught
-    long before the claim is passed.
+    The test is whether that one was chosen; its error rates are known exactly. One record makes it exp(epsilon/2) /
+    mean(exp(-+epsilon/2)) times as likely: log-ratio 0.918 at epsilon 1, the most that twenty can show of it. Draws are
+    compared with the claim and with the exact probabilities: a sampler that favours the best more than these is caught
+    long before the claim is exceeded.
     """
     schema = Schema({"A": Categorical(levels=("1", "2"))})
     up = Distance(("A",), np.zeros(2), offset=ROWS)
@@ -102,10 +103,10 @@ def choices() -> Experiment:
 
 
 def enumerated(pairs: int = 200) -> Audit:
-    """The largest log-ratio of the law over random small tables, candidates and neighbours, against epsilon.
+    """Largest log-ratio of probabilities over random small tables, candidates and neighbours, as a share of epsilon.
 
-    No draws and no confidence: probabilities are computed. Half of the pairs exchange a record, for which the
-    same kind of question is asked under the other notion of neighbour.
+    No draws and no confidence: probabilities are computed. Half of the pairs exchange a record, for which the same kind
+    of question is asked under the other notion of neighbour.
     """
     start, rng = time.perf_counter(), np.random.default_rng()
     worst = {"": 0.0, HALF: 0.0, THREE_QUARTERS: 0.0}
@@ -127,7 +128,7 @@ def enumerated(pairs: int = 200) -> Audit:
 
 
 def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredRows]:
-    """A table of a few records, and a neighbour."""
+    """Table of a few records, and a neighbour."""
     number = int(rng.integers(1, 6))
     sizes = zip("AB", SMALL.shape("AB"), strict=True)
     records = {name: rng.integers(0, size, number + 1).astype(np.int64) for name, size in sizes}
@@ -143,7 +144,7 @@ def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredR
 
 
 def _distances(rng: Generator) -> Choose:
-    """Candidates of different cliques, weights and norms."""
+    """Choice among distances with different cliques, weights and norms."""
     cliques: list[Clique] = [("A",), ("B",), ("A", "B")]
     scores = []
     for _ in range(int(rng.integers(2, 8))):
@@ -155,7 +156,7 @@ def _distances(rng: Generator) -> Choose:
 
 
 def _peaks(rng: Generator) -> Choose:
-    """Candidates that are the largest of a few affine functions of a clipped sum."""
+    """Choice among maxima of a few affine functions of a clipped sum."""
     scores = []
     for _ in range(int(rng.integers(2, 5))):
         query = Columns(("X",), (0.0,), (1.0,), float(rng.choice([0.5, 1.0])))

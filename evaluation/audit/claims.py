@@ -1,4 +1,4 @@
-"""The claims of a recorded transcript, as inequalities that a test can refute."""
+"""Privacy claims of a recorded transcript, as inequalities that a test can refute."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DELTAS = (1e-3, 0.01, 0.05, 0.1)
-"""Where the profile of claims is tried: an audit sees little at a tiny delta."""
+"""Deltas at which the claimed privacy profile is tested: an audit sees little at a tiny delta."""
 ASSUMED = (1.0, 0.75, 0.5)
-"""The shares of its noise that a driver might really add to a Poisson sample: each makes another score the best."""
+"""Shares of the declared noise that scores assume for Poisson samples: for each, another score is the best test."""
 LEAST = 0.05
-"""Smaller claims of epsilon are not tried: no audit of this size could refute them."""
+"""Smallest claimed epsilon that is tested: no audit of this size could refute smaller ones."""
 WITHOUT_CHOICES = 1
-"""The score, in zCDP, that leaves choices out."""
+"""Number of the score, in zCDP, that leaves choices out."""
 CONTINUOUS = 1.0
-"""From this sigma on, discrete and continuous Gaussian noise differ by less than an audit can see."""
+"""Noise standard deviation from which an audit cannot tell discrete and continuous Gaussian noise apart."""
 
 
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
-    """The charges as points; a threshold of 0 is still to be tuned, unless the claim is a mu.
+    """Points claimed by the charges; a threshold of 0 is still to be tuned, unless the claim is a mu.
 
-    Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of what is
-    Gaussian by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy loss
-    distribution at several deltas.
+    Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of the
+    Gaussian part by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy
+    loss distribution at several deltas.
     """
     currency = charges[0].currency
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -45,6 +45,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
         return _sampled(charges[0].details, round(spent), budget)
     if currency != Currency.ZCDP:
         raise Unsupported(f"audit: a claim in the currency {currency} is not checked by anything we asked.")
+    # the likelihood ratio of a choice is not Gaussian, so with choices only the zCDP bound holds for everything
     noisy = [charge for charge in charges if charge.kind != "choose"]
     mu = math.sqrt(2 * float(Spending(budget.neighbours, noisy).spent()))
     gaussian = all(charge.details.get("sigma", 0.0) >= CONTINUOUS for charge in noisy)
@@ -65,10 +66,11 @@ def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[
 
 
 def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[Point, ...]:
-    """The same claims with the thresholds that were best in a pilot, whose scores are not used again."""
+    """Points with the thresholds that gave the best bounds in a pilot, whose scores are not used again."""
     found = []
     for point in points:
         one, two = (scores[point.score] for scores in pilot)
+        # thresholds between quantiles of the pooled scores: beyond them, error rates are too small to bound
         candidates = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.005, 0.995, 67)))
         bounds = [float(point.bound(errors(one, two, t), LIKELY)) for t in candidates]
         found.append(dataclasses.replace(point, threshold=float(candidates[int(np.argmax(bounds))])))
@@ -76,6 +78,6 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
 
 
 def seen(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
-    """The error rates that a pilot shows, at their upper bounds: the thresholds were chosen by the same pilot."""
+    """Upper bounds on the error rates in a pilot, since the thresholds were chosen by the same pilot."""
     found = [errors(pilot[0][point.score], pilot[1][point.score], point.threshold) for point in points]
     return tuple((float(upper(e.positives, e.runs, LIKELY)), float(upper(e.negatives, e.runs, LIKELY))) for e in found)

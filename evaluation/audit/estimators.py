@@ -1,14 +1,14 @@
 """Lower bounds on privacy loss from the scores of two samples: pure functions.
 
-Scores s0 come from one table, s1 from its neighbour. A fixed threshold t turns them into a test that says
-"neighbour" when a score is at least t. Its error rates are
+Scores s0 come from one table, s1 from its neighbour. A fixed threshold t turns them into a test that says "neighbour"
+when a score is at least t. Its error rates are
 
     F = P(s0 >= t)    false positives,        N = P(s1 < t)    false negatives.
 
-Privacy bounds every test's error rates from below, whatever the score: so any score and any threshold that was
-fixed before the scores were drawn give a valid lower bound on the privacy parameters. The likelihood ratio gives
-the best one. F and N are replaced by upper confidence bounds (Clopper and Pearson 1934), each at half of alpha,
-so that a statement below is wrong with probability at most alpha.
+Privacy bounds every test's error rates from below, whatever the score: so any score and any threshold that was fixed
+before the scores were drawn give a valid lower bound on the privacy parameters. The likelihood ratio gives the best
+one. F and N are replaced by upper confidence bounds (Clopper and Pearson 1934), each at half of alpha, so that a
+statement below is wrong with probability at most alpha.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DIGITS = 9
-"""Digits after the point that scores are rounded to: else an audit finds its own floating point noise."""
+"""Digits after the point that scores are rounded to, so that an audit does not detect floating-point errors."""
 
 
 class Errors(NamedTuple):
-    """Errors of a test: numbers of runs, or arrays of such numbers."""
+    """Numbers of errors of a test, or arrays of such numbers."""
 
     positives: Any
-    """Runs on the first table that it took for the neighbour's."""
+    """False positives: runs on the first table classified as the neighbour's."""
     negatives: Any
-    """Runs on the neighbour that it took for the first table's."""
+    """False negatives: runs on the neighbour classified as the first table's."""
     runs: int
-    """Runs on each table."""
+    """Number of runs on each table."""
 
 
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores to nine digits after the point."""
+    """Scores rounded to `DIGITS` digits after the point."""
     found: NDArray[np.float64] = np.round(scores, DIGITS)
     return found
 
@@ -46,8 +46,8 @@ def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
     """Scores plus uniform noise as wide as their lattice's spacing.
 
-    Whole-number answers give scores on a lattice, where thresholds reach few error rates. The
-    jitter makes it a randomised test; it looks at no data, so it can only lower what is found.
+    Integer answers give scores on a lattice, where thresholds reach few error rates. The jitter makes it a randomised
+    test; it is independent of the data, so it can only lower the bound.
     """
     return scores + spacing * (rng.random(scores.shape) - 0.5)
 
@@ -61,10 +61,10 @@ def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold
 
 
 def upper(count: Any, runs: int, alpha: float) -> Any:
-    """One-sided Clopper-Pearson: the largest p that sees at most `count` of `runs` with probability alpha.
+    """One-sided Clopper-Pearson bound: the largest p with at most `count` of `runs` successes at probability alpha.
 
-    The true p is above it with probability at most alpha. It solves P(Binomial(runs, p) <= count) = alpha, so it
-    is the (1 - alpha)-quantile of Beta(count + 1, runs - count), and 1 when count = runs.
+    The true p is above it with probability at most alpha. It solves P(Binomial(runs, p) <= count) = alpha, so it is the
+    (1 - alpha)-quantile of Beta(count + 1, runs - count), and 1 when count = runs.
     """
     count = np.asarray(count, dtype=np.float64)
     found = np.where(count < runs, special.betaincinv(count + 1, np.maximum(runs - count, 0.5), 1 - alpha), 1.0)
@@ -72,33 +72,33 @@ def upper(count: Any, runs: int, alpha: float) -> Any:
 
 
 def mu_of(positive: Any, negative: Any) -> Any:
-    """The mu of Gaussian DP that error rates F and N refute below: z(1 - F) - z(N), z the normal quantile.
+    """Lower bound on mu of Gaussian DP from error rates F and N: z(1 - F) - z(N), z the normal quantile; at least 0.
 
-    mu-GDP (Dong, Roth and Su 2019) says that telling the tables apart is no easier than telling N(0, 1) from
-    N(mu, 1). At least 0.
+    mu-GDP (Dong, Roth and Su 2019) says that telling the tables apart is no easier than telling N(0, 1) from N(mu, 1).
     """
     return np.maximum(0.0, -special.ndtri(positive) - special.ndtri(negative))
 
 
 def root_of_rho(positive: Any, negative: Any) -> Any:
-    """The sqrt(2 rho) that error rates F and N refute below, from the divergence of the test's two outcomes.
+    """Lower bound on sqrt(2 rho) from error rates F and N, by the divergence of the test's two outcomes; at least 0.
 
     rho-zCDP (Bun and Steinke 2016) bounds the Renyi divergence of order a by rho a; at order 1 the Kullback-Leibler
-    divergence by rho, in both directions, and that of what a test says is no larger. For Gaussian noise
-    sqrt(2 rho) is mu, and a test of small mu shows sqrt(2 / pi) of it. At least 0.
+    divergence by rho, in both directions, and a test's outcome has no larger divergence. For Gaussian noise sqrt(2 rho)
+    is mu, and a test of small mu shows sqrt(2 / pi) of it.
     """
     positive, power = np.asarray(positive, np.float64), 1 - np.asarray(negative, np.float64)
+    # both directions of the divergence are bounded by rho, so the larger one gives the better bound
     both = np.maximum(_divergence(power, positive), _divergence(positive, power))
     return np.where(power > positive, np.sqrt(2 * both), 0.0)[()]
 
 
 def _divergence(p: Any, q: Any) -> Any:
-    """Kullback-Leibler of two coins."""
+    """Kullback-Leibler divergence of two Bernoulli distributions."""
     return special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
 
 
 def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
-    """The epsilon at delta that error rates refute below: log((1 - N - delta) / F), at least 0.
+    """Lower bound on epsilon at delta from error rates: log((1 - N - delta) / F), at least 0.
 
     From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
     """

@@ -1,4 +1,4 @@
-"""The audits of the questions themselves, run by `stratsynth audit`, short and long."""
+"""Audits of the questions themselves, run by `stratsynth audit`, short and long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """An experiment with the numbers of runs it is given."""
+    """Experiment with its numbers of runs on each table."""
 
     make: Callable[[], Experiment]
     short: int
@@ -37,7 +37,7 @@ FAMILIES = (
     Family(sampled_steps, 12_000, 100_000),
     Family(attribute_steps, 40_000, 200_000),
 )
-"""Sizes by trust.md's power table: half the noise is always caught, three quarters of it with 0.999 or more."""
+"""Families with numbers of runs at which half the noise is always caught, three quarters with power 0.999 or more."""
 
 
 def audit_primitives(*, long: bool = False) -> Report:

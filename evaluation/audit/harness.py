@@ -1,7 +1,7 @@
-"""Running an experiment on the real driver and on broken ones, and judging it.
+"""Run an experiment on the real driver and on broken ones, and judge it.
 
-Whether a control must be caught is settled beforehand, from what its fault does to the law of the answers. It must
-not be judged by what the control showed: a harness that catches nothing would excuse itself.
+Whether a control must be caught is settled beforehand, from the distribution of its answers under the fault. It must
+not be judged by the control's own result: a harness that catches nothing would excuse itself.
 """
 
 from __future__ import annotations
@@ -23,80 +23,80 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LIKELY, SURE = 0.05, 1e-4
-"""The error probabilities of the bound that is shown, and of the one that a violation is judged by."""
+"""Error probabilities of the bound that is shown, and of the one that a violation is judged by."""
 HALF, THREE_QUARTERS = "noise x 0.5", "noise x 0.75"
 _GRID = 400
 
 Draw = Callable[[Breakage | None, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""Scores of a number of runs on a table and on its neighbour, by the real driver or by a broken one.
+"""Function from a driver's fault (None for the real driver) and a number of runs to the scores of two tables.
 
-One row for each way of scoring, where there are several.
+Each array has one entry per run, or one row for each way of scoring if there are several.
 """
 
 
 @dataclass(frozen=True)
 class Point:
-    """One thing that is claimed, and the test that tries to refute it: `score >= threshold`, fixed beforehand."""
+    """One claim, and the test that tries to refute it: `score >= threshold`, fixed beforehand."""
 
     claim: float
-    """The claimed mu, sqrt(2 rho) or epsilon."""
+    """Claimed mu, sqrt(2 rho) or epsilon."""
     threshold: float
-    """The least score that the test takes for the neighbour's."""
+    """Smallest score that the test classifies as the neighbour's."""
     delta: float | None = None
-    """None when the claim is a mu or a rho; otherwise it is the epsilon at this delta."""
+    """Delta of a claimed epsilon; None if the claim is a mu or a rho."""
     score: int = 0
-    """Which of the scores is used."""
+    """Number of the score used."""
     rho: bool = False
-    """Whether the claim is sqrt(2 rho) of zero-concentrated privacy, which is mu where all noise is Gaussian."""
+    """True if the claim is sqrt(2 rho) of zero-concentrated privacy, which equals mu if all noise is Gaussian."""
 
     @property
     def unit(self) -> str:
-        """The unit of claim and bound: `mu`, `sqrt(2 rho)`, or epsilon at a delta."""
+        """Unit of claim and bound: `mu`, `sqrt(2 rho)`, or epsilon at a delta."""
         if self.rho:
             return "sqrt(2 rho)"
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: Errors, alpha: float) -> Any:
-        """The lower bound that errors give, at confidence 1 - alpha; for arrays of errors an array."""
+        """Lower bound from numbers of errors, at confidence 1 - alpha; for arrays of errors an array."""
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """The lower bound on the claim that follows from upper bounds on the error rates."""
+        """Lower bound on the claimed quantity from upper bounds on the error rates."""
         if self.rho:
             return root_of_rho(positive, negative)
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
 
 
 Rates = tuple[tuple[float, float], ...]
-"""For each point the error rates (F, N) of its test, as a law has them."""
+"""Error rates (F, N) of each point's test, by a model of the answers."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A way to be wrong: the driver is broken, or the claim is."""
+    """Fault of the driver or of the claim, for a control."""
 
     name: str
-    """The fault, in words."""
+    """Description of the fault."""
     breakage: Breakage | None
-    """The change to the driver; None where the claim is wrong."""
+    """Change to the driver; None if the claim is wrong instead."""
     rates: Rates
-    """The error rates with the fault, computed without the driver: they decide whether it must be caught."""
+    """Error rates under the fault, computed without the driver: they decide whether it must be caught."""
     part: float = 1.0
-    """The share of the honest runs that is enough for it."""
+    """Fraction of the honest runs that suffices for the control."""
     points: tuple[Point, ...] = ()
-    """Claims in place of the experiment's."""
+    """Claims in place of the experiment's; empty for the same."""
     must: bool = False
-    """Whether it must be caught even where the rates say that it may be missed, being but estimates."""
+    """True if it must be caught even if the estimated rates say that it may be missed."""
 
 
 def normal(mu: float) -> Rates:
-    """The error rates of the test half way between N(0, 1) and N(mu, 1)."""
+    """Error rates of the test half way between N(0, 1) and N(mu, 1)."""
     rate = float(special.ndtr(-mu / 2))
     return ((rate, rate),)
 
 
 def quieter(rates: Callable[[float], Rates], half: float = 0.2, quarters: float = 1.0) -> tuple[Fault, Fault]:
-    """Half and three quarters of the noise: their rates by the share of the noise, and their parts of the runs."""
+    """Faults of half and three quarters of the noise, from rates by share of noise and fractions of the runs."""
     return (
         Fault(HALF, Quieter(0.5), rates(0.5), half, must=True),
         Fault(THREE_QUARTERS, Quieter(0.75), rates(0.75), quarters),
@@ -108,24 +108,25 @@ class Experiment:
     """Two neighbouring tables, questions, and a score."""
 
     what: str
-    """The audited thing, in words."""
+    """Description of what is audited."""
     points: tuple[Point, ...]
-    """The claims. Several hold together: alpha is shared among them."""
+    """Claims, tested at once: alpha is shared among them."""
     draw: Draw
-    """Draws the scores."""
+    """Function that draws the scores."""
     faults: tuple[Fault, ...]
-    """The faults of the controls."""
+    """Faults of the controls."""
     law: tuple[float, float] | None = None
-    """The least error rates of the first point's test that the mechanism's law allows, where it is known exactly.
+    """Smallest error rates of the first point's test under the declared mechanism, if known exactly.
 
-    Fewer errors than the law's are an alarm too: the price is that of the law.
+    Fewer errors are an alarm too: the price is for exactly that distribution.
     """
     note: str = ""
-    """A remark for the report."""
+    """Remark for the report."""
 
     def run(self, runs: int, *, controls: bool = True) -> Audit:
-        """The honest runs first, then the controls."""
+        """Run the honest driver first, then the controls."""
         found, seconds = self._errors(None, self.points, runs)
+        # of sqrt(2 rho) and mu, the former covers choices too, and is the one reported
         best = 0 if self.points[0].rho else nearest(self.points, found)
         likely, sure = (bound(self.points, found, best, alpha) for alpha in (LIKELY, SURE))
         half = [fault for fault in self.faults if fault.name == HALF]
@@ -144,7 +145,7 @@ class Experiment:
         )
 
     def control(self, fault: Fault, runs: int) -> Control:
-        """The same experiment with a fault."""
+        """Run the same experiment with a fault."""
         points = fault.points or self.points
         found, seconds = self._errors(fault.breakage, points, runs)
         best, power = nearest(points, found), self.power(fault, found[0].runs)
@@ -160,10 +161,10 @@ class Experiment:
         )
 
     def power(self, fault: Fault, runs: int) -> float:
-        """The chance of an alarm in `runs` runs with a fault, by its rates.
+        """Probability of an alarm in `runs` runs with a fault, by its rates.
 
-        Over independent binomial numbers of both kinds of error, by their quantiles. With several points, that of
-        the best alone: no less than that is true.
+        Computed over independent binomial numbers of both kinds of error, by their quantiles. With several points, the
+        largest probability of any one of them, which is a lower bound.
         """
         from scipy import stats
 
@@ -172,6 +173,7 @@ class Experiment:
         for i, (point, rates) in enumerate(zip(points, fault.rates, strict=True)):
             positives, negatives = (stats.binom.ppf(quantiles, runs, rate) for rate in rates)
             drawn = Errors(positives[:, None], negatives[None, :], runs)
+            # mean over the grid of quantile pairs: the two numbers of errors are independent
             alarms = alarm([point], [drawn], self.law if i == 0 else None, SURE / len(points))
             chances.append(float(np.mean(alarms)))
         return max(chances)
@@ -184,19 +186,19 @@ class Experiment:
 
 
 def bound(points: Sequence[Point], found: Sequence[Errors], i: int, alpha: float) -> Any:
-    """The lower bound of one of several points that hold together."""
+    """Lower bound of one of several points, with alpha shared among them."""
     return points[i].bound(found[i], alpha / len(points))
 
 
 def nearest(points: Sequence[Point], found: Sequence[Errors]) -> int:
-    """The point whose bound is the largest share of its claim."""
+    """Number of the point whose bound is the largest share of its claim."""
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
 
 def alarm(
     points: Sequence[Point], found: Sequence[Errors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
-    """Whether any claim is refuted, or the law is; for arrays of errors an array."""
+    """True if any claim or the exact error rates are refuted; for arrays of errors an array."""
     refuted = [bound(points, found, i, alpha) > point.claim for i, point in enumerate(points)]
     if law is not None:
         pairs = zip(law, (found[0].positives, found[0].negatives), strict=True)

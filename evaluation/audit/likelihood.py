@@ -1,7 +1,7 @@
-"""The log-likelihood ratio of answers between two tables, from the laws of the noise.
+"""Log-likelihood ratio of answers between two tables, from the distribution of the noise.
 
-A score may be anything without making a lower bound wrong; this one makes it the best. It is computed from what
-was declared (sigma by the price paid), not from what the driver says it added.
+Any score gives a valid lower bound; this one gives the best. It is computed from the declared noise (sigma by the price
+paid), not from the noise that the driver states to have added.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
-"""log P(answer on the neighbour) / P(answer on the first table), if the noise is these shares of what was declared."""
+"""log P(answer on the neighbour) / P(answer on the first table), if the noise is these shares of the declared noise."""
 
 
 def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
-    """The score of one question's answer, given both tables' exact answers; None where these are the same.
+    """Score of one question's answer, given both tables' exact answers; None if these are equal.
 
-    Sums over Poisson samples need a first table without rows: then the sum is noise, or with probability `rate`
-    noise around the one record's vector.
+    Sums over Poisson samples need a first table without rows: then the sum is noise, or with probability `rate` noise
+    around the one record's vector.
     """
     question = asked.question
     if isinstance(question, Choose):
@@ -55,12 +55,13 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
         return lambda answer, shares: math.fsum(part.laplace(answer) for part in parts) / shares
     if isinstance(question, Total) and question.currency == Currency.SAMPLED:
         rate = question.rate
+        # log(1 - q + q L) for the likelihood ratio L of a sampled record
         return lambda answer, shares: np.log1p(rate * np.expm1(_gaussian(parts, answer) / shares**2))
     return lambda answer, shares: _gaussian(parts, answer) / shares**2
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """The Kullback-Leibler divergence of a choice between two tables, from its exact law."""
+    """Kullback-Leibler divergence of a choice between two tables, from its exact probabilities."""
     one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 
@@ -71,24 +72,24 @@ def _gaussian(parts: Sequence[_Part], answer: Answer) -> float:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The questions of a recorded run whose exact answers differ between two tables, each with its score."""
+    """Questions of a recorded run whose exact answers differ between two tables, each with its score."""
 
     asked: tuple[Asked, ...]
-    """The questions."""
+    """Questions with different exact answers."""
     scores: tuple[Score, ...]
-    """For each question, the log-likelihood ratio of its answers."""
+    """Log-likelihood ratio of each question's answers."""
 
     @classmethod
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Leave out questions with equal answers: the noisy ones have the same law, and a ratio of 1."""
+        """Leave out questions with equal exact answers, whose noisy answers have a likelihood ratio of 1."""
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of all questions' scores in each run: one row for each assumed share of the noise.
+        """Sum of all questions' scores in each run: one row for each assumed share of the noise.
 
         A last row leaves choices out, at the first of the shares.
         """
@@ -103,7 +104,7 @@ class Transcript:
 
 
 class _Part:
-    """One table or block that differs, and the noise around it; only cells that differ matter."""
+    """Cells of one table or block that differ between the two tables, with the scale of their noise."""
 
     def __init__(self, number: int, here: NDArray[np.int64], there: NDArray[np.int64], scale: float) -> None:
         self.number = number
@@ -113,19 +114,19 @@ class _Part:
         self.scale = scale
 
     def values(self, answer: Answer) -> NDArray[np.float64]:
-        """The noisy cells, in units of the noise."""
+        """Noisy cells, in the unit of the exact ones."""
         part = answer[self.number]
         whole = part.values if isinstance(part, NoisyTable) else part.units
         found: NDArray[np.float64] = whole.ravel()[self.at].astype(np.float64)
         return found
 
     def gaussian(self, answer: Answer) -> float:
-        """((x - a)^2 - (x - b)^2) / (2 sigma^2), exact for the discrete Gaussian too."""
+        """Log-likelihood ratio ((x - a)^2 - (x - b)^2) / (2 sigma^2), exact for the discrete Gaussian too."""
         x = self.values(answer)
         step = self.there - self.here
         return float(np.dot(step / self.scale, (2 * x - self.here - self.there) / (2 * self.scale)))
 
     def laplace(self, answer: Answer) -> float:
-        """(|x - a| - |x - b|) / scale."""
+        """Log-likelihood ratio (|x - a| - |x - b|) / scale."""
         x = self.values(answer)
         return float((np.abs(x - self.here) - np.abs(x - self.there)).sum() / self.scale)

@@ -1,4 +1,4 @@
-"""The audit of a mechanism: its recorded transcript, on the worst neighbours found."""
+"""Audit of a mechanism: its recorded transcript, on the worst neighbours found."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from stratsynth.testing import World, check_contract, worlds
 
 BUDGET = Budget(3, 1e-6)
 LONG = Budget(1, 1e-9)
-"""What the long form audits: the usual claim, which takes many runs to see."""
+"""Budget of the long form: the usual claim, which takes many runs to test."""
 QUICK: dict[str, dict[str, Any]] = {
     "fair_sgd": {"groups": ["SEX"], "target": "WORK", "iterations": 3, "sampling": 0.5},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
 }
-"""Settings for small worlds, where defaults would ask one question only or train at length; by name of mechanism."""
+"""Mechanism's name -> settings for small worlds, where defaults would ask one question only or train at length."""
 
 
 def audit_mechanism(
@@ -47,27 +47,27 @@ def audit_mechanism(
     1. It is fitted once on a random table of a small world, and its questions are recorded. Of some random
        neighbouring tables the one is taken on which the recorded questions' answers cost the most to tell apart.
     2. All questions whose exact answers differ are answered anew, `runs` times on each of the two tables, by
-       the real driver. The log-likelihood ratio of all answers together is the score; the bound is on mu where
-       all noise is Gaussian, on sqrt(2 rho) where there are choices too, else on epsilon at several deltas; the claim
-       is what the ledger recorded. If that would take more than about `seconds`, fewer runs are made, and less is
-       demanded of the controls.
+       the real driver. The log-likelihood ratio of all answers together is the score; the bound is on mu if all noise
+       is Gaussian, on sqrt(2 rho) if there are choices too, else on epsilon at several deltas; the claim is the
+       ledger's record. If that would take more than about `seconds`, fewer runs are made, and less is demanded of the
+       controls.
     3. The contract of `stratsynth.testing` is checked on `tables` tables: that neighbours are asked the same
        questions, and that nothing but answers reaches the result.
 
-    An adaptive mechanism would ask other questions after other answers. Here the recorded questions are asked
-    whatever is answered: that audits the prices of what was asked. That later questions depend on earlier answers
-    only is what 3 looks at.
+    An adaptive mechanism would ask other questions after other answers. Here the recorded questions are asked whatever
+    is answered: that audits the prices of what was asked. Step 3 checks that later questions depend on earlier answers
+    only.
 
     Args:
-        mechanism: What is audited, or its name; or a function that makes it for a world, for strata of its groups.
-        stratified: Whether it is fitted in each of the world's groups.
-        world: The world to record it in; otherwise the first that it can be fitted in.
-        budget: What it is given.
-        runs: Answers drawn from each of the two tables.
-        seconds: About how long the answering may take, controls included.
-        neighbours: How many neighbouring tables are tried.
-        tables: The number of tables that the contract is checked on; 0 leaves it out.
-        controls: Whether drivers with less noise are audited too.
+        mechanism: Mechanism to audit, or its name; or a function that makes it for a world, for strata of its groups.
+        stratified: True to fit it in each of the world's groups.
+        world: World to record it in; None for the first that it can be fitted in.
+        budget: Budget of the fit.
+        runs: Number of transcripts drawn from each of the two tables.
+        seconds: Approximate time for the answering, controls included.
+        neighbours: Number of neighbouring tables tried.
+        tables: Number of tables that the contract is checked on; 0 leaves it out.
+        controls: True to audit drivers with less noise too.
     """
     given = as_mechanism(mechanism) if isinstance(mechanism, str | type) else mechanism
     made: Build = (lambda _: given) if isinstance(given, Mechanism) else given
@@ -87,7 +87,7 @@ def audit_mechanism(
 
 
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
-    """Whether a world has the columns that the mechanism needs: it refuses others when it is priced."""
+    """True if a world has the columns that the mechanism needs, by its price."""
     try:
         mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
     except Unsupported:
@@ -96,19 +96,19 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
 
 
 def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experiment:
-    """The pair with its claims, and drivers with less noise; half the noise must be caught if `everything` is run."""
+    """Experiment on the pair, with its claims and controls; half the noise must be caught if `everything` is run."""
     claims = claimed(pair.run.charges, pair.budget)
-    # zCDP: the best threshold is half way, and the error rates follow from how far apart the laws are
+    # zCDP: the best threshold is half way, and the error rates follow from the divergence of the answers
     gaussian = claims[0].delta is None
     mu = math.sqrt(2 * pair.information) if gaussian else 0.0
     noisy = math.sqrt(2 * pair.noisy) if gaussian else 0.0
 
     def pilot(share: float, breakage: Breakage | None) -> tuple[tuple[Point, ...], Rates]:
-        """Thresholds, and error rates, from the law or from runs that are not used again."""
+        """Points with thresholds, and error rates: from the distribution, or from runs that are not used again."""
         if gaussian:
             return claims, tuple(rates for p in claims for rates in normal((noisy if p.score else mu) / share))
         scores = pair.draw(breakage, max(200, runs // 4))
-        # the best test of an epsilon at delta asks whether the ratio passes it, if the score is the true ratio
+        # if the score is the true log ratio, the best test of an epsilon at delta is score >= epsilon
         points = claims if pair.currency == Currency.SAMPLED else tuned(claims, scores)
         return points, seen(points, scores)
 
@@ -121,7 +121,7 @@ def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experi
 
 
 def _converted(found: Audit, budget: Budget) -> str:
-    """Claim and bound as epsilon at the budget's delta, where they are of rho."""
+    """Claim and bound as epsilon at the budget's delta, if they are of rho; else empty."""
     if found.unit not in ("mu", "sqrt(2 rho)"):
         return ""
     claim, lower = (epsilon_of(root**2 / 2, budget.delta) for root in (found.claim, found.lower))

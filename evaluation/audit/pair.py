@@ -1,4 +1,4 @@
-"""A recorded run and its worst neighbour: two tables, and the questions whose answers differ between them."""
+"""Recorded run and its worst neighbour: two tables, and the questions whose answers differ between them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 Build = Callable[[World], Mechanism[Any]]
 PROBE = 50
-"""Runs that are timed."""
+"""Number of runs that are timed."""
 ROUNDS = 3.6
-"""The draws of an audit with its controls and pilots, as a multiple of its honest runs."""
+"""Draws of an audit with its controls and pilots, as a multiple of its honest runs."""
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """The first world that the mechanism can be fitted in, the recorded run, and its table."""
+    """First world that the mechanism can be fitted in, the recorded run, and its table."""
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):
         for kind in ("any", "empty"):
@@ -62,25 +62,25 @@ class Pair:
     """Two neighbouring tables and the part of a transcript that can tell them apart."""
 
     here: Rows
-    """The recorded table."""
+    """Recorded table."""
     there: Rows
-    """Its neighbour."""
+    """Neighbour of the recorded table."""
     run: Run
-    """The recorded run."""
+    """Recorded run."""
     budget: Budget
-    """The budget of the run."""
+    """Budget of the run."""
     cost: Fraction
-    """The privacy cost of the exact answers' difference, in rho; only for zcdp."""
+    """Privacy cost of the exact answers' difference, in rho; only for zcdp."""
     information: float
-    """How far apart the answers' laws are, as Kullback-Leibler divergence; at most the cost, and only for zcdp."""
+    """Kullback-Leibler divergence between the answers on the two tables; at most the cost, and only for zcdp."""
     noisy: float
-    """The same of all answers but choices."""
+    """Divergence of all answers but choices."""
     transcript: Transcript
-    """The questions whose answers differ."""
+    """Questions whose answers differ."""
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> Pair:
-        """Of some random neighbours the one on which the recorded answers tell the most."""
+        """Pair with the random neighbour on which the recorded answers have the largest divergence."""
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]
         answers: Sequence[Any] = [answer for given in first.answers for answer in given]
@@ -107,11 +107,11 @@ class Pair:
 
     @property
     def currency(self) -> Currency:
-        """The currency of the run's charges."""
+        """Currency of the run's charges."""
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of `runs` transcripts on each table, one row for each assumed share of the noise."""
+        """Draw scores of `runs` transcripts on each table, one row for each assumed share of the noise."""
         details = self.run.charges[0].details
         reserved = unlimited_allotment(
             self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate")
@@ -122,14 +122,14 @@ class Pair:
         return one, two
 
     def affordable(self, seconds: float) -> int:
-        """The number of runs that an audit with its controls can make in about this time."""
+        """Number of runs that an audit with its controls can make in about this time."""
         self.draw(None, 1)
         start = time.perf_counter()
         self.draw(None, PROBE)
         return max(PROBE, round(seconds / ROUNDS * PROBE / (time.perf_counter() - start)))
 
     def note(self) -> str:
-        """How much of the transcript the pair is about."""
+        """Sentence on the part of the transcript that the pair covers."""
         asked = sum(len(batch) for batch in self.run.batches)
         text = f"{len(self.transcript.asked)} of {asked} recorded questions differ between the two tables"
         if self.currency == Currency.ZCDP:
@@ -140,7 +140,7 @@ class Pair:
 
 
 def _neighbour(world: World, base: pd.DataFrame, rng: Generator, neighbours: Neighbours) -> pd.DataFrame:
-    """One record more or fewer, or one exchanged."""
+    """Table with one record more or fewer, or with one exchanged."""
     if neighbours == Neighbours.ADD_REMOVE:
         return world.neighbour(base, rng)
     import pandas as pd

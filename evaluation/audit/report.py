@@ -1,4 +1,4 @@
-"""The findings of an audit, and how they are shown."""
+"""Findings of an audit, as data and as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 WITHIN, VIOLATION = "within", "VIOLATION"
 NEEDED = 0.999
-"""A control that a run of this size finds this often must be caught."""
+"""Power from which a control must be caught."""
 DISCLAIMER = (
     "A lower bound above its claim proves a fault. One below it proves nothing: these experiments, on these tables,\n"
     "in these runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the\n"
@@ -18,32 +18,32 @@ DISCLAIMER = (
 
 @dataclass(frozen=True)
 class Control:
-    """The same experiment on a driver that is broken on purpose."""
+    """Result of the experiment on a driver that is broken on purpose."""
 
     name: str
-    """The fault."""
+    """Description of the fault."""
     claim: float
-    """The claim in the unit of the audit; the wrong one, where the fault is in the claim."""
+    """Claim in the unit of the audit; the wrong claim, if the fault is in it."""
     lower: float
-    """The lower bound at 95 %, in the unit of the audit."""
+    """Lower bound at 95 % confidence, in the unit of the audit."""
     runs: int
     power: float
-    """The chance that `runs` runs catch it, computed from the fault."""
+    """Probability that `runs` runs catch the fault, computed from it."""
     must: bool
-    """Whether it must be caught."""
+    """True if it must be caught."""
     alarm: bool
-    """Whether it was caught at 99.99 %."""
+    """True if it was caught at 99.99 % confidence."""
     seconds: float
 
     @property
     def state(self) -> str:
-        """`caught`; `MISSED` if it should have been; `no power` if so few runs cannot be expected to."""
+        """Outcome: `caught`; `MISSED` if it should have been; `no power` if so few runs cannot be expected to."""
         if self.alarm:
             return "caught"
         return "MISSED" if self.must else "no power"
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Result as plain values, for programs."""
         return {
             "name": self.name, "claim": self.claim, "lower": self.lower, "runs": self.runs,
             "power": self.power, "state": self.state, "seconds": self.seconds,
@@ -55,45 +55,45 @@ class Audit:
     """One experiment: the claimed privacy loss, and a lower bound on the real one."""
 
     what: str
-    """The audited thing, in words."""
+    """Description of what is audited."""
     unit: str
-    """The unit of claim and bound: `mu`, `sqrt(2 rho)`, or epsilon at a delta."""
+    """Unit of claim and bound: `mu`, `sqrt(2 rho)`, or epsilon at a delta."""
     claim: float
-    """The charged loss, in that unit."""
+    """Charged privacy loss, in that unit."""
     lower: float
-    """A lower bound on the loss at 95 % confidence; of several claims, the bound nearest its claim."""
+    """Lower bound on the loss at 95 % confidence; of several claims, the bound nearest its claim."""
     sure: float
-    """The same at 99.99 %, by which a violation is judged."""
+    """Lower bound at 99.99 % confidence."""
     runs: int
-    """Answers drawn from each of the two tables."""
+    """Number of answers drawn from each of the two tables."""
     power: float | None
-    """The chance that `runs` runs catch half the noise."""
+    """Probability that `runs` runs catch half the noise; None if there is no such control."""
     alarm: bool
-    """Whether the claim is refuted at 99.99 %."""
+    """True if the claim is refuted at 99.99 % confidence."""
     seconds: float
-    """The time of the honest runs."""
+    """Time of the honest runs, in seconds."""
     controls: tuple[Control, ...] = ()
-    """The same experiment on broken drivers."""
+    """Results on broken drivers."""
     note: str = ""
-    """A remark for the report."""
+    """Remark for the report."""
 
     @property
     def share(self) -> float:
-        """The lower bound as a share of the claim."""
+        """Lower bound as a share of the claim."""
         return self.lower / self.claim
 
     @property
     def verdict(self) -> str:
-        """`within` or `VIOLATION`."""
+        """Verdict: `within` or `VIOLATION`."""
         return VIOLATION if self.alarm else WITHIN
 
     @property
     def passed(self) -> bool:
-        """No violation, and no control missed that should have been caught."""
+        """True without a violation, and without a missed control that should have been caught."""
         return not self.alarm and all(control.state != "MISSED" for control in self.controls)
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Result as plain values, for programs."""
         return {
             "what": self.what, "unit": self.unit, "claim": self.claim, "lower": self.lower, "lower_sure": self.sure,
             "share": self.share, "runs": self.runs, "power": self.power, "seconds": self.seconds,
@@ -106,19 +106,19 @@ class Report:
     """Several audits, and the findings of a replay."""
 
     audits: tuple[Audit, ...]
-    """The experiments, in order."""
+    """Experiments, in order."""
     findings: tuple[str, ...] = field(default=())
-    """The faults found by `stratsynth.testing.check_contract`."""
+    """Faults found by `stratsynth.testing.check_contract`."""
     skipped: tuple[str, ...] = ()
-    """The parts not audited, and why."""
+    """Parts not audited, with the reason."""
 
     @property
     def passed(self) -> bool:
-        """Nothing was found, and every control that should have been caught was."""
+        """True if nothing was found, and every control that should have been caught was."""
         return not self.findings and all(audit.passed for audit in self.audits)
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Results as plain values, for programs."""
         audits = [audit.to_dict() for audit in self.audits]
         return {
             "passed": self.passed,
@@ -129,7 +129,7 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """A table with a line for each audit and, below it, one for each control."""
+        """Table with a line for each audit and, below it, one for each control."""
         head = ("what", "claim", "lower", "share", "runs", "power", "seconds", "verdict", "unit")
         lines = [head, *(line for audit in self.audits for line in _lines(audit))]
         notes = [f"{audit.what}: {audit.note}" for audit in self.audits if audit.note]
@@ -154,7 +154,7 @@ def _power(power: float | None) -> str:
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Texts to the left, numbers to the right."""
+    """Align texts to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = [">"] * len(widths)
     sides[0] = sides[-2] = sides[-1] = "<"

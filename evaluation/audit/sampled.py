@@ -1,7 +1,7 @@
-"""The audit of sums over Poisson samples: many steps, and the whole profile of (epsilon, delta).
+"""Audit of sums over Poisson samples: many steps, and the whole profile of (epsilon, delta).
 
-At a tiny delta an audit of sampled steps sees next to nothing; at a large one it sees most of what is lost
-(trust.md, family D). So epsilon is claimed, by the privacy loss distribution, at several deltas at once.
+At a tiny delta an audit of sampled steps sees next to nothing; at a large one it sees most of the privacy loss. So
+epsilon is claimed, by the privacy loss distribution, at several deltas at once.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ DELTAS = (1e-5, 1e-3, 0.01, 0.05, 0.1)
 
 
 def sampled_steps() -> Experiment:
-    """A record at the clip's edge, against none, in 50 steps with rate 0.1 and noise multiplier 1.
+    """Experiment on a record at the clip's edge, against none: 50 steps, rate 0.1, noise multiplier 1.
 
-    The score adds up the steps' log-likelihood ratios log(1 - q + q exp((2 x - 1) / (2 z^2))) for the sum x in
-    clips. Unlike elsewhere, the best test of quieter noise is another one, so scores are made for quieter noise
-    too. At each delta the test is the one that defines it: whether the score passes the claimed epsilon.
+    The score adds up the steps' log-likelihood ratios log(1 - q + q exp((2 x - 1) / (2 z^2))) for the sum x in clips.
+    Unlike elsewhere, the best test of quieter noise is another one, so scores are made for quieter noise too. At each
+    delta the test is the one that defines it: whether the score exceeds the claimed epsilon.
     """
     from stratsynth.accounting.sampled import epsilon_sampled
 
     question = Total(columns(), NOISE_MULTIPLIER, Currency.SAMPLED, None, RATE)
     claims = {delta: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, delta) for delta in DELTAS}
-    # what quieter noise loses shows at the larger deltas; every test more weakens the others
+    # quieter noise shows at the larger deltas; each further test weakens the others, as alpha is shared
     points = tuple(
         Point(epsilon, epsilon, delta, score)
         for score, share in enumerate(ASSUMED)
@@ -71,12 +71,12 @@ def _ideal(share: float, rate: float, runs: int = 20_000) -> NDArray[np.float64]
 
 
 def _step(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The log-likelihood ratios of one step, one row for each assumed noise."""
+    """Log-likelihood ratios of one step, one row for each assumed noise."""
     return np.stack([np.log1p(RATE * np.expm1((2 * x - 1) / (2 * (s * NOISE_MULTIPLIER) ** 2))) for s in ASSUMED])
 
 
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[NDArray[np.float64]]:
-    """Scores of WIDTH runs at a time, one row for each assumed noise: STEPS answers to the same question."""
+    """Yield scores (assumed noises, WIDTH runs), from STEPS answers to the same question."""
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(Currency.SAMPLED, noise=NOISE_MULTIPLIER, rate=RATE))
     passes = math.ceil(runs / WIDTH)
     answers = audited.again([Asked((), SCHEMA, question)], passes * STEPS)

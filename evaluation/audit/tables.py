@@ -1,8 +1,8 @@
 """Audits of `Counts`: a record that is present or absent, and one that moves between strata.
 
-Repetitions come from cells. A record changes one cell of a table, and every cell has noise of its own. So a table
-with one target record in each of its cells, against a table without any, is a run of the experiment for each
-cell, all answered by the driver in one pass; many passes are asked.
+Repetitions come from cells. A record changes one cell of a table, and every cell has noise of its own. So a table with
+one target record in each of its cells, against a table without any, is a run of the experiment for each cell, all
+answered by the driver in one pass; many passes are asked.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIDE = 316
-"""Tables have at most SIDE^2 cells: about 100,000 runs a pass."""
+"""Levels of a column: tables have at most SIDE^2 cells, about 100,000 runs a pass."""
 BUDGET = Budget(1, 1e-6)
 GROUP = "GROUP"
 
 
 def tables(k: int = 20) -> Experiment:
-    """A target record alone in its cell of each of k tables, present or absent.
+    """Experiment on a target record alone in its cell of each of k tables, present or absent.
 
     The score is the log-likelihood ratio of the k noisy cells. The claim is mu = sqrt(2 rho) for the rho that the
-    driver charged: what Gaussian noise that keeps to it loses.
+    driver charged: the exact privacy loss of Gaussian noise of that price.
     """
     cliques: tuple[Clique, ...] = tuple(("A", f"B{i}") for i in range(k))
     rho = BUDGET.zcdp().rho
@@ -64,10 +64,10 @@ def tables(k: int = 20) -> Experiment:
 
 
 def move() -> Experiment:
-    """A record that is in one stratum of a split, or in another one.
+    """Experiment on a record that is in one stratum of a split, or in another one.
 
-    Each stratum's table is charged rho, and by parallel composition so is the split. A move changes two tables
-    at once and costs 2 rho: more than adding or removing a record, which is what the last control claims of it.
+    Each stratum's table is charged rho, and by parallel composition so is the split. A move changes two tables at once
+    and costs 2 rho: more than adding or removing a record, which is what the last control claims of it.
     """
     schema_of = {side: _schema(side, 1, GROUP) for side in (1, 2)}
     rho = BUDGET.zcdp().rho
@@ -101,7 +101,7 @@ def move() -> Experiment:
 
 
 def _sides(runs: int) -> Iterator[int]:
-    """Tables with at least `runs` cells together."""
+    """Yield levels per column of tables that have at least `runs` cells together."""
     while runs > 0:
         side = min(SIDE, math.ceil(math.sqrt(runs)))
         yield side
@@ -115,7 +115,7 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
-    """The first `number` cells of A x B have one record each."""
+    """Rows with one record in each of the first `number` cells of A x B."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}
@@ -123,11 +123,11 @@ def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
 
 
 def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
-    """For each cell the sum over the tables."""
+    """Sum over the tables of each cell."""
     total: NDArray[np.float64] = np.sum([table.values.ravel() for table in answer], axis=0, dtype=np.float64)
     return total
 
 
 def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.float64]:
-    """The log-likelihood ratio of k cells that are 1 against k that are 0, from their sum."""
+    """Log-likelihood ratio of k cells that are 1 against k that are 0, from their sum."""
     return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

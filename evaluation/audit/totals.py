@@ -1,7 +1,7 @@
 """Audits of `Total`: sums of clipped rows, with Gaussian and with Laplace noise.
 
-Repetitions come from coordinates. The rows' numbers are far beyond the clip, each in a column of its own, and at
-the centre of all other columns: so every coordinate of the sum has one target record in it, and noise of its own.
+Repetitions come from coordinates. The rows' numbers are far beyond the clip, each in a column of its own, and at the
+centre of all other columns: so every coordinate of the sum has one target record in it, and noise of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDTH = 500
-"""Coordinates of a sum: runs a question."""
+"""Number of coordinates of a sum: runs per question."""
 CLIP = 3.0
 BEYOND = 8.0
-"""The target record's value: more than twice the clip."""
+"""Value of the target record: more than twice the clip."""
 BUDGET = Budget(1, 1e-6)
 NAMES = tuple(f"X{i}" for i in range(WIDTH))
 SCHEMA = Schema(dict.fromkeys(NAMES, Numeric(lower=-9, upper=9, edges=(-9, 0, 10))))
@@ -36,12 +36,12 @@ CLIPPED = "clip x 2, noise as for x 1"
 
 
 def columns(norm: str = "l2") -> Columns:
-    """The query: all columns, centred at 0."""
+    """Clipped sum of all columns, centred at 0."""
     return Columns(NAMES, (0.0,) * WIDTH, (1.0,) * WIDTH, CLIP, "l1" if norm == "l1" else "l2")
 
 
 def targets(value: float) -> StoredRows:
-    """One record for each column, with this number in it and 0 elsewhere; none at all for 0."""
+    """Rows with one record for each column, which has `value` in it and 0 elsewhere; no rows for value 0."""
     number = WIDTH if value else 0
     grid = np.zeros((WIDTH, number))
     np.fill_diagonal(grid, value)
@@ -52,7 +52,7 @@ def targets(value: float) -> StoredRows:
 def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
-    """The noisy coordinates, in clips."""
+    """Noisy coordinates, in clips."""
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(question.currency, neighbours))
     answers = audited.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
     return np.concatenate([answer[0][0].values for answer in answers]) / CLIP
@@ -63,7 +63,7 @@ def _charged(question: Total, neighbours: Neighbours) -> float:
 
 
 def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
-    """A record at the clip's edge, against none, or exchanged for one at the opposite edge. The claim: sqrt(2 rho)."""
+    """Experiment on a record at the clip's edge, against none or one at the opposite edge. Claim: sqrt(2 rho)."""
     question = Total(columns(), BUDGET.zcdp().rho)
     mu = math.sqrt(2 * _charged(question, neighbours))
     exchanged = neighbours == Neighbours.REPLACE
@@ -73,11 +73,11 @@ def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment
 
     def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         found = [sums(rows, question, runs, breakage, neighbours) for rows in worlds]
-        # the grid is a millionth of the noise: no jitter is needed
+        # the grid is a millionth of the noise, so scores need no jitter
         score = [((x - low) ** 2 - (x - high) ** 2) / (2 * sigma**2) for x in found]
         return score[0], score[1]
 
-    # with twice the clip the means lie at 0 and 2, or at -2 and 2, and the threshold where it was
+    # twice the clip moves the means to 0 and 2, or -2 and 2; the threshold stays
     wide = normal(2 * mu) if exchanged else ((normal(mu)[0][0], normal(3 * mu)[0][0]),)
     faults = (*quieter(lambda share: normal(mu / share)), Fault(CLIPPED, twice_the_clip, wide, 0.2, must=True))
     name = "exchanged" if exchanged else "present or absent"
@@ -85,7 +85,7 @@ def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment
 
 
 def laplace_total() -> Experiment:
-    """A record at the clip's edge, against none, for pure epsilon: exp(-|x - 1| epsilon) against exp(-|x| epsilon).
+    """Experiment for pure epsilon: exp(-|x - 1| epsilon), a record at the clip, against exp(-|x| epsilon), none.
 
     Above 1 the log-likelihood ratio is epsilon itself, so that is the test: F = exp(-epsilon) / 2 and N = 1/2.
     """

@@ -1,7 +1,7 @@
 """One cell of a comparison: a fit, its scores, and the file they are kept in.
 
-A file is written whole or not at all, before the fit counts as done: a comparison that is killed at any moment
-computes no cell twice, and pays for none twice.
+A file is written whole or not at all, before the fit counts as done: a comparison that is killed at any moment computes
+no cell twice, and pays for none twice.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _WORKLOAD = ("workload_error", "k_marginal_score", "clique_error", "parity_margi
 
 
 class CellRunner:
-    """Where cells are computed: the real rows are read once, and stay in this process."""
+    """Computation of cells in one process: the real rows are read once, and kept."""
 
     def __init__(self, grid: Grid) -> None:
-        """Nothing is read yet."""
+        """Keep the grid; nothing is read yet."""
         self._grid = grid
 
     @cached_property
@@ -61,7 +61,7 @@ class CellRunner:
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: Cell, file: Path) -> None:
-        """Fit, draw, score, keep. An interrupted fit of a ledger goes on where it stopped."""
+        """Fit, draw, score, and write the file. An interrupted fit with a ledger is continued."""
         grid, recipe = self._grid, self._grid.recipe
         real, held = self._real, self._holdout  # what does not fit into memory is refused before anything is charged
         start = time.perf_counter()
@@ -79,7 +79,7 @@ class CellRunner:
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-        """The rates of its predictions of the hold-out."""
+        """Rates of a released model's predictions of the hold-out."""
         goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
         assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
         assert held is not None  # noqa: S101
@@ -108,7 +108,7 @@ class CellRunner:
 
 @contextlib.contextmanager
 def _called(setting: str) -> Iterator[None]:
-    """Say whose fit has failed."""
+    """Name the setting in errors of its fit."""
     try:
         yield
     except MechanismError as error:
@@ -122,13 +122,13 @@ def _baseline(name: str) -> dict[str, Any]:
 def scores(
     real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each metric's frame, as the evaluation computes it."""
+    """Yield each metric's frame, as the evaluation computes it."""
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {
         "workload_error": lambda work: workload_frame(pair, work),
         "k_marginal_score": lambda work: score_frame(pair, work),
-        # everybody's alone: a thousand marginals for each group in every cell would be too many
+        # everybody's alone: a thousand marginals for each group in every cell would be too many rows
         "clique_error": lambda work: _everybody(clique_frame(pair, work)),
         "parity_means": lambda _: _all(means_frame(pair, pair.variables(None), Weighting())),
         "parity_marginals": lambda work: _all(marginals_frame(pair, work, Weighting())),
@@ -154,7 +154,7 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Models trained on some rows and tested on the hold-out: `accuracy:forest` and so on."""
+    """Yield scores of models trained on some rows and tested on the hold-out: `accuracy:forest` and so on."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train, holdout, train.schema, target=scoring.target, by=scoring.by, positive=scoring.positive,
@@ -173,7 +173,7 @@ def _all(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Figures that compare or add up groups, of fewer columns perhaps: they have no levels of their own."""
+    """Frame with null columns `by`, for figures that compare or add up groups."""
     import pandas as pd
 
     found = frame.copy()
@@ -213,7 +213,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
 
 
 def save_frame(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame as Parquet, or as CSV where the name says so, whole or not at all."""
+    """Write a frame as Parquet, or as CSV by the file's suffix, whole or not at all."""
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
@@ -230,7 +230,7 @@ def save_frame(frame: pd.DataFrame, file: Path) -> None:
 
 
 def load_frame(file: Path) -> pd.DataFrame:
-    """A cell computed before."""
+    """Frame of a cell computed before; a damaged file is refused."""
     import pandas as pd
 
     try:

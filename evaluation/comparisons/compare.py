@@ -2,13 +2,13 @@
 
     DIR/comparison.parquet, .csv   one tidy frame: a row for each setting, repetition, metric and group
     DIR/paired.parquet, .csv       differences between settings, with intervals over repetitions
-    DIR/roads.parquet, .csv        where models are trained, or predictors compared: which road is better, for whom
+    DIR/roads.parquet, .csv        if models are trained, or predictors compared: which road is better, for whom
     DIR/comparison.json            what was compared, and with what
     DIR/report.html                a page to read
     DIR/cells/                     a file for each cell of the grid; existing files are not computed again
 
-On data declared public nothing is charged. On all others every fit is charged to the recipe's ledger, and the
-scores, which no budget pays for, are INTERNAL: a setting that is chosen by them has learned from private rows.
+On data declared public nothing is charged. On all others every fit is charged to the recipe's ledger, and the scores,
+which no budget pays for, are INTERNAL: a setting that is chosen by them has learned from private rows.
 """
 
 from __future__ import annotations
@@ -68,21 +68,21 @@ def compare(
 ) -> pd.DataFrame:
     """Fit and score the grid of a recipe's section [compare], and return the tidy frame that `out` holds.
 
-    The same call goes on with what was interrupted, and adds what a grid has that has grown: more repetitions,
-    epsilons, stratifications or mechanisms. Whatever else has changed, the folder is refused.
+    The same call continues an interrupted comparison, and adds to one whose grid has grown: more repetitions, epsilons,
+    stratifications or mechanisms. If anything else has changed, the folder is refused.
 
-    `seed` in the frame is the number of the repetition, from 1. It seeds what comes after the noise; noise is fresh
-    in every fit. The baselines have the stratification "(baseline)", an infinite epsilon and seed 0.
+    `seed` in the frame is the number of the repetition, from 1. It seeds what comes after the noise; noise is fresh in
+    every fit. The baselines have the stratification "(baseline)", an infinite epsilon and seed 0.
 
     Args:
         recipe: The recipe file.
         out: A new folder, or one that holds a part of this very comparison.
         mechanisms: Further mechanisms by label, as objects: `{"mst small": MST(workload=...), "mine":
-            External.plain(my_function)}`. They stand beside those of the recipe, and are fitted in this process.
-        workers: How many processes fit at a time, each on one thread; by default what the recipe says, or 1.
+            External.plain(my_function)}`. They are added to those of the recipe, and are fitted in this process.
+        workers: Number of processes that fit at a time, each on one thread; by default the recipe's, or 1.
         tick: Called with the number of cells done and the number of all cells, at first and after each.
         note: Called with a line on the coming charges, before the first fit.
-        progress: Whether to show a bar with the time that is left, where there is no `tick`; by default on a terminal
+        progress: True to show a bar with the time that is left, if there is no `tick`; by default on a terminal
             and in a notebook.
 
     Returns:
@@ -129,25 +129,25 @@ def compare(
 
 
 def bases(grid: Grid) -> dict[str, str]:
-    """For the label of each pooled mechanism, that of its base, if the base is compared by itself too."""
+    """Label of each pooled mechanism -> label of its base, if the base is compared by itself too."""
     inner = {label: inner_name(competitor) for label, competitor in grid.mechanisms.items()}
     return {label: name for label, name in inner.items() if name is not None and name in grid.mechanisms}
 
 
 def pooled(grid: Grid) -> set[str]:
-    """The labels of pooled mechanisms."""
+    """Labels of pooled mechanisms."""
     return {label for label, competitor in grid.mechanisms.items() if inner_name(competitor) is not None}
 
 
 def stamp(grid: Grid) -> str:
-    """The notice in every output of the comparison."""
+    """Notice in every output of the comparison."""
     return PUBLIC if grid.recipe.data.public else STAMP
 
 
 def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
-    """The digest of each cell: of everything that its scores depend on. None stands for the baselines.
+    """Digest of each cell: of everything that its scores depend on. None stands for the baselines.
 
-    Data are known by a keyed hash: a plain one would confirm guesses.
+    Data are represented by a keyed hash: a plain one would confirm guesses.
     """
     recipe, scoring = grid.recipe, grid.scoring
     key = (folder / CELLS / KEY).read_bytes()
@@ -171,12 +171,12 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """The privacy cost of a grid on private data."""
+    """Privacy cost of a grid on private data."""
 
     new: Outlook
-    """The cost of the cells not computed yet, on top of the ledger's earlier fits."""
+    """Cost of the cells not computed yet, on top of the ledger's earlier fits."""
     grid_epsilon: float
-    """The epsilon of all cells composed, without the ledger's other fits."""
+    """Epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; an epsilon that is infinite at this delta is null."""
@@ -184,7 +184,7 @@ class Cost:
 
 
 def foresee(grid: Grid, folder: Path) -> Cost | None:
-    """The coming cost of the grid; None on public data.
+    """Privacy cost of the cells to come; None on public data.
 
     Before anything is fitted, raises the refusals of any of the fits, and refuses costs beyond the ledger's cap.
     """
@@ -209,7 +209,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
 
 
 def charge_line(outlook: Outlook) -> str:
-    """The coming charges, in a line."""
+    """Coming charges, in a line."""
     if not outlook.fits:
         return "compare: no new fit is charged."
     left = outlook.left_epsilon
@@ -220,14 +220,14 @@ def charge_line(outlook: Outlook) -> str:
 
 
 def refuse_other(folder: Path) -> None:
-    """Refuse a folder that lies in a release, or that holds something else than a comparison."""
+    """Refuse a folder that lies in a release, or that holds anything but a comparison."""
     refuse_release_folder(folder)
     if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / CELLS / KEY).is_file())):
         raise UsageError(f"{folder} exists already, and is no comparison; name a new folder.")
 
 
 def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse a folder that holds cells which are not of this grid."""
+    """Refuse a folder that holds cells of another grid."""
     if set((folder / CELLS).glob("*.parquet")) - set(files):
         raise UsageError(
             f"{folder} holds another comparison: recipe, schema, data, weights or version have changed since. "
@@ -237,7 +237,7 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the folder if it is not there, and keep other processes out of it."""
+    """Make the folder if it is missing, and lock it against other processes."""
     try:
         if not (folder / CELLS / KEY).is_file():
             with new_folder(folder) as part:
@@ -260,7 +260,7 @@ def opened(folder: Path) -> Iterator[None]:
 
 
 def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
-    """The grid, its settings and its cost, in plain values."""
+    """Grid, settings and cost, in plain values."""
     recipe = grid.recipe
     return {
         "format": FORMAT, "stamp": stamp(grid), "stratsynth": version("stratsynth"),

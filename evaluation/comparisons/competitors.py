@@ -1,4 +1,4 @@
-"""What a grid compares: mechanisms named in a recipe with their settings, and objects of the caller's own."""
+"""Mechanisms that a grid compares: named in a recipe with their settings, or objects of the caller's own."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from stratsynth.stratified import Groupwise, Stratified, makes_strata, stratify
 from stratsynth.weights import Weights
 
 Competitor: TypeAlias = "Mapping[str, Any] | Mechanism[Any]"
-"""A name with settings, as a recipe has it; or a mechanism itself."""
+"""Name with settings, from a recipe; or a mechanism itself."""
 MECHANISMS = "a list of names, or of tables with a name and settings, and `from_prior = true` to start from [prior]"
 FROM_PRIOR = "from_prior"
-"""The key of a mechanism in [compare] that starts from the recipe's prior."""
+"""Key of a mechanism in [compare] that starts from the recipe's prior."""
 WITH_PRIOR = " with prior"
-"""What its label ends in."""
+"""Ending of the label of such a mechanism."""
 
 
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
-    """Name and settings of each mechanism of a recipe, by its label."""
+    """Label -> name and settings of each mechanism of a recipe."""
     found: dict[str, Competitor] = {}
     for one in mechanisms:
         section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
@@ -43,7 +43,7 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
 
 
 def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
-    """The mechanisms without the key that says so, and the labels of those that start from the recipe's prior."""
+    """Mechanisms without the key `from_prior`, and the labels of those that had it."""
     started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
     plain: dict[str, Competitor] = {
         label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one
@@ -53,7 +53,7 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """The recipe's mechanisms and the caller's own objects."""
+    """Recipe's mechanisms and the caller's own objects, by label."""
     found = dict(named)
     for label, mechanism in own.items():
         _check_label(label)
@@ -75,14 +75,14 @@ def _check_label(label: Any) -> None:
 
 
 def mechanism_label(section: Mapping[str, Any]) -> str:
-    """A mechanism and its settings in a few words: `pooled (base mst)`."""
+    """Mechanism and its settings in a few words: `pooled (base mst)`."""
     settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name
 
 
 def predicts(competitor: Competitor) -> bool:
-    """Whether it releases predictions instead of rows: then it is audited on the hold-out, and knows its own groups."""
+    """True if it releases predictions instead of rows, and so is audited on the hold-out and has its own groups."""
     if isinstance(competitor, Mechanism):
         return competitor.returns == Returns.PREDICTIONS
     settings = dict(competitor)
@@ -93,9 +93,9 @@ def predicts(competitor: Competitor) -> bool:
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """What it is stratified by: `wanted`, but for one that makes strata itself, of the recipe's columns or its own.
+    """Stratifications of a mechanism: `wanted`; for one that makes strata itself, the recipe's columns or its own.
 
-    One that predicts is fitted to everybody: its groups are a setting of its own.
+    A predictor is fitted to all records: its groups are a setting of its own.
     """
     if predicts(competitor):
         return ((),)
@@ -105,7 +105,7 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """The mechanism in the strata of some columns; without columns as it is. Refused if it has estimates alone."""
+    """Mechanism in the strata of some columns, unstratified without columns; refused if it returns estimates."""
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
         if weights is not None and not isinstance(how, Groupwise):
@@ -125,11 +125,11 @@ def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, 
 
 
 def check_predictors(competitors: Mapping[str, Competitor], target: str | None) -> None:
-    """Refuse what predicts where nothing is held out, or another column than is audited; and a grid without tables.
+    """Refuse predictors without a hold-out or of another column than the target; and a grid without tables.
 
     Args:
-        competitors: By label.
-        target: The column that is audited; None where nothing is predicted.
+        competitors: Mechanisms by label.
+        target: Column that is audited; None if nothing is predicted.
     """
     direct = {label: one for label, one in competitors.items() if predicts(one)}
     for label, one in direct.items():
@@ -157,7 +157,7 @@ def described(competitor: Competitor) -> dict[str, Any]:
 
 
 def inner_name(competitor: Competitor) -> str | None:
-    """The base of a pooled mechanism; None of any other."""
+    """Name of the base of a pooled mechanism; None for any other."""
     if isinstance(competitor, Mechanism):
         base = getattr(competitor, "base", None) if competitor.name == "pooled" else None
         return base.name if isinstance(base, Mechanism) else None
@@ -168,7 +168,7 @@ def inner_name(competitor: Competitor) -> str | None:
 
 
 def check_pairs(said: Any, known: Sequence[str]) -> None:
-    """Refuse what is no list of pairs of settings, and settings that the grid has not."""
+    """Refuse anything but a list of pairs of settings, and settings that the grid does not have."""
     if not isinstance(said, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
     ):

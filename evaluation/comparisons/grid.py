@@ -1,4 +1,4 @@
-"""The section [compare] of a recipe, and the grid of fits that it describes.
+"""Section [compare] of a recipe, and the grid of fits that it describes.
 
     [compare]
     mechanisms = ["mst", { name = "pooled", base = "mst" }]   # by default the recipe's
@@ -12,9 +12,9 @@
 
 With a section [prior], `{ name = "aim", from_prior = true }` starts from it, and "aim" does not; by default the
 recipe's mechanism is fitted both ways. A mechanism that makes strata itself, as `pooled` does, is fitted with the
-recipe's strata alone. One that predicts, as `{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once,
-to everybody, and audited on the hold-out beside the models that are trained on tables. With a section [weights] and no
-[strata], the shares go to those that take them: `aim`, `mst`, `gem`, `fixed` and `independent`. Others are fitted
+recipe's strata alone. A predictor, as `{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once, to all
+records, and audited on the hold-out beside the models that are trained on tables. With a section [weights] and no
+[strata], the shares go to mechanisms that take them: `aim`, `mst`, `gem`, `fixed` and `independent`. Others are fitted
 without.
 """
 
@@ -55,52 +55,52 @@ from stratsynth.weights.table import ShareTable
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit of the grid."""
+    """One fit of the grid: a mechanism in strata, a budget and a repetition."""
 
     mechanism: str
-    """Its label in the grid."""
+    """Label of the mechanism in the grid."""
     by: tuple[str, ...]
-    """The columns of its strata; empty for vanilla."""
+    """Columns of the strata; empty for vanilla."""
     epsilon: float
-    """The whole privacy budget of the fit."""
+    """Whole privacy budget of the fit."""
     seed: int
-    """The number of the repetition. It reaches post-processing only: noise is fresh in every fit."""
+    """Number of the repetition. It reaches post-processing only: noise is fresh in every fit."""
 
     direct: bool = False
-    """Whether it predicts, and there is no table."""
+    """True for a predictor, which makes no table."""
 
     @property
     def stratification(self) -> str:
-        """In words."""
+        """Stratification in words."""
         return DIRECT if self.direct else " x ".join(self.by) or VANILLA
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Everything a comparison is made of, in plain values."""
+    """Plain values that define a comparison."""
 
     recipe: Recipe
     """Data, budget, strata and weights of every fit."""
     mechanisms: Mapping[str, Competitor]
-    """By label: the name and the settings of each, or the object itself."""
+    """Label -> name and settings of a mechanism, or the object itself."""
     stratifications: tuple[tuple[str, ...], ...]
     """Sets of columns to stratify by; the empty one is vanilla."""
     epsilons: tuple[float, ...]
-    """The whole privacy budgets, one at a time."""
+    """Whole privacy budgets, one at a time."""
     seeds: int
-    """The number of repetitions of each setting."""
+    """Number of repetitions of each setting."""
     scoring: Scoring
-    """The scores of every release."""
+    """Scores of every release."""
     workers: int = 1
-    """Processes that fit at a time."""
+    """Number of processes that fit at a time."""
     pairs: tuple[tuple[Setting, Setting], ...] | None = None
-    """The pairs of settings that are tested; None for every two."""
+    """Pairs of settings that are tested; None for every two."""
     started: frozenset[str] = frozenset()
-    """The labels of those that start from the recipe's prior."""
+    """Labels of the mechanisms that start from the recipe's prior."""
 
     @classmethod
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
-        """The grid of a recipe, with the caller's own objects; refuses contradictory settings without reading data."""
+        """Read the grid of a recipe, with the caller's own objects; refuse contradictions before reading data."""
         said = dict(recipe.compare or {})
         if recipe.data.path is None:
             raise Unsupported(
@@ -139,30 +139,30 @@ class Grid:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The recipe's strata."""
+        """Columns of the recipe's strata."""
         return self.scoring.by
 
     def settings(self) -> Iterator[Cell]:
-        """Every setting once: the cells of the first repetition at the first epsilon."""
+        """Yield every setting once: the cells of the first repetition at the first epsilon."""
         for label, mechanism in self.mechanisms.items():
             for by in stratifications(mechanism, self.by, self.stratifications):
                 yield Cell(label, by, self.epsilons[0], 1, predicts(mechanism))
 
     def cells(self) -> Iterator[Cell]:
-        """The grid: repetitions outermost, so that an interrupted comparison has some of every setting."""
+        """Yield all cells, repetitions outermost, so that an interrupted comparison has some of every setting."""
         for seed in range(1, self.seeds + 1):
             for epsilon in self.epsilons:
                 for cell in self.settings():
                     yield replace(cell, epsilon=epsilon, seed=seed)
 
     def budget(self, cell: Cell) -> Budget:
-        """The recipe's, with the cell's epsilon."""
+        """Budget of the recipe, with the cell's epsilon."""
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: Cell) -> Mechanism[Any]:
-        """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored.
+        """Mechanism of the cell, in its strata; one that returns estimates alone is refused: they are not scored.
 
-        Weights without strata go to those that take them; others, predictors among them, are fitted without.
+        Weights without strata go to mechanisms that take them; others, predictors among them, are fitted without.
         """
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
         how = built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
@@ -171,19 +171,19 @@ class Grid:
         return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 
     def prior(self, cell: Cell) -> Prior | None:
-        """What the cell's fit starts from."""
+        """Prior that the cell's fit starts from; None for none."""
         return self.recipe.prior if cell.mechanism in self.started else None
 
     def options(self, cell: Cell) -> FitOptions:
-        """The options of the cell's fit."""
+        """Options of the cell's fit."""
         return FitOptions(seed=cell.seed, prior=self.prior(cell))
 
     def weighted(self, label: str) -> bool:
-        """Whether a mechanism gets its strata and their shares from here: not an object that has its own."""
+        """True if a mechanism gets strata and shares from the grid; False for an object that has its own."""
         return not isinstance(self.mechanisms[label], Groupwise)
 
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
-        """The pairs that are asked for."""
+        """Pairs of settings named by the recipe."""
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
             for cell in self.settings()
@@ -192,7 +192,7 @@ class Grid:
         return tuple((known[one], known[two]) for one, two in said)
 
     def weights(self, by: Sequence[str]) -> Weights:
-        """The weights of some columns: the recipe's, summed over all columns that are not among them."""
+        """Weights of some columns: the recipe's, summed over all columns that are not among them."""
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")
         weights, schema = read_weights(self.recipe.weights, self.recipe.folder), self.recipe.schema()
@@ -221,7 +221,7 @@ class Grid:
 
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
-    """The part of the declared merges and bands that concerns these columns."""
+    """Part of the declared merges and bands that concerns these columns."""
     merge, hierarchy = (
         {column: merges for column, merges in declared.items() if column in by}
         for declared in (groups.merge, groups.hierarchy)

@@ -1,4 +1,4 @@
-"""The keys of a recipe's section [compare]: what each has to be, and how messages and the reference say it."""
+"""Keys of a recipe's section [compare]: their types and descriptions, for messages and the reference."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stratsynth.evaluation.scores.declared import with_mean
 
 OWN = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
        "mean_disparity")  # fmt: skip
-"""The metrics that take more than the rows of two tables; all others declare themselves."""
+"""Metrics that need more than the rows of two tables; all others declare themselves."""
 
 
 def metrics() -> tuple[str, ...]:
-    """Every metric there is."""
+    """Names of all metrics."""
     return (*OWN, *with_mean())
 
 
@@ -37,11 +37,11 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "workers": (int, "a whole number from 1"),
     "pairs": (list, "a list of pairs of settings"),
 }
-"""Of each key, its type and what is said of it."""
+"""Key -> its type and its description."""
 
 
 def check_keys(said: Mapping[str, Any]) -> None:
-    """Refuse a key that there is not, and a value of another kind."""
+    """Refuse unknown keys, and values of another type."""
     for key, value in said.items():
         if key not in KINDS:
             raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")

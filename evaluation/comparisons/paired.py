@@ -1,8 +1,8 @@
 """Differences between settings over repetitions, with intervals and tests: the grounds of "better at epsilon 1".
 
-Two settings are paired by the number of the repetition and differ at the same epsilon, in the same metric, for the
-same people. Repetitions share the real rows and nothing else, as noise is fresh in each: intervals and tests are about
-the noise and the drawing of other releases from the same real rows, not about other real rows.
+Two settings are paired by the number of the repetition and differ at the same epsilon, in the same metric, for the same
+people. Repetitions share the real rows and nothing else, as noise is fresh in each: intervals and tests are about the
+noise and the drawing of other releases from the same real rows, not about other real rows.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Setting: TypeAlias = "tuple[str, str]"
-"""A mechanism's label and its stratification."""
+"""Mechanism's label and its stratification."""
 
 VANILLA, DIRECT = "vanilla", "direct"
-"""The stratifications of a table without strata, and of what predicts without a table."""
+"""Stratifications of a table without strata, and of a predictor without a table."""
 BASELINE = "(baseline)"
-"""The stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
+"""Stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
 COVERAGE = 0.95
-"""The coverage of each interval; 1 minus it is the level of the tests."""
+"""Coverage of each interval; 1 minus it is the level of the tests."""
 ENOUGH = 5
-"""The fewest repetitions that a verdict needs: from fewer, a spread is hardly known."""
+"""Smallest number of repetitions for a verdict: from fewer, a spread is hardly known."""
 HIGHER = ("k_marginal_score", "accuracy", "f1", "auc", "r2", "demographic_parity_ratio")
-"""Metrics of which more is better."""
+"""Metrics whose larger values are better."""
 NEITHER = ("prevalence", "selection_rate", "bias")
-"""Metrics of which neither more nor less is better; of all others less is."""
+"""Metrics with no better direction; for all others smaller is better."""
 
 
 def better(metric: str) -> int:
-    """1 where more is better, -1 where less is, 0 where neither is."""
+    """Direction of a metric: 1 if larger is better, -1 if smaller is, 0 if neither."""
     name = metric.partition(":")[0]
     if (score := with_mean().get(name)) is not None:
         return score.better
@@ -45,9 +45,9 @@ def better(metric: str) -> int:
 
 
 def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The mean over the last axis and its 95 % interval, by Student's t; NaN are left out.
+    """Mean over the last axis and its 95 % interval, by Student's t; NaN values are left out.
 
-    There are no ends where there are fewer than two values, or no two that differ.
+    The ends are NaN if there are fewer than two values, or all are equal.
     """
     from scipy.stats import t
 
@@ -57,7 +57,7 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Of Student's t test that the mean over the last axis is 0, two-sided; NaN where `mean_interval` has no ends."""
+    """P-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
     from scipy.stats import t
 
     mean, error, count = _mean(differences)
@@ -67,7 +67,7 @@ def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def holm(p: NDArray[Any]) -> NDArray[np.float64]:
-    """P-values that allow for their number, after Holm 1979; NaN are no tests.
+    """P-values adjusted for their number, after Holm 1979; NaN values are no tests.
 
     The i-th smallest of m is multiplied by m - i + 1, and is no smaller than those before it.
     """
@@ -79,7 +79,7 @@ def holm(p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Mean over the last axis, its standard error (NaN where unknown), and the number of values."""
+    """Mean over the last axis, its standard error (NaN if unknown), and the number of values."""
     values = np.asarray(values, float)
     there = ~np.isnan(values)
     count = there.sum(axis=-1)
@@ -88,7 +88,7 @@ def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any
     mean = np.where(count > 0, filled.sum(axis=-1) / np.maximum(count, 1), np.nan)
     off = np.where(there, values - mean[..., None], 0.0)
     error = np.sqrt((off**2).sum(axis=-1) / (many - 1) / many)
-    # the mean of equal values is rounded: differences this small are no spread
+    # the mean of equal values is rounded: deviations this small are no spread
     flat = np.abs(off).max(axis=-1, initial=0.0) <= 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean)))
     return mean, np.where((count < 2) | flat, np.nan, error), count
 
@@ -96,19 +96,18 @@ def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any
 def paired(
     frame: pd.DataFrame, by: Sequence[str], pairs: Collection[tuple[Setting, Setting]] | None = None
 ) -> pd.DataFrame:
-    """Settings at the same epsilon, two and two: the mean of first minus second, its interval, a test and a verdict.
+    """Compare settings at the same epsilon pairwise: mean of first minus second, its interval, a test and a verdict.
 
-    `repetitions` counts those in which both have a value, over which all figures are. `p_value` is that of the paired
-    t test, and `p_holm` allows for the number of tests of the same metric and scope: all pairs, epsilons and groups in
+    `repetitions` counts those in which both have a value, over which all figures are. `p_value` is that of the paired t
+    test, and `p_holm` allows for the number of tests of the same metric and scope: all pairs, epsilons and groups in
     the frame. The verdict says which is better (of a metric that is neither: higher) where `p_holm` is below .05 over
     `ENOUGH` repetitions or more, and nothing otherwise. Intervals cover one by one: of twenty true equalities, one is
     excluded by chance.
 
     Args:
-        frame: As `compare` returns it.
-        by: The columns of its groups.
-        pairs: The pairs to test, first and second; by default every two settings. The fewer are asked for, the fewer
-            tests there are to allow for.
+        frame: Result of `compare`.
+        by: Columns of its groups.
+        pairs: Pairs to test, first and second; by default every two settings. Fewer pairs are fewer tests to allow for.
 
     Returns:
         A row for each metric, epsilon, scope and group, and pair of settings; marginals one by one are left out.
@@ -124,6 +123,7 @@ def paired(
     seeds, seed = np.unique(own["seed"], return_inverse=True)
     heads = own[keys].iloc[np.unique(place, return_index=True)[1]].reset_index(drop=True)
     values = np.full((len(heads), len(settings), len(seeds)), np.nan)
+    # cube (rows of `heads`, settings, repetitions), NaN without a value
     values[place, which, seed] = own["value"]
     chosen = list(combinations(settings, 2)) if pairs is None else list(pairs)
     parts = [
@@ -131,7 +131,7 @@ def paired(
         for one, two in chosen if one in number and two in number
     ]  # fmt: skip
     found = pd.concat([_differences(heads.iloc[:0], values[:0, 0], values[:0, 0], ("", ""), ("", "")), *parts])
-    # what predicts has no marginals, and tables have no predictions of their own: no pairs of nothing
+    # drop pairs without values: predictors have no marginals, and tables no predictions of their own
     scored = own.loc[own["value"].notna(), ["metric", "mechanism", "stratification"]].drop_duplicates()
     for place_of in ("first", "second"):
         named = {column: f"{place_of}_{column}" for column in ("mechanism", "stratification")}
@@ -147,7 +147,7 @@ def paired(
 def _differences(
     heads: pd.DataFrame, one: NDArray[Any], two: NDArray[Any], first: Setting, second: Setting
 ) -> pd.DataFrame:
-    """Two settings, in every metric, epsilon and group."""
+    """Differences between two settings, in every metric, epsilon and group."""
     import pandas as pd
 
     difference = one - two
@@ -166,7 +166,7 @@ def _differences(
 
 
 def _verdict(row: dict[Any, Any]) -> str:
-    """In words, only of enough repetitions, and where the difference is beyond chance with all tests allowed for."""
+    """Verdict in words; empty with too few repetitions, or if the difference is within chance given all tests."""
     if row["repetitions"] < ENOUGH or not row["p_holm"] < 1 - COVERAGE:
         return ""
     sign, direction = (1 if row["difference"] > 0 else -1), better(str(row["metric"]))
@@ -178,6 +178,6 @@ def _verdict(row: dict[Any, Any]) -> str:
 
 
 def setting_name(mechanism: str, stratification: str) -> str:
-    """A setting in words: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
+    """Setting in words: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
     whole = stratification in (VANILLA, DIRECT)
     return f"{mechanism}, {stratification}" if whole else f"{mechanism} by {stratification}"

@@ -1,4 +1,4 @@
-"""The trade-off over epsilon of a comparison, as a figure for a paper or a notebook."""
+"""Trade-off over epsilon of a comparison, as a figure for a paper or a notebook."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def plot_tradeoff(
     metric: str = "workload_error",
     group: str | None = None,
 ) -> Figure:
-    """A metric against epsilon, a line for each setting: means over repetitions, with their 95 % intervals.
+    """Plot a metric against epsilon, a line for each setting: means over repetitions with 95 % intervals.
 
     Args:
-        frame: What `compare` returned, or its comparison.parquet.
+        frame: Result of `compare`, or its comparison.parquet.
         path: A new .pdf, .svg or .png file; None to have the figure alone.
-        metric: As in the frame: "workload_error", "parity_means", "auc:boosting" and so on.
+        metric: Metric in the frame: "workload_error", "parity_means", "auc:boosting" and so on.
         group: A group by its levels, as in the frame's column `group`; by default everybody.
 
     Returns:
-        matplotlib's figure. It says INTERNAL where the frame does.
+        matplotlib's figure. It says INTERNAL if the frame does.
 
     Raises:
         UsageError: The frame has no such metric or group, or the file cannot be written.

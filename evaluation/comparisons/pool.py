@@ -1,4 +1,4 @@
-"""Cells computed one after another, or by several processes at a time; rows never cross from one to another."""
+"""Computation of cells in this process, or by several processes at a time; rows never cross between processes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from stratsynth.mechanisms import Mechanism
 
 _RUNNERS: list[CellRunner] = []
-"""A worker process has one."""
+"""Runner of a worker process, which holds one."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
-    """Compute the cells whose files are not there; None among them is the baselines, which come first.
+    """Compute the cells whose files are missing; None among them stands for the baselines, which come first.
 
     The hold-out is read first, so that an unreadable one is refused before the first fit.
     """
@@ -40,7 +40,7 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
             done += 1
             tick(done, whole)
         cells = [cell for cell in todo if cell is not None]
-        # objects of the caller's own may not be able to leave this process
+        # the caller's own objects may not be picklable, and are fitted in this process
         here = [cell for cell in cells if isinstance(grid.mechanisms[cell.mechanism], Mechanism)]
         if workers == 1 or len(cells) < 2:
             here = cells
@@ -51,7 +51,7 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
     cells = [cell for cell in cells if cell not in here]
     if not cells:
         return
-    del runner  # the rows it has read
+    del runner  # frees the rows it has read
     named = {label: one for label, one in grid.mechanisms.items() if not isinstance(one, Mechanism)}
     grid = replace(grid, mechanisms=named)
     _share_out(grid, {cell: files[cell] for cell in cells}, min(workers, len(cells)), lambda i: tick(done + i, whole))
@@ -77,7 +77,7 @@ def _share_out(grid: Grid, files: Mapping[Cell, Path], workers: int, tick: Calla
 
 @contextlib.contextmanager
 def _single() -> Iterator[None]:
-    """Libraries that a worker loads read from its environment how many threads they may start."""
+    """Limit threads to one in the environment, from which libraries of a worker read their limits."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -91,7 +91,7 @@ def _single() -> Iterator[None]:
 
 
 def _begin(grid: Grid) -> None:
-    """In a new worker: one thread, no word on Ctrl-C, and an end when the process that it works for has ended."""
+    """Set up a worker: one runner, default handling of Ctrl-C, and an exit when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     _RUNNERS.append(CellRunner(grid))

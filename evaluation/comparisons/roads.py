@@ -1,8 +1,8 @@
 """INTERNAL. Roads to a prediction: a table and a model trained on it, or a private predictor without a table.
 
 Four kinds of road cost the same budget: a vanilla, a stratified or a pooled table with a model trained on it, and a
-predictor fitted directly. Of each kind and epsilon one road stands for all: the one that serves everybody best on the
-hold-out. Which of these four serves each group best is tested between every two of them over repetitions.
+predictor fitted directly. For each kind and epsilon, the road with the best score for everybody on the hold-out
+represents its kind. Every two of these four are tested against each other in each group over repetitions.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 
 KINDS = ("vanilla table", "stratified table", "pooled table", "direct")
 SCORES = ("accuracy", "mean_absolute_error")
-"""What roads are judged by: of classes, and of numbers."""
+"""Scores that roads are judged by: for classes, and for numbers."""
 
 
 def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) -> pd.DataFrame:
-    """The kinds of road beside each other, for everybody and in each group, at each epsilon.
+    """Scores of the kinds of road, for everybody and in each group, at each epsilon.
 
-    A kind is `best` where its mean is, in groups that are not small. `beaten` are those whose paired difference from it
-    is beyond chance, by Student's t with Holm's allowance for all pairs of kinds and epsilons, and of groups among
-    themselves, over `ENOUGH` repetitions or more.
-    Repetitions share the rows: tests are about noise, drawing and training, not about other people. The road of a kind
-    was chosen on the same hold-out, which flatters kinds of many roads a little.
+    A kind is `best` if its mean is, in groups that are not small. `beaten` are those whose paired difference from it is
+    beyond chance, by Student's t with Holm's allowance for all pairs of kinds and epsilons, and of groups among
+    themselves, over `ENOUGH` repetitions or more. Repetitions share the rows: tests are about noise, drawing and
+    training, not about other people. The road of a kind was chosen on the same hold-out, which flatters kinds of many
+    roads a little.
 
     Args:
-        frame: As `compare` returns it.
-        by: The columns of its groups.
-        pooled: The labels of the mechanisms that pool strata.
+        frame: Result of `compare`.
+        by: Columns of its groups.
+        pooled: Labels of the mechanisms that pool strata.
 
     Returns:
         A row for each epsilon, scope, group and kind: `road`, the mean over repetitions with its 95 % interval, the
-        number of rows and repetitions, `best`, `beaten`. Empty where nothing is predicted, or by one kind alone.
+        number of rows and repetitions, `best`, `beaten`. Empty if nothing is predicted, or by one kind alone.
     """
     import pandas as pd
 
@@ -73,7 +73,7 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
         heads.append((part.iloc[0], kinds, {k: part[part["kind"] == k].iloc[0] for k in kinds}))
         values.append(table.reindex(index=kinds, columns=seeds).to_numpy(float))
     beaten: dict[int, set[tuple[str, str]]] = {}
-    for scope in (EVERYBODY, GROUP):  # as other tests of a comparison: those of groups allow for each other
+    for scope in (EVERYBODY, GROUP):  # Holm's allowance is for tests of one scope, as in `paired`
         places = [i for i, (head, _, _) in enumerate(heads) if head["scope"] == scope]
         beaten |= zip(places, _beaten([heads[i][1] for i in places], [values[i] for i in places]), strict=True)
     sign = better(str(own["metric"].iloc[0]))
@@ -95,14 +95,14 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
 
 
 def kind_of(mechanism: str, stratification: str, pooled: Collection[str]) -> str:
-    """The kind of a setting's roads."""
+    """Kind of a setting's roads, one of `KINDS`."""
     if stratification in (VANILLA, DIRECT):
         return KINDS[0] if stratification == VANILLA else KINDS[3]
     return KINDS[2] if mechanism in pooled else KINDS[1]
 
 
 def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
-    """The score of every road, with its kind and its name; nothing of baselines and constants."""
+    """Score of every road, with its kind and its name, without baselines and constants."""
     frame = frame.reset_index(drop=True)
     metric, _, model = (frame["metric"].astype(str).str.partition(":")[i] for i in range(3))
     score = next((name for name in SCORES if (metric.eq(name) & model.ne("")).any()), SCORES[0])
@@ -117,7 +117,7 @@ def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
 
 
 def _chosen(own: pd.DataFrame) -> pd.DataFrame:
-    """Of each kind and epsilon, the road that serves everybody best."""
+    """Scores of the road with the best mean for everybody, for each kind and epsilon."""
     sign = better(str(own["metric"].iloc[0]))
     every = own[own["scope"] == EVERYBODY].groupby(["epsilon", "kind", "road"], sort=False)["value"].mean() * sign
     chosen = every.dropna().reset_index().sort_values("value", ascending=False, kind="stable")
@@ -127,7 +127,7 @@ def _chosen(own: pd.DataFrame) -> pd.DataFrame:
 def _beaten(
     kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]
 ) -> list[set[tuple[str, str]]]:  # fmt: skip
-    """For each epsilon and group: the pairs of kinds that are apart beyond chance, in both orders."""
+    """Pairs of kinds that differ beyond chance, in both orders, for each epsilon and group."""
     tests = [
         (at, pair, p_values(scores[pair[0]] - scores[pair[1]]), np.isfinite(scores[list(pair)]).all(axis=0).sum())
         for at, scores in enumerate(values)
@@ -143,7 +143,7 @@ def _beaten(
 
 
 def words(found: pd.DataFrame) -> list[str]:
-    """A line for each epsilon: the best road for everybody, and how many groups each kind serves best."""
+    """Line for each epsilon: the best road for everybody, and the number of groups that each kind serves best."""
     lines = []
     for epsilon in sorted(set(found["epsilon"])):
         part = found[found["epsilon"] == epsilon]
@@ -170,7 +170,7 @@ def words(found: pd.DataFrame) -> list[str]:
 
 
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
-    """Every road at every epsilon: its score for everybody, the least of a group, and how far groups are apart."""
+    """Every road at every epsilon: score for everybody, worst group's score, and differences between groups."""
     own = _own(frame, pooled)
     if own.empty:
         return []

@@ -1,4 +1,4 @@
-"""INTERNAL. The figures of a comparison: means over seeds, looked up by method, epsilon and group."""
+"""INTERNAL. Figures of a comparison: means over seeds, looked up by method, epsilon and group."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ERRORS = ("workload_error", "workload", "parity_marginals", "error")
 """Metrics that a page draws by default, in order of preference."""
 BASELINE = "subsample"
 WORST_FIRST = (NOT_ESTIMABLE, SMALL, FAR_OFF)
-"""What a mean over seeds is called, if any of them is."""
+"""Statuses from worst to best: a mean over seeds has the worst of them."""
 
 
 class Runs:
-    """The figures of one metric, looked up by mechanism, stratification, epsilon and group."""
+    """Figures of one metric, looked up by mechanism, stratification, epsilon and group."""
 
     def __init__(self, frame: pd.DataFrame, metric: str | None, epsilon: float | None, schema: Schema | None) -> None:
-        """Means over seeds, with their least and largest."""
+        """Compute means over seeds, with the smallest and largest value."""
         missing = [name for name in COLUMNS if name not in frame.columns and name != "clique"]
         if missing or frame.empty:
             raise UsageError(f"report: the comparison {f'lacks the column {missing[0]}' if missing else 'is empty'}.")
@@ -71,18 +71,18 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> Score:
-        """The mean over seeds; from the least to the largest, or of one seed its own interval."""
+        """Mean over seeds, with the range from smallest to largest; for one seed its own interval."""
         row = self.found.get((*method, epsilon), {}).get(key)
         return Score(math.nan) if row is None else Score(row["value"], row["low"], row["high"])
 
     def name(self, key: tuple[str, ...]) -> str:
-        """A group for readers."""
+        """Name of a group for readers."""
         if self.by == ["group"]:
             return key[0] if key else "everybody"
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
     def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
-        """Every group, and everybody, with the errors of the stratifications of one mechanism."""
+        """Errors of the stratifications of one mechanism, for every group and for everybody."""
         methods = [method for method in self.methods if method[0] == mechanism]
 
         def one(key: tuple[str, ...]) -> GroupErrors:
@@ -97,7 +97,7 @@ class Runs:
         return [one(key) for key in self.groups], one(())
 
     def base(self, key: tuple[str, ...]) -> float:
-        """The sampling error."""
+        """Sampling error of a group: the baseline's value; NaN if unknown."""
         return float(self._base[key]["value"]) if key in self._base else math.nan
 
 
@@ -107,14 +107,14 @@ def _metric(frame: pd.DataFrame) -> str:
 
 
 def _whole(frame: pd.DataFrame) -> Any:
-    """Which rows are about a whole metric, and not about one clique."""
+    """Mask of the rows about a whole metric, not about one clique."""
     if "clique" not in frame.columns:
         return frame["value"].notna() | True
     return frame["clique"].isna() | (frame["clique"].astype(str) == "")
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """For each group (the empty key is everybody), the mean of its values, from the least to the largest."""
+    """Group (empty for everybody) -> mean of its values, with smallest and largest."""
     rows: dict[tuple[str, ...], list[Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)

@@ -1,4 +1,4 @@
-"""The scores that every release of a comparison gets."""
+"""Scores that every release of a comparison gets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 
 ASKED = frozenset({"mean_disparity"})
-"""Metrics for the sake of a paper: scored where a recipe asks for them alone."""
+"""Metrics of single papers: scored only if a recipe asks for them."""
 COLUMNS = frozenset({
     "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
 })  # fmt: skip
@@ -27,31 +27,31 @@ COLUMNS = frozenset({
 
 @dataclass(frozen=True)
 class Scoring:
-    """The scores that every release gets."""
+    """Settings of the scores that every release gets."""
 
     metrics: tuple[str, ...]
-    """Some of `keys.metrics`."""
+    """Metrics to compute, a subset of `keys.metrics`."""
     by: tuple[str, ...]
-    """The recipe's strata: the groups that are scored, whatever a release was stratified by."""
+    """Recipe's strata: the groups that are scored, whatever a release was stratified by."""
     k: int = 3
-    """The number of columns of a marginal."""
+    """Number of columns of a marginal."""
     cliques: int = CLIQUES
-    """The largest number of marginals."""
+    """Largest number of marginals."""
     holdout: Path | None = None
-    """Real rows that nothing is fitted to; with `target` alone."""
+    """Real rows that nothing is fitted to; only with `target`."""
     target: str | None = None
-    """The column or task that models predict; None for no models."""
+    """Column or task that models predict; None for no models."""
     positive: tuple[str, ...] | None = None
-    """The levels of a categorical target that count as 1."""
+    """Levels of a categorical target that count as 1."""
     above: float | None = None
-    """The number above which a numeric target counts as 1."""
+    """Number above which a numeric target counts as 1."""
     models: tuple[str, ...] = LEARNERS
-    """The models that are trained on tables."""
+    """Models that are trained on tables."""
     parities: tuple[tuple[str, ...], ...] = ()
-    """Other columns whose groups' parity error of the means is scored: what else the grid stratifies by."""
+    """Coarser groups whose parity error of the means is scored too: the grid's other stratifications."""
 
     def goal(self, schema: Schema) -> Task | None:
-        """What is predicted; None where nothing is."""
+        """Prediction task; None if nothing is predicted."""
         if self.target is None:
             return None
         return task(schema, self.target, positive=self.positive, above=self.above)
@@ -60,17 +60,17 @@ class Scoring:
 def read_scoring(
     recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
 ) -> Scoring:
-    """What the keys of [compare] say of scores.
+    """Read the settings of scores from the section [compare].
 
     Args:
         recipe: The recipe.
         said: Its section [compare].
         by: The recipe's strata.
-        stratified: The sets of columns that the grid stratifies by.
+        stratified: Sets of columns that the grid stratifies by.
 
     Raises:
         RecipeError: Keys that contradict each other.
-        UsageError: Columns or targets that are not there.
+        UsageError: Unknown columns or targets.
     """
     schema = recipe.schema()
     for column in by:
@@ -122,5 +122,5 @@ def _models(said: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """How every release is scored, but for the path of the hold-out."""
+    """Settings as plain values, without the path of the hold-out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

@@ -1,4 +1,4 @@
-"""INTERNAL. The scores that a release and everything it is compared with have: other releases and baselines."""
+"""INTERNAL. Scores common to a release and everything it is compared with: other releases and baselines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """The scores that the release and each baseline have; the subsample's are averaged over draws."""
+    """Scores of the release and of each baseline, by name; the subsample's are averaged over draws."""
 
     def scores(table: EncodedRows, *, single: bool = False, draw: bool = False) -> dict[str, pd.DataFrame]:
         here = Pair.of(real, table, pair.schema, pair.by, pair.few)
@@ -50,7 +50,7 @@ def compared_scores(
 def _with_chance(
     every: Mapping[str, Mapping[str, pd.DataFrame]], alone: Chance
 ) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
-    """The averaged subsample in its place: after the releases, before the other baselines."""
+    """Yield each table's scores, the averaged subsample after the releases and before the other baselines."""
     yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
     yield SUBSAMPLE, alone.frames
     yield from ((name, frames) for name, frames in every.items() if name != RELEASE and name in MEANINGS)
@@ -65,7 +65,7 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """The k-marginal score in each area, of the release, of others and of the baselines."""
+    """Yield the k-marginal score in each area, of the release, of others and of the baselines."""
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)

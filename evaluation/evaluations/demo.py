@@ -1,7 +1,7 @@
-"""`stratsynth demo`: the whole job on the built-in census, in a folder that shows every file it takes.
+"""`stratsynth demo`: the whole workflow on the built-in census, in a folder that shows every file it takes.
 
-The people are simulated, so the demonstration may look at the truth, as nobody may with private data, and compare
-a vanilla release with a stratified and with a pooled one, group by group.
+The people are simulated, so the demonstration may look at the truth, as nobody may with private data, and compare a
+vanilla release with a stratified and with a pooled one, group by group.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
 
 
 def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
-    """The scores of the pooled release beside the others, without correlations and propensity, which take long."""
+    """Scores of the pooled release beside the others, without correlations and propensity, which take long."""
     from stratsynth import census
     from stratsynth.evaluation.evaluations.evaluate import evaluate
 
@@ -114,18 +114,18 @@ def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
 
 
 def _vanilla(recipe: str) -> str:
-    """The same recipe without strata and weights."""
+    """Recipe without strata and weights, for the folder `vanilla`."""
     start, end = recipe.index("[strata]"), recipe.index("[mechanism]")
     return recipe[:start] + recipe[end:].replace('"stratified"', '"vanilla"')
 
 
 def _pooled(recipe: str) -> str:
-    """The same recipe, with a model of everybody that every stratum moves."""
+    """Recipe with the mechanism `pooled` on the base `mst`, for the folder `pooled`."""
     return recipe.replace('name = "mst"', 'name = "pooled"\nbase = "mst"').replace('"stratified"', '"pooled"')
 
 
 def _fresh(name: str) -> Path:
-    """A folder that does not exist yet: the name, or the name and a number."""
+    """Folder that does not exist yet: the name, or the name and a number."""
     number = 1
     while (path := Path(name if number == 1 else f"{name}-{number}")).exists():
         number += 1
@@ -139,7 +139,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 
 def _comparison(found: Evaluation, tables: Sequence[pd.DataFrame]) -> str:
-    """Groups from the largest to the smallest: people, error of each release, employment."""
+    """Text table of groups from the largest to the smallest: people, error of each release, employment."""
     from stratsynth.evaluation.evaluations.page import everybody_and_groups
 
     groups, everybody = everybody_and_groups(found, "pooled")
@@ -162,6 +162,6 @@ def _two(value: float) -> str:
 
 
 def _percent(table: pd.DataFrame, level: str | None) -> str:
-    """How many percent of a group are employed; a dash where nobody is in it."""
+    """Percentage of a group that is employed; a dash for an empty group."""
     rows = table if level is None else table[table["RAC1P"].astype(str) == level]
     return f"{100 * float((rows['ESR'].astype(str) == '1').mean()):.1f}" if len(rows) else "-"

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLIQUES = 1_000
-"""The default number of sets of columns: enough that another choice of sets hardly changes a mean."""
+"""Default number of sets of columns: enough that another choice of sets hardly changes a mean."""
 MOST = 20_000
-"""The largest number of training rows of a model: more change little but the time."""
+"""Largest number of training rows of a model: more change little but the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,45 +55,45 @@ class Evaluation:
     """INTERNAL. All scores of one release, as tidy frames (`evaluation.tables.frames` defines their columns)."""
 
     schema: Schema
-    """The schema of all tables."""
+    """Schema of all tables."""
     by: tuple[str, ...]
-    """The columns whose crossing makes the groups; empty for everybody alone."""
+    """Columns whose crossing makes the groups; empty for everybody alone."""
     facts: Mapping[str, Any]
-    """The tables' names and sizes, and the settings; `stamp` among them. Plain values."""
+    """Names and sizes of the tables, and the settings; `stamp` among them. Plain values."""
     workload: pd.DataFrame
     """Mean L1 distance of the k-way marginals, by `table`: the release and each baseline."""
     score: pd.DataFrame
     """NIST's k-marginal score of the same marginals, by `table`."""
     areas: pd.DataFrame | None
-    """The score in each area, by `table`; None where no column of areas was named."""
+    """Score in each area, by `table`; None if no column of areas was named."""
     cliques: pd.DataFrame
-    """The release's L1 distance of each marginal, worst first."""
+    """L1 distance of each marginal of the release, largest first."""
     columns: pd.DataFrame
-    """The share of each level of each column, among real and synthetic rows."""
+    """Share of each level of each column, among real and synthetic rows."""
     parity_means: pd.DataFrame | None
     """Parity error of the means, by `table`; this and the next two are None without groups."""
     parity_marginals: pd.DataFrame | None
     """Parity error of the k-way marginals, by `table`."""
     disparity: pd.DataFrame | None
-    """How far the groups' means are apart, in both tables."""
+    """Largest differences between group means, in both tables."""
     correlations: pd.DataFrame | None
-    """Pearson, Kendall and Cramer of each pair of columns; None for a schema of one, or where left out."""
+    """Pearson, Kendall and Cramer of each pair of columns; None for a schema of one, or if left out."""
     propensity: pd.DataFrame | None
-    """Whether a model can tell the rows of the two tables apart; this and the next are None where left out."""
+    """Ability of a model to tell the rows of the two tables apart; this and the next are None if left out."""
     components: pd.DataFrame | None
-    """Some rows of both tables on two axes, for a picture."""
+    """Coordinates of some rows of both tables on two axes, for a picture."""
     raw: pd.DataFrame
     """Means and quartiles of the raw numbers of both tables, everybody."""
     declared: Mapping[str, pd.DataFrame]
     """The scores that declare themselves (`evaluation.scores.declared`), by name."""
     levels: pd.DataFrame
-    """Levels lost and invented."""
+    """Levels that only one of the tables has."""
     matches: pd.DataFrame
-    """Real people whom the release seems to show, by `people`: the real rows, and the hold-out's if there is one."""
+    """Real people that the release seems to show, by `people`: the real rows, and the hold-out's if there is one."""
     coverage: pd.DataFrame | None
-    """How many of the release's intervals for counts hold, by group; None without groups or without `intervals`."""
+    """Coverage of the release's intervals for counts, by group; None without groups or without `intervals`."""
     lens: pd.DataFrame | None
-    """What caused the error of each group, by `lens_of_release`; None without the release's recipe."""
+    """Error of each group by cause, from `lens_of_release`; None without the release's recipe."""
     downstream: pd.DataFrame | None
     """Models trained on the release and on real rows; None without a target and a hold-out."""
 
@@ -107,11 +107,11 @@ class Evaluation:
 
     @property
     def inconsistencies(self) -> pd.DataFrame:
-        """Broken rules."""
+        """Scores of broken rules."""
         return self.declared["inconsistencies"]
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Every frame there is, with its name."""
+        """Yield every frame that was computed, with its name."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "declared":
@@ -126,9 +126,9 @@ class Evaluation:
         return evaluation_page(self, name=name, certificate=certificate)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Each group's error beside that of chance, worst first, and of the releases beside it: matplotlib's figure.
+        """Plot each group's error beside that of chance, worst first, and of the releases beside it.
 
-        INTERNAL, and says so. `path` is a new .pdf, .svg or .png file outside of any release.
+        matplotlib's figure; INTERNAL, and says so. `path` is a new .pdf, .svg or .png file outside of any release.
         """
         from stratsynth.evaluation.evaluations.plots import groups_plot
 
@@ -158,16 +158,16 @@ def evaluate(
     intervals: str | Path | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
-    """Every score of a release, in every declared group, beside its baselines.
+    """Compute every score of a release, in every declared group, beside its baselines.
 
     Args:
-        real: The rows that the release was fitted to: a frame, an Arrow table or a path. Where the schema names a
+        real: The rows that the release was fitted to: a frame, an Arrow table or a path. If the schema names a
             column of weights, every real row counts as its weight, as in the release.
         synthetic: The release.
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups; None for everybody alone.
-        k: How many columns a marginal has.
-        cliques: The largest number of marginals, the same ones every time; None for all.
+        k: Number of columns of a marginal.
+        cliques: The largest number of marginals, a fixed choice; None for all.
         beside: Other releases of the same people by name, scored as the baselines are.
         holdout: Real rows that the release was not fitted to.
         target: The column or task that models predict, with `holdout`, as in `downstream`.
@@ -176,12 +176,12 @@ def evaluate(
         area: A column of areas, each of which gets a score.
         quasi: The quasi-identifiers of `matches`.
         few: Groups with fewer rows in either table are `small`.
-        seed: For models and their intervals. Baselines are drawn alike for every seed.
-        apart: Whether to compute correlations, propensity and components, which take most of the time.
-        recipe: The recipe of the release: its error is then split into what caused it, which takes a fit without noise.
+        seed: Seed for models and their intervals. Baselines are the same for every seed.
+        apart: True to compute correlations, propensity and components, which take most of the time.
+        recipe: The recipe of the release, to split its error by cause, which takes a fit without noise.
         release: With `recipe`, the release's folder, which holds its model.
-        intervals: The release's folder, to check the intervals of its counts, where it has noisy tables.
-        progress: Whether to show how many of the parts are done; by default on a terminal and in a notebook.
+        intervals: The release's folder, to check the intervals of its counts, if it has noisy tables.
+        progress: True to show how many of the parts are done; by default on a terminal and in a notebook.
 
     Returns:
         The scores as frames, and facts about the tables and settings.
@@ -261,7 +261,7 @@ def evaluate(
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
-    """The coverage of a release's intervals by group, where it answers questions."""
+    """Coverage of a release's intervals by group; None if the release cannot answer such queries."""
     if folder is None or not names:
         return None
     try:

@@ -9,17 +9,19 @@ from markupsafe import Markup
 
 from stratsynth.release.limits import disclosed
 from stratsynth.release.page import words
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.report.page import Figure, Section
 
 
-def guarantee(certificate: Mapping[str, Any] | None) -> Section:
+def guarantee(record: Mapping[str, Any] | None) -> Section:
     """The certificate in plain words. The evaluation itself is not covered by it."""
     not_this = (
         "It is about the release. This report was computed from the private rows themselves and is covered by no "
         "guarantee at all."
     )
-    if certificate is None:
+    if record is None:
         return Section("certificate", "The certificate", text=["No certificate came with the table."])
+    certificate = CertificateRecord(record)
     name = certificate["mechanism"]["name"]
     return Section(
         "certificate",
@@ -30,7 +32,7 @@ def guarantee(certificate: Mapping[str, Any] | None) -> Section:
             ("Groups", words.strata(certificate)),
             ("Their shares", words.weights(certificate)),
             ("Spent on these data", words.account(certificate)),
-            ("Disclosed without noise", " ".join(disclosed(certificate).values()) or "Nothing was declared."),
+            ("Disclosed without noise", " ".join(disclosed(certificate.statement).values()) or "Nothing was declared."),
             *([("Warning", str(certificate.get("warning", "NOT PRIVATE")))] if not certificate["private"] else []),
         ],
     )
@@ -38,7 +40,7 @@ def guarantee(certificate: Mapping[str, Any] | None) -> Section:
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
     """How to cite the release, and why not to cite the evaluation."""
-    lines = [] if certificate is None else words.citation(certificate)
+    lines = [] if certificate is None else words.citation(CertificateRecord(certificate))
     return Section(
         "cite",
         "How to cite",

@@ -1,4 +1,4 @@
-"""INTERNAL. How good predictions are, for whom: error rates in every declared group, beside a constant prediction."""
+"""INTERNAL. Quality of predictions, by group: error rates in every declared group, beside a constant prediction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PREDICTIONS, CONSTANT = "predictions", "constant"
-"""The `table` of the predictions themselves, and of one prediction for everybody."""
+"""Value of `table` for the predictions themselves, and for one constant prediction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,20 +41,20 @@ class PredictionScores:
     """INTERNAL. Error rates of predictions, of those beside them, and of a constant."""
 
     schema: Schema
-    """The schema of the rows."""
+    """Schema of the rows."""
     by: tuple[str, ...]
-    """The columns whose crossing makes the groups; empty for everybody alone."""
+    """Columns whose crossing makes the groups; empty for everybody alone."""
     facts: Mapping[str, Any]
-    """The sizes and the settings; `stamp` among them. Plain values."""
+    """Sizes and settings; `stamp` among them. Plain values."""
     rates: pd.DataFrame
-    """As `prediction_rates` has them, by `table`."""
+    """Frame of `prediction_rates` for each `table`."""
 
     def __repr__(self) -> str:
-        """The number of rates and groups."""
+        """Number of rates, and columns of the groups."""
         return f"PredictionScores(INTERNAL; {len(self.rates)} rates; groups by {', '.join(self.by) or 'nothing'})"
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """The one frame, with its name."""
+        """Yield the one frame, with its name."""
         yield "rates", self.rates
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
@@ -77,10 +77,10 @@ def evaluate_predictions(
     few: int = FEW,
     seed: int = 0,
 ) -> PredictionScores:
-    """Error rates of predictions in every declared group; definitions are those of `prediction_rates`.
+    """Compute error rates of predictions in every declared group; definitions are those of `prediction_rates`.
 
     Args:
-        real: The rows that were predicted: a frame, an Arrow table or a path; of a database, `ss.database(...)`, where
+        real: The rows that were predicted: a frame, an Arrow table or a path; of a database, `ss.database(...)`, if
             all predictions are those of releases, since its rows have no order.
         predictions: One prediction for each row, in their order: an array, the file or frame that `stratsynth predict`
             writes (its column `prediction`), or the folder of a release that predicts.
@@ -91,7 +91,7 @@ def evaluate_predictions(
         above: The number above which a numeric target counts as 1.
         beside: Other predictions of the same rows by name.
         few: A rate over fewer rows is `small`.
-        seed: For the intervals, and for releases that predict by chance.
+        seed: Seed for the intervals, and for releases that predict by chance.
 
     Raises:
         UsageError: A row of `real` has no known target or group, or `predictions` has not one of the target's values
@@ -141,12 +141,12 @@ def _in_order(real: Any, given: Sequence[Any]) -> Any:
 
 
 def _is_folder(given: Any) -> bool:
-    """Whether it is a release's folder, which predicts the rows that it is given."""
+    """True for a release's folder, which predicts the rows that it is given."""
     return isinstance(given, str | Path) and Path(given).is_dir()
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
-    """The rows' groups and targets; every row must have them, as predictions are told apart by their place."""
+    """Groups and targets of the rows; every row must have them, as predictions are matched by position."""
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
         raise UsageError(
@@ -157,7 +157,7 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """The predictions in the target's own terms: truth values, or numbers."""
+    """Predictions as the target's values: truth values, or numbers."""
     said = _said(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
@@ -165,7 +165,7 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: 
 
 
 def _said(given: Any, real: Any, seed: int) -> Any:
-    """The predictions as they were given, or as a release makes them."""
+    """Predictions as given, or made by a release."""
     if _is_folder(given):
         from stratsynth.release import Release
 

@@ -1,4 +1,4 @@
-"""Private fair classification on public data: trade-off curves, beside post-processing as a baseline."""
+"""Private fair classification on public data: trade-off curves, with post-processing as a baseline."""
 
 from stratsynth.evaluation.fermi.curve import pareto, picture, summary, tradeoff
 from stratsynth.evaluation.fermi.violations import violations

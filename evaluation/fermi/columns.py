@@ -1,8 +1,8 @@
 """Many fair classifiers as columns of one matrix, on public data: NOT PRIVATE.
 
 Each column is fitted as a fit of its own would be: by the mechanism's own program, on the driver's own exact sums, with
-the noise of its own budget. Columns share the Poisson samples, so one column has the law of a fit alone, and two are
-not independent. The noise is numpy's, since there is nothing to protect.
+the noise of its own budget. Columns share the Poisson samples, so one column has the distribution of a fit alone, and
+two are not independent. The noise is numpy's, since there is nothing to protect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 PROMISE = Budget(1.0, 1e-6)
-"""What an allotment names that no account ever sees: columns have budgets of their own."""
+"""Placeholder budget of an allotment that no account uses: columns have budgets of their own."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Column:
 
     penalty: float
     epsilon: float
-    """Infinite for no noise at all."""
+    """Privacy budget of the fit; infinite for no noise."""
     seed: int
 
 
 class SideBySide(Protocol):
-    """What `fermi` offers beside what every mechanism does."""
+    """Methods that `fermi` has besides those of every mechanism."""
 
     def task(self, public: Public) -> Any:
-        """What public facts decide."""
+        """Settings of training that follow from public facts."""
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """One model for each penalty."""
+        """Fit one model for each penalty."""
 
 
 def fitted(
@@ -73,11 +73,11 @@ def fitted(
 
     Args:
         train: Public rows.
-        schema: Of these rows.
-        columns: What is fitted. Those without a penalty are run together, and so are all others.
-        delta: Of every column's budget.
-        settings: Of `fermi`; `penalty` comes from the columns.
-        seed: Of samples and noise.
+        schema: Schema of these rows.
+        columns: Fits to make. Those without a penalty are run together, and so are all others.
+        delta: Delta of every column's budget.
+        settings: Settings of `fermi`; `penalty` comes from the columns.
+        seed: Seed of samples and noise.
 
     Raises:
         UsageError: Settings that protect the sensitive attribute alone.
@@ -87,6 +87,7 @@ def fitted(
     rows = load_rows(schema, open_source(train))
     found: dict[int, Predictor] = {}
     rng = np.random.default_rng(seed)
+    # fits without penalty ask other sums, so both kinds run as programs of their own
     for fair in (False, True):
         places = [i for i, column in enumerate(columns) if (column.penalty > 0) == fair]
         if not places:
@@ -105,13 +106,13 @@ def fitted(
 
 
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
-    """What public facts decide of a fit of these public rows, and the rows as the driver holds them."""
+    """Settings of training that follow from public facts, and the rows as the driver holds them."""
     how = cast("SideBySide", make("fermi", settings))
     return how.task(Public(schema, len(train))), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 
 
 def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """The noise of a fit alone; 0 for an infinite epsilon."""
+    """Noise multiplier of a fit alone; 0 for an infinite epsilon."""
     return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)
 
 
@@ -119,11 +120,11 @@ class NoisyColumns(Answers):
     """Exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
-        """`noise` has one multiplier a column."""
+        """`noise` has one multiplier per column."""
         self._rows, self._noise, self._rng = rows, noise, rng
 
     def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:
-        """The one question of a moment."""
+        """Answer the one question of a batch."""
         (one,) = asked
         question = one.question
         assert isinstance(question, Total)  # noqa: S101 - what the program asks
@@ -132,9 +133,10 @@ class NoisyColumns(Answers):
         blocks = question.query.blocks(one.schema)
         parts = len(blocks) // len(self._noise)
         weights = np.array((question.weights or (1.0,) * len(blocks))[:parts])
-        spread = np.sqrt(weights.sum() / weights)  # of a block's multiplier over its column's
+        spread = np.sqrt(weights.sum() / weights)  # block's multiplier over its column's
         scales = np.outer(self._noise, spread).ravel()
         sizes = [block.size for block in blocks]
+        # Gaussian noise rounded to the driver's grid, in units of clip / GRID
         drawn = np.rint(self._rng.normal(size=sum(sizes)) * np.repeat(scales * GRID, sizes)).astype(np.int64)
         units = np.split(np.concatenate(sums) + drawn, np.cumsum(sizes)[:-1])
         return [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 METHOD, BASELINE = "fermi", "post-processing"
 TOLERANCES = (0.0, 0.02, 0.05, 0.1, 0.2)
-"""How far post-processed rates of groups may differ."""
+"""Largest differences allowed between post-processed rates of groups."""
 
 
 def tradeoff(
@@ -50,21 +50,21 @@ def tradeoff(
     Args:
         train: Rows to fit; nothing is charged, so they must be public.
         test: Rows to measure on.
-        schema: Of both.
-        public: Whether a person says that all these rows are public; refused otherwise.
-        target: What is predicted.
-        groups: The sensitive attribute.
+        schema: Schema of both.
+        public: True if a person declares all these rows public; refused otherwise.
+        target: Column to predict.
+        groups: Sensitive attribute: columns whose crossing makes the groups.
         penalties: Values of lambda; 0 is noisy gradient descent on the loss alone.
         epsilons: Budgets of single fits; infinite for no noise.
-        delta: Of each.
-        seeds: The number of fits of each.
+        delta: Delta of each fit.
+        seeds: Number of fits of each penalty and epsilon.
         criterion: `parity` or `odds`.
         settings: Further settings of `fermi`.
-        baseline: Whether noisy gradient descent with post-processing is fitted too; for two classes.
-        seed: Of everything: results are the same each time.
+        baseline: True to fit noisy gradient descent with post-processing too; for two classes.
+        seed: Seed of all draws, by which results are reproducible.
 
     Returns:
-        A row for each fit: method, criterion, epsilon, penalty (of post-processing: its tolerance), seed, and the
+        A row for each fit: method, criterion, epsilon, penalty (for post-processing, its tolerance), seed, and the
         measures of `violations`.
 
     Raises:
@@ -98,16 +98,16 @@ def _line(method: str, criterion: str, column: Column, measured: Mapping[str, fl
 
 
 class Seen:
-    """Rows to measure on, as numbers of levels."""
+    """Rows to measure on, with target and group as level numbers."""
 
     def __init__(self, rows: pd.DataFrame, levels: Sequence[str], truth: NDArray[np.intp], group: Any) -> None:
-        """`truth` and `group` have one entry a row."""
+        """`truth` and `group` have one entry per row."""
         self._rows, self._levels, self.truth, self.group = rows, list(levels), truth, group
         self._codes: Any = None
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> Seen:
-        """From a frame whose values are levels of the schema."""
+        """Encode a frame whose values are levels of the schema; rows with other values are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
         ]
@@ -117,7 +117,7 @@ class Seen:
         return cls(rows[kept], schema.levels(target), numbers[-1], group)
 
     def said(self, model: Predictor) -> NDArray[np.intp]:
-        """What a model says, as numbers of the target's levels; rows are encoded once, as all models read the same."""
+        """Predictions of a model as level numbers of the target; rows are encoded once, as all models read the same."""
         if self._codes is None:
             self._codes = model.shown(self._rows)
         place = {level: i for i, level in enumerate(self._levels)}
@@ -125,7 +125,7 @@ class Seen:
         return found
 
     def measured(self, said: NDArray[np.intp]) -> dict[str, float]:
-        """Error and violations."""
+        """Error and violations of predictions."""
         return violations(self.truth, said, self.group)
 
 
@@ -133,12 +133,13 @@ def _post_processed(
     train: pd.DataFrame, schema: Schema, seen: Seen, settings: Mapping[str, Any], epsilons: Sequence[float],
     delta: float, seeds: int, seed: int,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Noisy gradient descent on most of epsilon, corrected by counts for the rest: epsilons of both add up."""
+    """Results of noisy gradient descent on most of epsilon, corrected by noisy counts for the rest."""
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [Column(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
     known = Seen.of(train, schema, settings["target"], settings["groups"])
     for column, model in zip(columns, models, strict=True):
+        # basic composition: epsilons of classifier and counts add up
         epsilon = column.epsilon / (1 - PART)
         counts = noisy_counts(known.said(model), known.truth, known.group, PART * epsilon, rng)
         said = seen.said(model)
@@ -151,11 +152,11 @@ def _post_processed(
 
 
 def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
-    """For each method, epsilon and penalty: the mean of error and violation over seeds, and the band of 80 percent.
+    """Means of error and violation over seeds, for each method, epsilon and penalty, with the band of 80 %.
 
     Args:
-        frame: From `tradeoff`, of one criterion.
-        violation: Which measure; by default the criterion's own.
+        frame: Result of `tradeoff`, for one criterion.
+        violation: Name of the measure; by default the criterion's own.
     """
     name = violation or str(frame["criterion"].iloc[0])
     by = frame.groupby(["method", "epsilon", "penalty"], sort=False)[["error", name]]
@@ -165,7 +166,7 @@ def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame) -> pd.Series[bool]:
-    """Which lines of a `summary` no other line of the same method and epsilon beats in both error and violation."""
+    """Mask of lines in a `summary` that no line of the same method and epsilon beats in both error and violation."""
 
     def beaten(row: Any) -> bool:
         others = table[(table["method"] == row["method"]) & (table["epsilon"] == row["epsilon"])]
@@ -177,7 +178,7 @@ def pareto(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
-    """A panel an epsilon: error against violation of both methods, with bands; hollow points are not on the front."""
+    """Plot error against violation, a panel per epsilon, with bands; hollow points are not on the Pareto front."""
     epsilons = sorted(table["epsilon"].unique())
     figure = new_figure(3.4 * len(epsilons), 3.6)
     panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]

@@ -1,9 +1,9 @@
 """Predictions corrected after the fit, by group: Hardt, Price and Srebro (2016) on noisy counts.
 
-A derived predictor says the second class with a probability that depends on the group and on what the classifier says.
-Among those whose rates differ between groups by at most a tolerance, the one of least error is a linear program in the
-counts of group, prediction and truth. These counts are charged: discrete Laplace noise at a part of epsilon, one record
-in one cell. It needs the sensitive attribute at prediction, which FERMI does not.
+A derived predictor predicts the second class with a probability that depends on the group and on the classifier's
+prediction. Among those whose rates differ between groups by at most a tolerance, the one of least error is a linear
+program in the counts of group, prediction and truth. These counts are charged: discrete Laplace noise at a part of
+epsilon, one record in one cell. It needs the sensitive attribute at prediction, which FERMI does not.
 """
 
 from __future__ import annotations
@@ -18,30 +18,34 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PART = 0.1
-"""The part of epsilon for the counts; the classifier has the rest."""
+"""Fraction of epsilon for the counts; the classifier has the rest."""
 
 
 def noisy_counts(
     said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
 ) -> Floats:
-    """Axes group, prediction, truth; never below half a record."""
+    """Noisy counts with axes group, prediction, truth; at least half a record."""
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
     if np.isfinite(epsilon):
+        # difference of two geometric numbers: discrete Laplace noise of scale 1 / epsilon, for sensitivity 1
         p = 1 - np.exp(-epsilon)
         counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
     return np.maximum(counts, 0.5)
 
 
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
-    """The probability of saying the second class, by group and prediction."""
+    """Derived predictor of least error whose rates, by `criterion`, differ between groups by at most `tolerance`.
+
+    An array (groups, 2): the probability of predicting the second class, by group and the classifier's prediction.
+    """
     from scipy.optimize import linprog
 
     groups, whole = len(counts), counts.sum()
-    cost = (counts[:, :, 0] - counts[:, :, 1]).ravel() / whole  # a false positive more, a miss fewer
+    cost = (counts[:, :, 0] - counts[:, :, 1]).ravel() / whole  # false positives gained minus misses avoided
     parts = [counts.sum(axis=2)] if criterion == "parity" else [counts[:, :, y] for y in (0, 1)]
     lines, ends = [], []
-    for i, part in enumerate(parts):  # every group's rate lies between a common lower end and the tolerance above it
+    for i, part in enumerate(parts):  # each group's rate is between a common lower end and the tolerance above it
         rates = part / part.sum(axis=1, keepdims=True)
         for g in range(groups):
             line = np.zeros(2 * groups + len(parts))
@@ -58,6 +62,6 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
 def corrected(
     chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """What the derived predictor says of some rows."""
+    """Random predictions of the derived predictor for some rows."""
     found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
     return found

@@ -1,4 +1,4 @@
-"""How far predictions depend on a group: the measures of paper 004, and those of fairlearn."""
+"""Dependence of predictions on a group: the measures of paper 004, and those of fairlearn."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> dict[str, float]:
-    """Errors and violations of some predictions, all as numbers of levels.
+    """Errors and violations of predictions `said`; all arguments are level numbers.
 
-    error                          the part of rows predicted wrongly
+    error                          the share of rows predicted wrongly
     parity                         equation 10: max over classes c and groups of the difference of P[said = c | group]
-    odds                           equation 11: the same of P[said = c | group, truth = c] and P[said = c | group,
+    odds                           equation 11: likewise of P[said = c | group, truth = c] and P[said = c | group,
                                    truth != c]; for two classes the largest difference of true or false positive rates
     ermi                           sum over c and groups of P[c, group]^2 / (P[c] P[group]) - 1
     demographic_parity_difference  fairlearn's, of the last class against the others
     equalized_odds_difference      fairlearn's, likewise
 
-    A rate of rows of which there are none is left out; a measure of which fewer than two groups are left is NaN.
+    A rate over no rows is left out; a measure with fewer than two groups left is NaN.
     """
     from fairlearn.metrics import demographic_parity_difference, equalized_odds_difference
 
@@ -29,6 +29,7 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
     every = np.ones(len(truth), np.bool_)
     within = [part for c in range(classes) for part in ((c, truth == c), (c, truth != c))]
     one, yes = said == classes - 1, truth == classes - 1
+    # fairlearn's equalized odds need both true classes in every group
     both = np.unique(yes).size > 1 and all(np.unique(yes[group == g]).size > 1 for g in np.unique(group))
     return {
         "error": float((said != truth).mean()),
@@ -43,7 +44,7 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
 
 
 def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> list[float]:
-    """For each true class the largest difference between groups of the rate at which the last class is predicted."""
+    """Largest difference between groups of the rate at which the last class is predicted, for each true class."""
     classes = int(max(truth.max(), said.max())) + 1
     return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
 
@@ -51,7 +52,7 @@ def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp
 def _largest(
     parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]
 ) -> float:  # fmt: skip
-    """The largest difference between groups' rates of a class, over the classes and the rows that go with them."""
+    """Largest difference between groups' rates of predicting a class, over pairs of class and mask of rows."""
     found = []
     for c, here in parts:
         rates = [(said[here & (group == g)] == c).mean() for g in np.unique(group) if (here & (group == g)).any()]

@@ -1,1 +1,1 @@
-"""INTERNAL. What models learn from a release: predictions for real people, and how to tell its rows from real ones."""
+"""INTERNAL. Models trained on a release: predictions for real people, and how well its rows differ from real ones."""

@@ -1,4 +1,4 @@
-"""INTERNAL. Predictions that need no table: in the terms of a task, and their rates on real people held out."""
+"""INTERNAL. Predictions of a released model, in the terms of a task, and their rates on real people held out."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], seed: int) -> pd.DataFrame:
-    """The rates of a model's predictions of rows that it was not fitted to, as `downstream` has them.
+    """Rates of a model's predictions for rows that it was not fitted to, in the frame of `downstream`.
 
     Args:
-        model: What predicts; one that predicts by chance is given the seed.
-        held: The rows; where they have weights, rows drawn in proportion to them.
-        goal: What is predicted, and of whom.
-        by: The columns whose crossing makes the groups.
-        seed: For the drawing of rows, predictions and intervals.
+        model: Predictor; one that predicts by chance is given the seed.
+        held: Hold-out rows; if they have weights, rows are drawn in proportion to them.
+        goal: Target, and the population it is predicted for.
+        by: Columns whose crossing makes the groups.
+        seed: Seed for the drawing of rows, predictions and intervals.
     """
     rows = goal.rows(held.unweighted(seed))
     names, groups = groups_of(held.schema, by)
@@ -40,7 +40,7 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 
 
 def in_terms(said: Any, schema: Schema, goal: Task) -> Array:
-    """Predictions of a column in the target's own terms: truth values, or numbers."""
+    """Convert predictions of a column to the task's values: truth values, or numbers."""
     import pandas as pd
 
     if isinstance(schema.column(goal.target), Numeric):

@@ -38,11 +38,11 @@ def downstream(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Train on the release, test on a real hold-out, in each group; beside it, the same trained on real rows.
+    """Train on the release, test on a real hold-out, in each group; optionally train on real rows too.
 
     Args:
         train: The release: a frame, an Arrow table or a path.
-        test: Real rows that the release was not fitted to. Where the schema names a column of weights, these rows and
+        test: Real rows that the release was not fitted to. If the schema names a column of weights, these rows and
             those of `real` are drawn in proportion to it.
         schema: The schema of all, or its path.
         target: The column to predict, a `Task`, or the built-in "employment" or "income" (`evaluation.tasks`).
@@ -56,9 +56,9 @@ def downstream(
             the groups.
         most: The largest number of training rows of each table, to save time; None for all.
         few: A rate over fewer test rows is `small`.
-        resamples: How often test rows are drawn anew within each group for the intervals. They are about the
+        resamples: Number of bootstrap draws of test rows within each group, for the intervals. They are about the
             hold-out's size, not about other releases or other trainings.
-        seed: For the models, the subsample and the intervals.
+        seed: Seed for the models, the subsample and the intervals.
 
     Returns:
         For each training (`trained_on`, with `n_train` rows), model and metric: a row for each declared group, one
@@ -79,7 +79,7 @@ def downstream(
     holdout = EncodedRows.read(test, schema, weigh=True)
     for table in tables.values():
         _refuse_same(table, holdout)
-    # models and rates take rows: those with weights are drawn in proportion to them
+    # models and rates take no weights: rows are drawn in proportion to theirs
     tables, holdout = {name: table.unweighted(seed) for name, table in tables.items()}, holdout.unweighted(seed)
     rng = np.random.default_rng(seed)
     size = tables[SYNTHETIC].rows
@@ -95,7 +95,7 @@ def downstream(
         for model in (*models, *constant):
             learned = fitted(model, table, wanted.features, target_there, seed, group_numbers(table, names))
             predicted, sure = learned.predict(holdout), learned.score(holdout)
-            if not table.rows:  # nothing was learned: no score, rather than that of a guess
+            if not table.rows:  # nothing to learn from: no score, rather than that of a guess
                 predicted = np.zeros(0, predicted.dtype)
             frame = _scored(grouped, truth, predicted, sure, resamples, np.random.default_rng(seed))
             frame = named(named(frame, model, "model"), name, "trained_on")
@@ -122,7 +122,7 @@ def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> 
 
 
 def _refuse_same(table: EncodedRows, holdout: EncodedRows) -> None:
-    """Refuse a hold-out that is the very table a model is trained on: its scores would be of memory."""
+    """Refuse a hold-out that equals a training table: its scores would measure memory."""
     same = table.rows == holdout.rows > 0
     if same and all(np.array_equal(table.codes[name], holdout.codes[name]) for name in table.schema.names):
         raise UsageError("evaluation: the hold-out is a table trained on; give rows that nothing was fitted to.")

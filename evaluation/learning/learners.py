@@ -1,4 +1,4 @@
-"""The models of downstream scores: linear, a forest, boosted trees, and one that is constrained by groups."""
+"""Models of downstream scores: linear, a forest, boosted trees, and one that is constrained by groups."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONSTANT = "constant"
-"""The model that predicts the commoner class, or the mean, of its training rows for everybody."""
+"""Model that predicts the commoner class, or the mean, of its training rows for everybody."""
 LEARNERS = ("linear", "forest", "boosting")
 FAIR = "fairlearn"
 EVERY = (*LEARNERS, FAIR)
 ODDS, ROUNDS = 0.02, 20
-"""Of "fairlearn": how far the groups' error rates may be apart on the training rows, and the most rounds."""
+"""Settings of "fairlearn": largest difference of the groups' error rates on training rows, and number of rounds."""
 
 
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """A model trained to predict `truth`, classes (truth values) or numbers.
+    """Train a model to predict `truth`, classes (truth values) or numbers.
 
-    "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's
-    histogram gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest:
-    the comparison is of tables, not of models. With only one class in `truth` it is the constant.
+    "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
+    gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison
+    is of tables, not of models. With only one class in `truth` it is the constant.
 
     "fairlearn" is logistic regression under equalized odds between `groups`, the group number of each row, by
     fairlearn's ExponentiatedGradient; it predicts by chance, seeded, and has no score. It is for classes alone.
@@ -53,7 +53,7 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Equalized odds between the groups that have `FEW` rows of each class; all others are one group more."""
+    """Logistic regression under equalized odds between groups with `FEW` rows of each class; others are one group."""
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
     size = int(groups.max()) + 1
@@ -70,13 +70,13 @@ def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, grou
 
 
 class _ByChance:
-    """A mixture of classifiers with the seed of its draws."""
+    """Randomised mixture of classifiers with the seed of its draws."""
 
     def __init__(self, model: Any, seed: int) -> None:
         self._model, self._seed = model, seed
 
     def predict(self, rows: Array) -> Array:
-        """One of the classifiers answers for each row."""
+        """Truth value for each row, by a randomly drawn classifier of the mixture."""
         return np.asarray(self._model.predict(rows, random_state=self._seed)).astype(bool)
 
 
@@ -95,13 +95,13 @@ def single_threaded() -> Iterator[None]:
 
 
 class _Fitted:
-    """A trained model."""
+    """Trained model, or a constant."""
 
     def __init__(self, model: Any, features: Sequence[str], *, wide: bool = False, constant: Any = None) -> None:
         self._model, self._features, self._wide, self._constant = model, features, wide, constant
 
     def predict(self, table: EncodedRows) -> Array:
-        """Truth values or numbers."""
+        """Predicted truth values or numbers, one per row."""
         if self._model is None:
             return np.full(table.rows, self._constant)
         if not table.rows:
@@ -111,7 +111,7 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """How sure the model is of "true"; None of numbers. A constant is as sure of everybody."""
+        """Predicted probability of "true" for each row; None for numbers; of a constant class, 0 or 1 for all."""
         if self._model is None:
             return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None
         if not hasattr(self._model, "predict_proba"):
@@ -124,11 +124,10 @@ class _Fitted:
 
 
 def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
-    """Columns as a matrix, by the schema alone.
+    """Columns as a matrix with one row per record, by the schema alone.
 
-    Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 where there is none.
-    Otherwise one column each: numbers, with steps below the lower bound for the levels that are no number; level
-    numbers.
+    Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 if missing. Otherwise
+    one column each: numbers, with steps below the lower bound for the levels that are no number; level numbers.
     """
     parts: list[Array] = []
     for name in features:
@@ -151,7 +150,7 @@ def _model(name: str, regression: bool, seed: int) -> Any:
     from sklearn import ensemble, linear_model
 
     if name == "linear":
-        # a handful of Newton's steps, where the default solver needs hundreds for this many indicators
+        # Newton's method takes a few steps, the default solver hundreds for this many indicators
         return linear_model.Ridge() if regression else linear_model.LogisticRegression(solver="newton-cholesky")
     if name == "boosting":
         boosting = ensemble.HistGradientBoostingRegressor if regression else ensemble.HistGradientBoostingClassifier

@@ -34,12 +34,12 @@ def propensity(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How well a model tells synthetic rows from real ones: pMSE, the mean of (p - c)^2.
+    """Ability of a model to tell synthetic rows from real ones: pMSE, the mean of (p - c)^2.
 
-    p is a row's predicted chance of being synthetic, by a model trained on other rows (five folds), and c the share
-    of synthetic rows among all. It is 0 where rows cannot be told apart, and c (1 - c) where they always can. `null`
-    is its value for shuffled labels, that of chance. `auc` is the chance that
-    of a real and a synthetic row the synthetic one has the larger p: one half where they cannot be told apart.
+    p is a row's predicted probability of being synthetic, by a model trained on other rows (five folds), and c the
+    share of synthetic rows among all. It is 0 if rows cannot be told apart, and c (1 - c) if they always can. `null` is
+    its value for shuffled labels, due to chance alone. `auc` is the probability that of a real and a synthetic row the
+    synthetic one has the larger p: one half if they cannot be told apart.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -50,7 +50,7 @@ def propensity(
             which sees combinations.
         most: The largest number of rows of each table, drawn at random.
         few: Groups with fewer rows in either table are `small`.
-        seed: For rows, folds and trees.
+        seed: Seed for rows, folds and trees.
 
     Returns:
         For each model, a row for each declared group and one for everybody.
@@ -63,7 +63,7 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """The frame of `propensity`."""
+    """Frame of `propensity`, for a pair of tables."""
     if unknown := set(models) - set(MODELS):
         raise UsageError(f"evaluation: there is no model {min(unknown)!r}; there are {' and '.join(MODELS)}.")
     rng = np.random.default_rng(seed)
@@ -75,6 +75,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
     for model in models:
         wide = model == "linear"
         rows = np.concatenate([inputs(table, names, wide=wide) for table in pair.tables])
+        # shuffled labels have no signal: their pMSE is due to overfitting alone
         chance, by_chance = (_crossed(model, rows, labels, seed) for labels in (label, shuffled))
         mean, spread = _means(pair, (chance - c) ** 2)
         value.append(mean)
@@ -88,7 +89,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 
 
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
-    """The predicted chance of each row, by a model trained on the other folds; NaN where there is nothing to train."""
+    """Probability of each row, by a model trained on the other folds; NaN if a class has fewer than `FOLDS` rows."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
     from sklearn.tree import DecisionTreeClassifier
@@ -107,7 +108,7 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """The mean over real and synthetic rows in each scope, and its standard error; NaN where either has no row."""
+    """Mean over real and synthetic rows in each scope (NaN if either table has no row), and its standard error."""
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -129,6 +130,7 @@ def _auc(pair: Pair, chance: Array) -> Array:
         if not min(many) or np.isnan(chance[here]).any():
             return np.nan
         ranks = rankdata(chance[here])
+        # Mann-Whitney U over the number of pairs; ties count half by mid-ranks
         return float((ranks[labels].sum() - many[1] * (many[1] + 1) / 2) / (many[0] * many[1]))
 
     groups = np.array([one(group == g) for g in range(len(pair.groups))])
@@ -136,7 +138,7 @@ def _auc(pair: Pair, chance: Array) -> Array:
 
 
 def _thinned(pair: Pair, most: int, rng: np.random.Generator) -> Pair:
-    """At most that many rows of each table; real rows are drawn in proportion to their weights."""
+    """Pair with at most `most` rows of each table; real rows are drawn in proportion to their weights."""
     if pair.real.weights is not None:
         pair = Pair.of(pair.real.unweighted(), pair.synthetic, pair.schema, pair.by, pair.few)
     if max(table.rows for table in pair.tables) <= most:
@@ -155,20 +157,20 @@ def principal_components(
     most: int = 2_000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Rows of both tables on the axes along which real rows differ most: data for a picture.
+    """Rows of both tables on the principal axes of the real rows: data for a picture.
 
     Columns as numbers (`EncodedRows.values`), each minus its real mean and divided by its real standard deviation;
-    what is missing or does not apply is at the mean. `attrs["explained"]` has the share of the real variance on each
-    axis.
+    values that are missing or do not apply are at the mean. `attrs["explained"]` has the share of the real variance on
+    each axis.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
         synthetic: The release.
         schema: The schema of both, or its path.
         by: Columns that are kept beside the coordinates, and take no part in them.
-        components: The number of axes.
-        most: The largest number of rows of each table that are returned.
-        seed: For the choice of rows.
+        components: Number of axes.
+        most: Largest number of rows of each table that are returned.
+        seed: Seed for the choice of rows.
 
     Returns:
         `table` ("real" or "synthetic"), the columns of `by`, and pc1, pc2 and so on, for at most `most` rows of

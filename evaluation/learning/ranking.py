@@ -1,10 +1,10 @@
-"""The area under the ROC curve, in each group, for everybody and between groups, with DeLong's intervals.
+"""Area under the ROC curve, in each group, for everybody and between groups, with DeLong's intervals.
 
     auc               share of pairs of a true positive and a true negative in which the positive has the larger score;
                       a tie counts half
     auc_difference    between groups: the largest minus the smallest, of groups with `few` positives and negatives
 
-Undefined (NaN) where one of the two classes has no row.
+Undefined (NaN) if one of the two classes has no row.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def area(truth: Array, score: Array) -> tuple[float, float]:
-    """The area under the curve and its standard error, after DeLong, DeLong and Clarke-Pearson 1988.
+    """Area under the curve and its standard error, after DeLong, DeLong and Clarke-Pearson 1988.
 
-    The error is NaN where a class has fewer than two rows.
+    The area is NaN if a class has no row, the error if a class has fewer than two.
     """
     from scipy.stats import rankdata
 
@@ -34,7 +34,7 @@ def area(truth: Array, score: Array) -> tuple[float, float]:
     if not m or not n:
         return np.nan, np.nan
     together = rankdata(np.concatenate([positive, negative]))
-    # the share of the other class that each row is ranked rightly against
+    # DeLong's placements: share of the other class that each row is ranked correctly against
     right = (together[:m] - rankdata(positive)) / n, 1 - (together[m:] - rankdata(negative)) / m
     if min(m, n) < 2:
         return float(right[0].mean()), np.nan

@@ -1,6 +1,6 @@
 """Scores of predictions, in each group, for everybody and between groups, with bootstrap intervals.
 
-The names are fairlearn's and so are the definitions, but that a rate over nobody is undefined here: NaN, never 0.
+Names and definitions are fairlearn's, except that a rate over no rows is undefined here: NaN, never 0.
 
     accuracy                  share of rows predicted rightly
     prevalence                share of rows that are positive in truth
@@ -10,8 +10,8 @@ The names are fairlearn's and so are the definitions, but that a rate over nobod
     f1                        of the positives: the harmonic mean of the share found and the share that is right
     auc                       where scores are given, as `evaluation.learning.ranking` defines it
 
-and between the groups of `few` rows or more (for a rate, rows in its denominator), counted in `groups`; smaller
-groups are counted in `left_out`, since their extremes are chance:
+and between the groups of `few` rows or more (for a rate, rows in its denominator), counted in `groups`; smaller groups
+are counted in `left_out`, since their extremes are chance:
 
     accuracy_difference, false_negative_rate_difference, false_positive_rate_difference, f1_difference,
     auc_difference                                             largest minus smallest
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BETWEEN = "between"
-"""The `scope` of a figure that compares the groups."""
+"""Value of `scope` in a row that compares the groups."""
 RESAMPLES = 200
 Statistics = Array
-"""Sufficient statistics for each scope: the last axis has tn, fp, fn and tp, or sums over rows."""
+"""Sufficient statistics of each scope: the last axis has tn, fp, fn and tp, or sums over rows."""
 
 
 def prediction_rates(
@@ -82,10 +82,11 @@ def prediction_rates(
         rows: The rows themselves, for their groups: a frame, an Arrow table or a path with the columns of `by`.
         schema: Their schema, or its path.
         by: Columns whose crossing makes the groups.
-        score: Of truth values: how sure a prediction is of "true", a number for each row, for the area under the curve.
+        score: For truth values, a number for each row that is larger the likelier "true" is, for the area under the
+            curve.
         few: A rate over fewer rows is `small`.
-        resamples: How often rows are drawn anew within each group for the intervals.
-        seed: The same seed draws the same rows.
+        resamples: Number of bootstrap draws of rows within each group, for the intervals.
+        seed: Seed of the draws.
 
     Returns:
         For each metric a row for each declared group and one for everybody, then one with scope "between" for each
@@ -118,25 +119,25 @@ def prediction_rates(
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Rows by group."""
+    """Assignment of rows to groups."""
 
     by: tuple[str, ...]
-    """The columns whose crossing makes the groups; empty for everybody alone."""
+    """Columns whose crossing makes the groups; empty for everybody alone."""
     groups: tuple[Stratum, ...]
     """Every declared group."""
     members: Array
-    """The group number of each row."""
+    """Group number of each row."""
     few: int = FEW
-    """A rate over fewer rows is `small`."""
+    """Number of rows below which a rate is `small`."""
 
     def scores(
         self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
     ) -> pd.DataFrame:
-        """The tidy frame of all metrics; of `score`, how sure predictions of two classes are, the area too."""
+        """Tidy frame of all metrics; with `score`, which ranks rows by their class, the area under the curve too."""
         count = len(self.groups)
         if truth.dtype == bool:
             cell = 2 * truth + predicted
-            # tn, fp, fn, tp
+            # cells in the order tn, fp, fn, tp
             counts = np.bincount(4 * self.members + cell, minlength=4 * count).reshape(count, 4).astype(float)
             again = _redrawn_counts(counts, resamples, rng)
             frame = self._frame((_CLASSES, _BETWEEN_CLASSES), counts, again, counts.sum(axis=1))
@@ -144,7 +145,7 @@ class Grouped:
                 return frame
             return joined([frame, areas(self.by, self.groups, self.members, self.few, truth, score)])
         error = predicted.astype(float) - truth
-        # from the middle, so that no digit is lost to numbers far from 0
+        # centred, so that no digit is lost for numbers far from 0
         away = truth - (truth.mean() if len(truth) else 0.0)
         each = np.stack([np.ones(len(error)), np.abs(error), error**2, error, away, away**2], axis=1)
         sums = _by_group(each, self.members, count)
@@ -161,7 +162,7 @@ class Grouped:
         value, base = (np.array(figures) for figures in zip(*(m(scoped) for m in metrics.values()), strict=True))
         samples = np.array([metric(redrawn)[0] for metric in metrics.values()])
         low, high = _ends(samples)
-        sure = base > 1  # one row redrawn is that row again
+        sure = base > 1  # a single row has no bootstrap spread
         rows = np.broadcast_to(_with_everybody(sizes[:, None], self.by)[:, 0], value.shape)
         frame = tidy(
             self.by, self.groups, value, np.where(sure, low, np.nan), np.where(sure, high, np.nan),
@@ -185,6 +186,7 @@ class Grouped:
                 value, base, samples = found[metric]
                 kept = base[:-1] >= max(self.few, 1)
                 left_out = max(left_out, int((~kept).sum()))
+                # row 0 is the score, the others are bootstrap draws: differences are redrawn together
                 parts.append(np.vstack([value[:-1], samples[:, :-1]])[:, kept])
             groups = min(part.shape[1] for part in parts)
             figures = np.max([compare(part) for part in parts], axis=0) if groups >= 2 else np.full(1, np.nan)
@@ -204,7 +206,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
-    """A share, NaN over nobody, and its denominator."""
+    """Share, NaN if the denominator is 0, and its denominator."""
     return share(part, whole), whole
 
 
@@ -240,7 +242,7 @@ def _r2(sums: Statistics) -> tuple[Array, Array]:
     n = sums[..., 0]
     spread = sums[..., 5] - share(sums[..., 4] ** 2, n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # what is left of equal numbers is rounding
+        # the spread of equal numbers is rounding error
         return np.where(spread > 1e-9 * sums[..., 5], 1 - sums[..., 2] / spread, np.nan), n
 
 
@@ -256,13 +258,13 @@ _BETWEEN_NUMBERS: Mapping[str, _Between] = {
 
 
 def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
-    """The groups, then everybody, along the axis before the last."""
+    """Statistics of the groups, then of everybody, along the axis before the last."""
     everybody = sums.sum(axis=-2, keepdims=True)
     return np.concatenate([sums, everybody], axis=-2) if by else everybody
 
 
 def _ends(samples: Array) -> tuple[Array, Array]:
-    """The middle 95 of 100, along the axis before the last; NaN where a redrawn score is undefined too often."""
+    """Quantiles 0.025 and 0.975 along the axis before the last; NaN if over 5 % of the draws are undefined."""
     undefined = np.isnan(samples)
     filled = np.where(undefined.all(axis=-2, keepdims=True), 0.0, samples)
     low, high = np.nanquantile(filled, [0.025, 0.975], axis=-2)
@@ -271,14 +273,15 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 
 
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Each group's rows drawn anew: resamples x groups x 4. Of rows in four cells that is a multinomial draw."""
+    """Bootstrap draws of each group's counts, (resamples, groups, 4): multinomial, as rows lie in four cells."""
     sizes = counts.sum(axis=1)
+    # an empty group needs some distribution; none of its rows is drawn
     shares = np.where(sizes[:, None] > 0, counts / np.maximum(sizes, 1)[:, None], 0.25)
     return rng.multinomial(sizes.astype(int), shares, size=(resamples, len(sizes))).astype(float)
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Sums over each group's rows drawn anew: resamples x groups x sums."""
+    """Sums over bootstrap draws of each group's rows, (resamples, groups, sums)."""
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]

@@ -1,8 +1,8 @@
-"""Prediction tasks: a column, or one of folktables' two tasks where their columns exist.
+"""Prediction tasks: a column, or one of folktables' two tasks if their columns exist.
 
-The two tasks are after Ding et al. 2021 (folktables): ACSEmployment, "is employed at work", and ACSIncome, "earns
-more than 50,000 dollars". Columns that a table has under another name or in coarser form are taken as they are, and
-columns that it lacks are left out, so figures of different tables are not comparable with each other.
+The two tasks are after Ding et al. 2021 (folktables): ACSEmployment, "is employed at work", and ACSIncome, "earns more
+than 50,000 dollars". Columns that a table has under another name or in coarser form are used as they are, and columns
+that it lacks are left out, so figures of different tables are not comparable with each other.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ BUILT_IN = tuple(_FEATURES)
 
 @dataclass(frozen=True)
 class Task:
-    """A column to predict from others."""
+    """Column to predict from others, in a population."""
 
     target: str
-    """The column to predict."""
+    """Column to predict."""
     features: tuple[str, ...]
-    """The columns to predict it from."""
+    """Columns to predict it from."""
     positive: tuple[str, ...] | None = None
-    """The levels that count as 1; None for a number."""
+    """Levels that count as 1; None for a number."""
     above: float | None = None
-    """The number above which the target counts as 1; with neither, the number itself is predicted."""
+    """Number above which the target counts as 1; with neither, the number itself is predicted."""
     where: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """Only rows whose columns are above these numbers."""
+    """Population: rows in which these columns are above these numbers."""
 
     @property
     def regression(self) -> bool:
-        """Whether a number is predicted, and not one of two classes."""
+        """True if a number is predicted, False for one of two classes."""
         return self.positive is None and self.above is None
 
     @property
     def meaning(self) -> str:
-        """In words."""
+        """Description for readers."""
         what = self.target
         if self.positive is not None:
             what += f" is {' or '.join(self.positive)}"
@@ -61,11 +61,11 @@ class Task:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that say who is in the task's population, and what their target is."""
+        """Columns that define the task's population and the target."""
         return tuple(dict.fromkeys((self.target, *self.where)))
 
     def kept(self, table: EncodedRows) -> Array:
-        """Which rows are of the task's population and have a target."""
+        """Mask of the rows in the task's population that have a target."""
         kept = np.ones(table.rows, bool)
         for name, least in self.where.items():
             kept &= table.values(name) > least
@@ -74,11 +74,11 @@ class Task:
         return kept
 
     def rows(self, table: EncodedRows) -> EncodedRows:
-        """The rows of the task's population that have a target."""
+        """Rows in the task's population that have a target."""
         return table.take(self.kept(table))
 
     def truth(self, table: EncodedRows) -> Array:
-        """The values to predict: truth values, or numbers."""
+        """Values to predict: truth values, or numbers."""
         if self.positive is not None:
             codes = [table.schema.index(self.target, level) for level in self.positive]
             return np.isin(table.codes[self.target], codes)
@@ -94,10 +94,10 @@ def task(
     above: float | None = None,
     features: Sequence[str] | None = None,
 ) -> Task:
-    """The task of predicting a column, or the built-in "employment" or "income".
+    """Task of predicting a column, or the built-in "employment" or "income".
 
-    A categorical column needs the levels that count as `positive`; of two levels the last counts when none is named.
-    A numeric column is predicted as a number, or with `above` as whether it is above one.
+    A categorical column needs the levels that count as `positive`; of two levels the last counts when none is named. A
+    numeric column is predicted as a number, or with `above` as whether it is above one.
     """
     if isinstance(target, Task):
         schema.column(target.target)
@@ -131,7 +131,7 @@ def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
 
 
 def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task:
-    """One of folktables' tasks, in the columns there are."""
+    """Task of folktables, with those of its columns that the schema has."""
     there: list[str] = [c for names in _FEATURES[name] for c in names if c in schema.columns]
     settings: dict[str, Any] = {}
     if name == "employment" and "ESR" in schema.columns:
@@ -139,7 +139,7 @@ def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task
     elif name == "income" and isinstance(schema.columns.get("PINCP"), Numeric):
         settings = {"target": "PINCP", "above": 50_000.0}
     elif name == "income" and "PINCP_DECILE" in schema.columns:
-        # NIST's excerpt has the tenth of its area that an income lies in: the upper half of those who have one
+        # NIST's excerpt has the decile of an income within its area: the upper half of people with income
         settings = {"target": "PINCP_DECILE", "positive": ("5", "6", "7", "8", "9")}
     if not settings:
         column = "ESR" if name == "employment" else "PINCP or PINCP_DECILE"

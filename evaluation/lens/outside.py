@@ -1,4 +1,4 @@
-"""INTERNAL. Rows as they stand in their file: values that the schema clips, recodes or leaves out are told apart."""
+"""INTERNAL. Rows as in their file, with a code of their own for values that the schema clips, recodes or leaves out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def as_written(data: Any, schema: Schema) -> EncodedRows:
     """All rows of a table, none left out; the code of a value outside the schema is the number of levels.
 
-    Outside are numbers beyond their bounds, values that are no level, and nulls where nothing may be missing. What a
-    schema takes for missing because nothing stands there is missing, and not outside.
+    Outside are numbers beyond their bounds, values that are no level, and nulls if nothing may be missing. An empty
+    value that the schema treats as missing is missing, and not outside.
     """
     source = open_source(data).read(schema.names)
     codes = {name: _codes(column, source.column(name)) for name, column in schema.columns.items()}
@@ -39,13 +39,13 @@ def _codes(column: Categorical | Numeric, data: pa.ChunkedArray) -> NDArray[np.i
         coded, _ = encode_numeric(column, data)
         found = coded.astype(np.int64)
         numbers, _ = values.floats(column, data)
-        outside = (found < 0) | (numbers < column.lower) | (numbers > column.upper)  # NaN is neither
+        outside = (found < 0) | (numbers < column.lower) | (numbers > column.upper)  # comparisons with NaN are false
     found[outside] = column.size
     return found
 
 
 def _nothing(data: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Where there is no value, or an empty text."""
+    """Mask of nulls and empty texts."""
     null = pc.is_null(data, nan_is_null=pa.types.is_floating(data.type))
     if pa.types.is_string(data.type) or pa.types.is_large_string(data.type):
         null = pc.or_kleene(null, pc.equal(pc.utf8_trim_whitespace(data), "")).fill_null(True)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 CAUSES = {"total variation": tables.CAUSES, "excessive risk": predictors.CAUSES}
 FEW_PARTS = 3
-"""More parts than this have a table of numbers of their own."""
+"""Number of parts above which a picture is followed by a table of its numbers."""
 TINY = 5e-5
-"""What four places after the point show nothing of."""
+"""Smallest absolute value that four decimals show."""
 NOTHING = 1e-12
-"""Parts below this are rounding of floats."""
+"""Absolute value below which a part is rounding error."""
 MEASURES = {
     "total variation": "How far the release's tables of a group are from the real ones, in parts of the group: half of "
     "what cells differ by, 0 where they agree, 1 where nothing does, and more where the release has too many rows of "
@@ -83,7 +83,7 @@ def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], sche
 
 
 def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
-    """What each part is, and what moves it; parts that are nothing in any group are named, and no more."""
+    """Causes and remedies of the parts, a sentence each; parts that are 0 in every group are only named."""
     causes = CAUSES[measure]
     there = shown(list(causes), frame)
     lines = [f"{part.capitalize()}: {causes[part][0]}. What moves it: {causes[part][1]}." for part in there]
@@ -92,7 +92,7 @@ def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
 
 
 def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
-    """The parts that are something in some group, or not known."""
+    """Parts that are not 0 in some group, or unknown; all parts if none is."""
     return [part for part in parts if not frame[part].abs().max() < NOTHING] or list(parts)
 
 
@@ -141,7 +141,7 @@ def picture(
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
 ) -> list[Figure]:  # fmt: skip
-    """The same parts as numbers, where they are too many to stand beside the picture."""
+    """Table of the parts as numbers, if there are more than `FEW_PARTS`; else empty."""
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []
@@ -158,7 +158,7 @@ def _number(value: float) -> Cell:
 
 
 def _plain(value: float) -> float:
-    """A number, 0 where four places would show nothing but zeros."""
+    """Value, or 0 if four decimals would show zeros alone."""
     return 0.0 if abs(value) < TINY else value
 
 

@@ -1,4 +1,4 @@
-"""INTERNAL. The losses of private predictors in each group, beside their twins without noise and without clipping."""
+"""INTERNAL. Losses of private predictors in each group, compared with twins without noise and without clipping."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ CAUSES = {
     ),
     "noise": ("privacy noise", "more budget, a smaller clip, or fewer features"),
 }
-"""What each part is, and what moves it."""
+"""Part of the loss -> (cause, remedy)."""
 WIDE = 64.0
-"""A clip beyond the gradients of scaled features, of up to 4,000 columns where the target has levels. Sums are taken on
-a grid that widens with the clip: here a residual is cut to a multiple of 1/4,096."""
+"""Clip above every gradient of scaled features, for up to 4,000 columns of a target with levels. Sums lie on a grid
+that widens with the clip: here a residual is rounded to a multiple of 1/4,096."""
 LEAST = 1e-6
-"""The least probability that the log loss takes a prediction for."""
+"""Smallest probability used in the log loss."""
 UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
-"""The settings of a mechanism without clipping or mitigation, where it has them."""
+"""Settings of a mechanism without clipping or mitigation, as far as it has these."""
 
 
 def unclipped(prepared: Prepared) -> Prepared | None:
-    """The same mechanism with a clip that cuts nothing and without mitigation; None where it has no clip."""
+    """Mechanism with a clip that cuts nothing and without mitigation, prepared; None if it has no clip."""
     plain = _unclipped(prepared.mechanism)
     if plain is None:
         return None
@@ -58,9 +58,9 @@ def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
 
 
 def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Floats:
-    """The loss of each row: squared residual of a number, log loss of a level, 0 or 1 where there is no probability.
+    """Loss of each row: squared residual of a number, log loss of a level, 0-1 loss without probabilities.
 
-    NaN where a row has no target. `seed` is for models that predict by chance.
+    NaN if a row has no target. `seed` is for models that predict by chance.
     """
     predictor, column = model.predictor().seeded(seed), rows.schema.column(target)
     said = predictor.table(Shown(dict(rows.codes), rows.numbers))
@@ -77,7 +77,7 @@ def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Float
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
-    """The column that a model predicts."""
+    """Column that a model predicts."""
     found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
     if not isinstance(found, str) or not found:
         raise UsageError("lens: which column is predicted? Name it in the recipe, or with --target.")
@@ -86,5 +86,5 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """The setting `target` of a mechanism, or of the one that it fits in strata."""
+    """Setting `target` of a mechanism, or of the one that it fits in strata."""
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

@@ -1,4 +1,4 @@
-"""INTERNAL. The lens on a recipe: what each group loses, by cause, with intervals over fresh fits."""
+"""INTERNAL. The lens on a recipe: each group's loss, by cause, with intervals over fresh fits."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LensScores:
-    """INTERNAL. What each group loses, and its parts."""
+    """INTERNAL. Loss of each group, and its parts."""
 
     schema: Schema
     by: tuple[str, ...]
     facts: Mapping[str, Any]
-    """The sizes and settings; `stamp`, and `parts`, the names of the parts, among them."""
+    """Sizes and settings; among them `stamp`, and `parts`, the names of the parts."""
     lens: pd.DataFrame
-    """For each group and everybody, and for tables each width of marginals: `value` with its interval `low` to `high`,
-    and each part with its own, as `noise`, `noise_low`, `noise_high`; `cause` is the largest part."""
+    """Losses of each group and of everybody, for tables by width of marginals: `value` with its interval `low` to
+    `high`; each part with its own, as `noise`, `noise_low`, `noise_high`; `cause` is the largest part."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """The one frame, with its name."""
+        """Yield the one frame, with its name."""
         yield "lens", self.lens
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
@@ -65,19 +65,19 @@ def lens(
     seed: int = 0,
     tick: Callable[[], object] = lambda: None,
 ) -> LensScores:
-    """INTERNAL. Fit a recipe several times without a charge, and split what each group loses into its parts.
+    """INTERNAL. Fit a recipe several times without a charge, and split each group's loss into its parts.
 
-    A table of rows loses total variation, split into what the schema leaves outside, weights, misfit, noise, rules,
-    rounding and sampling (see `stratsynth.evaluation.lens.tables`). A predictor has excessive risk, its loss above that
-    of its twin without clipping and noise, split into clipping and noise.
+    The loss of a table of rows is total variation, split into the effects of the schema's limits, weights, misfit,
+    noise, rules, rounding and sampling (see `stratsynth.evaluation.lens.tables`). The loss of a predictor is excessive
+    risk, its loss above that of its twin without clipping and noise, split into clipping and noise.
 
     Args:
         recipe: A recipe, or its path.
         by: Columns whose crossing makes the groups; by default those of the recipe's strata or of the mechanism.
-        repeats: Fits with fresh noise, whose spread makes the intervals; at least 2.
+        repeats: Number of fits with fresh noise, whose spread makes the intervals; at least 2.
         on: Rows that predictions are judged on; by default those of the recipe.
-        target: The column that is predicted, where the recipe does not name it.
-        seed: Of post-processing and of the rows drawn.
+        target: Column that is predicted, if the recipe does not name it.
+        seed: Seed of post-processing and of the rows drawn.
         tick: Called after each fit.
 
     Raises:
@@ -110,7 +110,7 @@ def lens(
 
 
 def _read(recipe: Recipe | str | Path) -> Recipe:
-    """A recipe, or that of a path."""
+    """Recipe, read if a path is given."""
     if isinstance(recipe, Recipe):
         return recipe
     if Path(recipe).is_dir():
@@ -122,7 +122,7 @@ def _read(recipe: Recipe | str | Path) -> Recipe:
 
 
 def _usual(recipe: Recipe) -> Sequence[str] | None:
-    """The columns that the recipe itself makes groups of."""
+    """Columns that the recipe itself makes groups of; None if it has none."""
     if recipe.strata is not None:
         return tuple(recipe.strata.by)
     groups = recipe.mechanism.settings.get("groups", ())
@@ -165,19 +165,19 @@ def lens_of_release(
     real: EncodedRows, made: EncodedRows, recipe: Recipe | str | Path, release: str | Path, by: Sequence[str],
     seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
-    """INTERNAL. The parts of one release's error: `evaluate` shows them. One fit without noise, and no charge.
+    """INTERNAL. Split one release's error into its parts, for `evaluate`: one fit without noise, and no charge.
 
     Args:
-        real: The rows that it was fitted to.
-        made: Its rows.
-        recipe: Its recipe, which says where the rows are that it was fitted to.
+        real: Rows that the release was fitted to.
+        made: Rows of the release.
+        recipe: Its recipe, which names the file of the rows that it was fitted to.
         release: Its folder, which holds its model.
         by: Columns whose crossing makes the groups.
-        seed: Of post-processing and of the rows drawn.
+        seed: Seed of post-processing and of the rows drawn.
 
     Returns:
-        As `LensScores.lens`. The error is that of these very rows, so it has no interval; those of the parts are for
-        the rows that stand for the models.
+        Frame as in `LensScores.lens`. The error is that of these very rows, so it has no interval; those of the parts
+        are for the rows that represent the models.
 
     Raises:
         UsageError: The release draws no rows, was made by another recipe, or of other rows than those compared.
@@ -220,7 +220,7 @@ def lens_of_release(
 
 
 def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
-    """Whether two tables of a schema have the same rows, in any order."""
+    """True if two tables of a schema have the same rows, in any order."""
     if one.rows != other.rows:
         return False
     sides = [[np.asarray(table.codes[name], np.int64) for name in table.schema.names] for table in (one, other)]
@@ -229,7 +229,7 @@ def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
-    """Many rows of a model without rules, and with them; the same where there are none."""
+    """Many rows of a model without rules, and with them; one table for both if there are no rules."""
     free = tables.drawn(model, many, seed, rules=False)
     return free, tables.drawn(model, many, seed) if model.schema.rules else free
 
@@ -245,7 +245,7 @@ def _of_predictions(
 ) -> LensScores:  # fmt: skip
     prepared = recipe.prepared
     plain_how = predictors.unclipped(prepared)
-    # where steps are on samples, twins without noise differ too
+    # Poisson samples differ between twins even without noise
     twins = repeats if prepared.allot.currency == Currency.SAMPLED else 1
 
     def fits(how: Any, *, noise: bool, number: int) -> list[Floats]:
@@ -268,7 +268,7 @@ def _of_predictions(
 
 
 def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
-    """The mean of each group and of everybody, over the rows that have a value."""
+    """Mean of each group and of everybody, over the rows with a value."""
     known = ~np.isnan(values)
     group = group_numbers(rows, by)[known]
     sums, counts = np.bincount(group, values[known], groups), np.bincount(group, minlength=groups)
@@ -289,7 +289,7 @@ def _facts(
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """The mean over fits (first axis), and half its 95 percent interval by Student's t; NaN of one fit."""
+    """Mean over fits (first axis), and half its 95 % interval by Student's t; NaN for one fit."""
     from scipy.special import stdtrit
 
     count = len(values)
@@ -303,7 +303,7 @@ def _frame(
     real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum], value: Floats, parts: Mapping[str, Floats],
     items: Mapping[str, Any], further: Mapping[str, Floats],
 ) -> pd.DataFrame:  # fmt: skip
-    """One row a group and one for everybody."""
+    """Row for each group and one for everybody."""
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]
     mean, half = interval(value)

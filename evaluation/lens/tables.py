@@ -1,25 +1,25 @@
-"""INTERNAL. The error of a synthetic table in each group, split into what caused it.
+"""INTERNAL. Error of a synthetic table in each group, split by cause.
 
 Between the rows of a file and those of a release stand these tables:
 
     written     the rows as they stand in their file
-    real        the same as the schema reads them: clipped, recoded or left out where they are outside of it
+    real        these rows as the schema reads them: clipped, recoded or left out if outside of it
     weighed     real within each group, groups as large as the model without noise has them
     noiseless   rows of the same mechanism fitted without noise, structural rules not enforced
-    model       the same of the release's own model, so many that their number no longer matters
-    ruled       those of the release's model with rules enforced
-    rounded     ruled within each group, groups of as many whole rows as the release has
+    model       rows of the release's own model likewise, so many that their number does not matter
+    ruled       rows of the release's model with rules enforced
+    rounded     ruled within each group, groups of as many rows as the release has
     release     its rows
 
 One step each is the part of `schema`, `weights`, `misfit`, `noise`, `rules`, `rounding` and `sampling`. The error is
 the total variation between the last and the first of them within a group, summed over the cells c of a marginal with
-q(c) the part of all records that are of the group and the cell, in units of the group's share in the file:
+q(c) the fraction of all records in the group and the cell, in units of the group's share in the file:
 
     error = 1/2 sum |q_release - q_written| / share
     part  = 1/2 sum sign(q_release - q_written) (q_after - q_before) / share
 
-so parts add up to the error exactly; a negative one makes up for others. Values outside the schema are in a cell of
-their own, where a release has nothing. Of several marginals it is the mean.
+so parts add up to the error exactly; a negative one compensates others. Values outside the schema are in a cell of
+their own, which is empty in a release. With several marginals it is the mean.
 """
 
 from __future__ import annotations
@@ -67,29 +67,29 @@ CAUSES = {
     ),
     "sampling": ("which rows were drawn of the group", "more rows of the release, which cost nothing"),
 }  # fmt: skip
-"""What each part is, and what moves it."""
+"""Part of the error -> (cause, remedy)."""
 DRAWN = 200_000
-"""Rows drawn of a model, at the least, to stand for it."""
+"""Smallest number of rows drawn of a model to represent it."""
 MOST = 60
-"""The most marginals of a width; the same ones every time."""
+"""Largest number of marginals of a width, a fixed choice."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The errors and their parts: one line for each group and a last one for everybody."""
+    """Errors and their parts: arrays over the groups, then everybody."""
 
     error: Floats
     parts: Mapping[str, Floats]
     bound: Floats
-    """What the drawn rows leave uncertain in the parts of misfit, noise and rules: 1.96 standard deviations."""
+    """Half width of the 95 % interval due to the drawn rows, for the parts misfit, noise and rules."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The tables between a file and a release."""
+    """Tables between a file and a release."""
 
     written: EncodedRows
-    """As `stratsynth.evaluation.lens.outside:as_written` reads them."""
+    """Rows as `stratsynth.evaluation.lens.outside:as_written` reads them."""
     real: EncodedRows
     noiseless: EncodedRows
     model: EncodedRows
@@ -98,7 +98,7 @@ class Chain:
 
 
 def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> EncodedRows:
-    """Rows of a model, structural rules kept or not."""
+    """Draw rows of a model, with structural rules enforced or not."""
     rng = np.random.default_rng(seed)
     if rules:
         codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))
@@ -108,7 +108,7 @@ def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> Enc
 
 
 def _free(model: TableModel) -> TableModel:
-    """The same where strata draw rows that break a rule."""
+    """Model whose mixtures enforce no structural rules."""
     if not isinstance(model, Mixture):
         return model
     parts = {stratum: _free(part) for stratum, part in model.parts.items()}
@@ -116,7 +116,7 @@ def _free(model: TableModel) -> TableModel:
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """Sets of columns besides those of the groups, at most `MOST` of them."""
+    """Sets of `width` columns other than those of the groups, at most `MOST` of them."""
     columns = [name for name in schema.names if name not in by]
     every = list(combinations(columns, min(width, len(columns))))
     chosen = np.random.default_rng(5).permutation(len(every))[:MOST] if len(every) > MOST else range(len(every))
@@ -124,12 +124,12 @@ def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, 
 
 
 def split(chain: Chain, by: Sequence[str], width: int) -> Split:
-    """The parts of a release's error.
+    """Split a release's error into its parts.
 
     Args:
-        chain: The tables between the file and the release.
-        by: Columns whose crossing makes the groups; none for everybody alone.
-        width: The number of columns of a marginal.
+        chain: Tables between the file and the release.
+        by: Columns whose crossing makes the groups; empty for everybody alone.
+        width: Number of columns of a marginal.
     """
     found = [_of_clique(chain, by, clique) for clique in marginals(chain.real.schema, by, width)]
     error, parts, bound = (np.mean([one[i] for one in found], axis=0) for i in range(3))
@@ -142,7 +142,7 @@ def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)
     tables = [written, real, weighed, noiseless, model, ruled, rounded, release]
-    # the last line has rows of no declared group, and counts for everybody alone; without groups there is one line
+    # the last line holds rows of no declared group, which count for everybody alone; without groups it is the only line
     tables = [np.vstack([one[:-1], one.sum(axis=0)]) if by else one for one in tables]
     scale = tables[0].sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -152,6 +152,7 @@ def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[
             np.where(scale > 0, (sign * (after - before)).sum(axis=1) / 2 / scale, np.nan)
             for before, after in pairwise(tables)
         ])  # fmt: skip
+        # variance of the mean sign under multinomial sampling of each drawn table
         spread = sum(
             ((one * sign**2).sum(axis=1) - (one * sign).sum(axis=1) ** 2) / drawn.rows
             for one, drawn in zip(tables[3:6], (chain.noiseless, chain.model, chain.ruled), strict=True)
@@ -162,13 +163,13 @@ def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[
 
 
 def _resized(shapes: Floats, sizes: Floats) -> Floats:
-    """The shape of each group in one table, groups as large as in another, whose shape stands where there is none."""
+    """Distribution within each group from `shapes`, group sizes from `sizes`, which fills groups empty in `shapes`."""
     now, then = sizes.sum(axis=1, keepdims=True), shapes.sum(axis=1, keepdims=True)
     return np.where(then > 0, shapes * now / np.where(then > 0, then, 1), sizes)
 
 
 def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Floats:
-    """The part of all rows in each group and cell; the last of each are those outside the schema."""
+    """Fraction of all rows in each group and cell; the last of each are those outside the schema."""
     schema = table.schema
     group = np.zeros(table.rows, np.int64)
     known = np.ones(table.rows, bool)
@@ -185,11 +186,11 @@ def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Flo
 
 
 def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum]) -> Floats:
-    """What the certificate's sigmas alone would leave in each group's measured tables of one column.
+    """Expected error in each group's measured one-way tables from the certificate's noise alone.
 
-    Half the sum over cells of the mean of |N(0, sigma^2)|, over the group's real rows; the mean over tables. That is
-    before post-processing, which knows of totals and of other tables and leaves less. NaN where no such table was asked
-    of just this group.
+    Half the sum over cells of E|N(0, sigma^2)|, divided by the group's real rows; the mean over tables. That is before
+    post-processing, which uses totals and other tables and leaves less. NaN if no such table was measured of just this
+    group.
     """
     sizes = np.append(np.bincount(group_numbers(real, by), minlength=len(groups)), real.rows) if by else [real.rows]
     at: dict[Any, int] = {(): len(sizes) - 1} | ({(group,): i for i, group in enumerate(groups)} if by else {})
@@ -197,6 +198,7 @@ def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Seque
     for measured in fitted.measurements:
         where = at.get(measured.path)
         if where is not None and len(measured.table.clique) == 1 and sizes[where]:
+            # E|N(0, sigma^2)| = sigma sqrt(2 / pi) for each cell
             noise = measured.table.values.size * measured.table.sigma * math.sqrt(2 / math.pi) / 2
             found[where].append(noise / float(sizes[where]))
     return np.array([np.mean(one) if one else np.nan for one in found])

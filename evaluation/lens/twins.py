@@ -1,6 +1,6 @@
-"""INTERNAL. A mechanism fitted again and again without a charge: as it is, and its twin without noise.
+"""INTERNAL. Repeated fits of a mechanism without a charge: as it is, and its twin without noise.
 
-Nothing that comes of this is released: neither models nor scores are private.
+Nothing of them is released: neither models nor scores are private.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from stratsynth.models import Model
 
 HUSH = Quieter(1e-6)
-"""What is left of all noise without noise: a millionth of its deviation."""
+"""Fault that leaves a millionth of the noise's standard deviation."""
 
 
 class Noiseless(PrivateAnswers):
-    """NOT PRIVATE, and INTERNAL: answers with next to no noise, which say that they have the usual noise.
+    """NOT PRIVATE, and INTERNAL: answers with next to no noise, which state the usual noise.
 
-    So a mechanism decides by noise what it always does, such as which columns are worth measuring, and is told the
-    truth. Coins of Poisson samples are drawn as ever: they are no noise.
+    So a mechanism makes its noise-dependent decisions as always, such as which columns are worth measuring, but from
+    exact answers. Coins of Poisson samples are drawn as ever: they are no noise.
     """
 
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -45,7 +45,7 @@ class Noiseless(PrivateAnswers):
 
 
 def _as_loud(truth: Answer, usual: Answer) -> Answer:
-    """An answer that says of itself what the usual one does."""
+    """Answer `truth` with the noise scale that the usual answer states."""
     if isinstance(truth, tuple):
         return tuple(_as_loud(one, other) for one, other in zip(truth, usual, strict=True))
     if isinstance(truth, NoisyTable | NoisySum):
@@ -55,11 +55,11 @@ def _as_loud(truth: Answer, usual: Answer) -> Answer:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """INTERNAL. One fit."""
+    """INTERNAL. Model of one fit, with its measurements."""
 
     model: Model
     measurements: tuple[Measurement, ...]
-    """The tables that it measured."""
+    """Tables that the fit measured."""
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:

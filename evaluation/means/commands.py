@@ -1,4 +1,4 @@
-"""What the study of means adds to `stratsynth`. Nothing heavy is imported before it runs."""
+"""Command that the study of means adds to `stratsynth`. Nothing heavy is imported before it runs."""
 
 from __future__ import annotations
 

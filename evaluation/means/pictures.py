@@ -1,4 +1,4 @@
-"""The picture of a release's group means with their intervals."""
+"""Picture of a release's group means with their intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_GROUPS = 60
 
 
 def means_picture(table: pd.DataFrame, path: Path, *, internal: bool) -> None:
-    """Each column's group means with their intervals; with `internal`, the true ones beside them."""
+    """Plot each column's group means with their intervals; with `internal`, the true means beside them."""
     check_path(path)
     names = list(table["column"].unique())
     groups = min(table["stratum"].nunique(), MOST_GROUPS)

@@ -1,7 +1,7 @@
-"""`stratsynth means`: a release's means as a table and a picture, against the true ones where that is allowed.
+"""`stratsynth means`: a release's means as a table and a picture, compared with the true means if that is allowed.
 
-The true means are read from the private rows without a charge. Output with true means is stamped INTERNAL and
-never written into a release.
+The true means are read from the private rows without a charge. Output with true means is stamped INTERNAL and never
+written into a release.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
@@ -28,7 +29,7 @@ STAMP = "INTERNAL: true means were computed from the data without a charge; not 
 def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
-    """The table to show, with a column `true` if it is internal, and where the release is."""
+    """Table of means, with a column `true` if it is internal, and a sentence on where the release is."""
     from stratsynth.data.draft import refuse_release_folder
     from stratsynth.evaluation.means.pictures import means_picture
     from stratsynth.models import Returns
@@ -53,7 +54,7 @@ def show_means(
 
 
 def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
-    """The release that this recipe made, or makes now."""
+    """Release that this recipe made before, or makes and charges for if there is none; with a sentence on it."""
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.release import Release
 
@@ -66,7 +67,7 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """A release by another recipe must not pass for this one's."""
+    """Refuse a release that was made by another recipe."""
     from stratsynth.mechanisms import describe as described
     from stratsynth.mechanisms import prepare
 
@@ -92,7 +93,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """The means of the very rows that were summed; brought back from a column's scale as the estimates are."""
+    """Add the means of the very rows that were summed, transformed back from a column's scale as the estimates are."""
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
@@ -100,7 +101,8 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
-    coded = encode(schema, kept(schema, open_source(recipe.data.rows)), columns)
+    coded = encode(schema, kept(schema, open_source(recipe.data.rows)), columns, weigh=True)
+    weights = np.ones(coded.size) if coded.weights is None else coded.weights.astype(float)
     groups = {"": np.ones(coded.size, dtype=bool)}
     layout = prepare(how, schema, recipe.budget(), recipe.data.declared_size).strata
     for stratum in layout.strata if layout is not None else ():
@@ -116,23 +118,23 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     for row in table.to_dict("records"):
         name = str(row["column"])
         chosen = keep[name] & groups[str(row["stratum"])]
-        found.append(_mean(schema, name, coded.numbers[name][chosen]))
+        found.append(_mean(schema, name, coded.numbers[name][chosen], weights[chosen]))
     return table.assign(true=found)
 
 
-def _mean(schema: Schema, name: str, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """The mean on the column's scale, brought back; NaN where there is nobody."""
+def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Weighted mean on the column's scale, transformed back; NaN without rows of any weight."""
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
     column = cast("Numeric", schema.column(name))
-    if not numbers.size:
+    if not weights.sum():
         return math.nan
-    return float(backward(column, np.array([forward(column, numbers).mean()]))[0])
+    return float(backward(column, np.array([np.average(forward(column, numbers), weights=weights)]))[0])
 
 
 def describe(table: pd.DataFrame, level: float, *, internal: bool) -> str:
-    """The table for a reader: a block for each column, everybody first."""
+    """Table of means as text: a block for each column, everybody first."""
     lines = [STAMP, ""] if internal else []
     width = max(9, *(len(str(label)) for label in table["stratum"]))
     for name in table["column"].unique():
@@ -157,7 +159,7 @@ def _line(row: dict[Any, Any], width: int, *, internal: bool) -> str:
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """The remarks on one mean."""
+    """Remarks on one mean: status, kind of interval, scale and clipping."""
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:
         found.append("interval conservative")
@@ -170,7 +172,7 @@ def _remarks(row: dict[Any, Any]) -> list[str]:
 
 
 def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """For programs; null for infinite and unknown figures."""
+    """Rows as plain values, for programs; null for infinite and unknown figures."""
     return [
         {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in table.to_dict("records")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LEVELS = 256
-"""Columns with more levels are left out unless they are asked for: a pair of them has too many cells."""
+"""Largest number of levels of columns paired by default: a pair of larger ones has too many cells."""
 
 
 def correlations(
@@ -31,7 +31,7 @@ def correlations(
     measures: Sequence[str] = ("pearson", "kendall", "cramer"),
     few: int = FEW,
 ) -> pd.DataFrame:
-    """The difference of each pair of columns' correlation, release minus real without its sign, worst first.
+    """Absolute difference between release and real rows of each pair of columns' correlation, largest first.
 
     - "pearson": of the numbers (`EncodedRows.values`), over the rows where both apply.
     - "kendall": tau-b of the levels in the order of their numbers, bins for numeric columns, where both apply.
@@ -60,7 +60,7 @@ def correlations(
 
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The frame of `correlations`."""
+    """Frame of `correlations`, for a pair of tables."""
     if unknown := set(measures) - _MEASURES.keys():
         raise UsageError(f"evaluation: there is no correlation {min(unknown)!r}; there are {', '.join(_MEASURES)}.")
     names = pair.variables(columns)
@@ -84,7 +84,7 @@ def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str
 
 
 Found = tuple[Array, Array, Array]
-"""Of each scope: the correlation, its standard error, and the rows it is of."""
+"""(correlation, its standard error, number of rows) by scope."""
 
 
 def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
@@ -99,7 +99,7 @@ def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found:
-    """`each` is what a row counts."""
+    """Pearson correlation within each group, standard error by its influence function, rows; weights in `each`."""
 
     def mean(values: Array) -> Array:
         found: Array = np.bincount(group, each * values, count) / mass
@@ -109,11 +109,12 @@ def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found
     with np.errstate(invalid="ignore", divide="ignore"):
         x, y = (v - mean(v)[group] for v in (x, y))
         spreads = [np.sqrt(mean(v**2)) for v in (x, y)]
-        # what is left of equal numbers is rounding
+        # the spread of equal numbers is rounding error
         least = [1e-10 * (np.abs(v).max(initial=0) or 1) for v in given]
         spreads = [np.where(s > tiny, s, np.nan) for s, tiny in zip(spreads, least, strict=True)]
         x, y = (v / s[group] for v, s in zip((x, y), spreads, strict=True))
         r = mean(x * y)
+        # influence of a row on r: x y - r (x^2 + y^2) / 2 for standardised x and y
         pull = x * y - r[group] * (x**2 + y**2) / 2
         error = np.sqrt(mean(pull**2) / np.where(mass > 1, mass - 1, np.nan))
     return r, error, rows
@@ -139,7 +140,7 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """The levels that are numbers, in the order of these."""
+    """Numeric levels, in the order of their numbers; levels that are no numbers are left out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))
@@ -149,10 +150,10 @@ def _order(schema: Schema, name: str) -> Array:
 
 
 def tau_b(table: Array) -> Found:
-    """Kendall's tau-b of tables of counts (the last two axes), and its asymptotic standard error."""
+    """Kendall's tau-b of tables of counts (the last two axes), its asymptotic standard error, and the counts' sum."""
     n = table.sum(axis=(-2, -1))
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)
-    # for each cell, the rows that agree with it in order, minus those that do not
+    # concordant minus discordant rows for each cell, by cumulated counts in its four quadrants
     before = np.zeros((*table.shape[:-2], table.shape[-2] + 1, table.shape[-1] + 1))
     before[..., 1:, 1:] = table.cumsum(axis=-2).cumsum(axis=-1)
     last = before[..., -1:, :], before[..., :, -1:], before[..., -1:, -1:]
@@ -165,6 +166,7 @@ def tau_b(table: Array) -> Found:
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = np.sqrt(apart[0] * apart[1])
         tau = np.where(scale > 0, (table * agree).sum(axis=(-2, -1)) / scale, np.nan)
+        # delta method: `pull` is the gradient of tau by a cell's count, up to scale
         weight = rows[..., None] * apart[1][..., None, None] + columns[..., None, :] * apart[0][..., None, None]
         pull = 2 * scale[..., None, None] * agree + tau[..., None, None] * weight
         squares = (table * pull**2).sum(axis=(-2, -1)) - n**3 * tau**2 * (apart[0] + apart[1]) ** 2
@@ -173,18 +175,20 @@ def tau_b(table: Array) -> Found:
 
 
 def cramers_v(table: Array) -> Found:
-    """Cramer's V of tables of counts (the last two axes), of the levels that occur, and its standard error."""
+    """Cramer's V of tables of counts (the last two axes), over the levels that occur; standard error; counts' sum."""
     n = table.sum(axis=(-2, -1))
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = table / n[..., None, None]
         rows, columns = shares.sum(axis=-1), shares.sum(axis=-2)
         expected = rows[..., None] * columns[..., None, :]
         lift = np.where(expected > 0, shares / expected, 0.0)
+        # phi^2 = chi^2 / n = sum p_ij^2 / (p_i. p_.j) - 1
         phi = (shares * lift).sum(axis=(-2, -1)) - 1
         fewest = np.minimum((rows > 0).sum(axis=-1), (columns > 0).sum(axis=-1)) - 1
         v = np.where(fewest > 0, np.sqrt(np.maximum(phi, 0) / fewest), np.nan)
         of_row = (lift**2 * columns[..., None, :]).sum(axis=-1)
         of_column = (lift**2 * rows[..., None]).sum(axis=-2)
+        # gradient of phi^2 by a cell's share
         pull = 2 * lift - of_row[..., None] - of_column[..., None, :]
         mean = (shares * pull).sum(axis=(-2, -1))
         variance = (shares * pull**2).sum(axis=(-2, -1)) - mean**2

@@ -28,38 +28,38 @@ MEANINGS = {
     "independent": "as many rows as the release has, each column drawn by itself from its real values: what a "
     "release of one-way marginals without noise would be; not private",
 }
-"""The meaning of each value of the column `table`."""
+"""Value of the column `table` -> its meaning."""
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """A table to compare a release with."""
+    """Table to compare a release with."""
 
     name: str
-    """"subsample", "resampled" or "independent"."""
+    """Name: "subsample", "resampled" or "independent"."""
     table: EncodedRows
-    """Its rows."""
+    """Rows of the baseline."""
     epsilon: float = float("inf")
-    """Its privacy loss: infinite, as it holds real rows."""
+    """Privacy loss: infinite, as the baseline holds real rows."""
 
     @property
     def meaning(self) -> str:
-        """In words."""
+        """Description for readers."""
         return MEANINGS[self.name]
 
 
 def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 0) -> tuple[Baseline, ...]:
-    """The subsample, the resampled rows and the product of one-way marginals, for a release of `rows` rows.
+    """Make the subsample, the resampled rows and the product of one-way marginals, for a release of `rows` rows.
 
-    The subsample is drawn without replacement and has n m / (n + m) rows, for n real rows and m released ones: at
-    that size its sampling error, as a part of the real table, equals that of m fresh rows. For m = n it has half of
-    the real rows; for a small release, nearly m.
+    The subsample is drawn without replacement and has n m / (n + m) rows, for n real rows and m released ones: at that
+    size its sampling error, as a part of the real table, equals that of m fresh rows. For m = n it has half of the real
+    rows; for a small release, nearly m.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
         schema: Its schema, or the path of it.
-        rows: The rows of the release.
-        seed: The same seed draws the same baselines.
+        rows: Number of rows of the release.
+        seed: Seed of the draws; equal seeds give equal baselines.
 
     Returns:
         The baselines named "subsample", "resampled" and "independent", in this order.
@@ -86,12 +86,12 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """As few real rows as have the sampling error of a release of `rows` rows; see `baselines`.
+    """Draw real rows without replacement, with the sampling error of m = `rows` released rows.
 
-    Rows with weights keep them.
+    Of n rows with effective number e (n without weights), n m / (e + m) are drawn; rows with weights keep them.
     """
     n = real.rows
-    fresh = rows * n / real.effective if real.effective else rows  # weighted rows that know as much as that many rows
+    fresh = rows * n / real.effective if real.effective else rows  # in rows without weights
     some = round(n * fresh / (n + fresh)) if n + fresh else 0
     return real.take(np.random.default_rng(seed).permutation(n)[:some])
 
@@ -124,7 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Rows drawn with replacement, in proportion to their weights where they have some."""
+    """Numbers of `rows` rows drawn with replacement, in proportion to their weights if they have any."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

@@ -1,8 +1,8 @@
-"""INTERNAL. The error that chance alone would leave: the mean of subsamples, drawn until it is known well enough.
+"""INTERNAL. Error due to sampling alone: the mean score of subsamples, drawn until its standard error is small.
 
-One subsample's error of a small group can be half or twice another's, and every "so many times what chance would
-leave" with it. So subsamples are drawn until the standard error of their mean is at most a tenth of what it is
-compared with. The draws are the same ones for every seed of a caller.
+The score of one subsample of a small group can be half or twice that of another, and so can ratios to it. So subsamples
+are drawn until the standard error of their mean is at most a tenth of the difference it is compared with. The draws are
+the same for every seed of a caller.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST, MOST = 3, 20
-"""The smallest and the largest number of draws."""
+"""Smallest and largest number of draws."""
 PART = 0.1
-"""The largest standard error of the mean, as a part of the difference that is shown: release minus chance."""
+"""Largest standard error of the mean, as a fraction of the difference that is shown: release minus chance."""
 FLOOR = 0.2
-"""Differences below this part of the chance error itself need not be told apart from none."""
+"""Fraction of the chance error below which a difference need not be resolved."""
 _COUNTED = frozenset({"n", "cliques"})
-"""Columns that are the same in every draw."""
+"""Columns that are equal in every draw."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """The frames of the averaged subsample."""
+    """Mean scores of subsamples."""
 
     frames: Mapping[str, pd.DataFrame]
-    """By the name of the score. `value` is the mean over draws, `low` and `high` its 95 % interval."""
+    """Score's name -> frame: `value` is the mean over draws, `low` and `high` its 95 % interval."""
     draws: int
-    """The number of subsamples."""
+    """Number of subsamples."""
     reached: bool
-    """Whether the error is as small as wanted; otherwise `MOST` draws were not enough."""
+    """True if the standard error is as small as wanted; False if `MOST` draws were not enough."""
 
 
 def chance(
@@ -49,14 +49,14 @@ def chance(
     score: Callable[[EncodedRows], Mapping[str, pd.DataFrame]],
     release: pd.DataFrame | None = None,
 ) -> Chance:
-    """Score subsamples of the real rows, as a release of `rows` rows would be, until their mean is known well.
+    """Score subsamples of the real rows, as if they were a release of `rows` rows, until their mean is precise enough.
 
     Args:
-        real: The real rows.
-        rows: The rows of the release.
-        score: The frames of a table's scores; those of the first name decide how many draws are needed.
-        release: The first frame of the release, which chance is compared with; without, a mean is known well enough
-            when its standard error is at most `PART` x `FLOOR` of itself. Groups with few rows do not decide.
+        real: Real rows.
+        rows: Number of rows of the release.
+        score: Frames of a table's scores; those of the first name decide the number of draws.
+        release: First frame of the release, which chance is compared with; without it, a mean is precise enough if its
+            standard error is at most `PART` x `FLOOR` of itself. Groups with few rows do not decide.
     """
     kept: dict[str, list[pd.DataFrame]] = {}
     known = False
@@ -71,7 +71,7 @@ def chance(
 
 
 def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """The mean of frames with the same rows in the same order; scores that a draw lacks are left out of it."""
+    """Mean of frames with the same rows in the same order, over the draws in which a score is known."""
     made = frames[0].copy()
     for name in made.columns:
         if name in _COUNTED or made[name].dtype.kind not in "if":
@@ -88,7 +88,7 @@ def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and its standard error, over the draws that have a value; NaN where none or only one has."""
+    """Mean and its standard error over the draws with a value; NaN if there is none, or only one for the error."""
     values = np.array(draws)
     there = (~np.isnan(values)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -99,19 +99,19 @@ def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
-    """Whether the mean is known well enough for everybody and every group that is not small."""
+    """True if the mean is precise enough for all records together and every group that is not small."""
     mean, error = _mean([frame["value"].to_numpy(float) for frame in frames])
     least = FLOOR * np.abs(mean)
     status = frames[0]["status"] if release is None else release["status"]
     if release is not None:
-        # where the release has nobody there is nothing to compare
+        # a group without released rows has no difference to compare
         least = np.fmax(least, np.abs(release["value"].to_numpy(float) - mean))
     decides = ~status.isin([SMALL, NOT_ESTIMABLE]).to_numpy() & ~np.isnan(mean)
     return bool((error[decides] <= PART * least[decides]).all())
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Marginals one by one are sorted by their error, which draws do not share: by their names instead."""
+    """Sort by clique and scope if there are cliques: these are sorted by error, whose order differs between draws."""
     if "clique" not in frame:
         return frame
     return frame.sort_values(["clique", "scope"], kind="stable", ignore_index=True)

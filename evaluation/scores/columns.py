@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def column_frame(pair: Pair) -> pd.DataFrame:
-    """For everybody, a row for each column and level: shares of real and synthetic rows, and synthetic minus real."""
+    """Shares of each column's levels among all real and all synthetic rows, and `value`, synthetic minus real."""
     import pandas as pd
 
     parts = []

@@ -1,4 +1,4 @@
-"""INTERNAL. Rows of a release that break a rule, and levels that it has lost or invented, in every group."""
+"""INTERNAL. Rows of a release that break a rule, and levels that only one of the tables has, in every group."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ANY = "(any)"
-"""The `rule` of the row that is about all rules."""
+"""Value of `rule` in the row for rows that break any rule."""
 
 
 def inconsistencies(
     real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
 ) -> pd.DataFrame:
-    """The share of the release's rows that break each rule of the schema, and `(any)` of them.
+    """Share of the release's rows that break each rule of the schema, and `(any)` of them.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -45,7 +45,7 @@ def inconsistencies(
 
 
 def inconsistency_frame(pair: Pair) -> pd.DataFrame:
-    """The frame of `inconsistencies`."""
+    """Frame of `inconsistencies`, for a pair of tables."""
     texts = [rule_text(rule) for rule in pair.schema.rules]
     broken, weighed = [], []  # tables x rules x scopes
     for side, table in enumerate(pair.tables):
@@ -61,7 +61,7 @@ def inconsistency_frame(pair: Pair) -> pd.DataFrame:
 
 
 def rule_text(rule: Rule) -> str:
-    """A rule in one line."""
+    """Rule as one line of text."""
     return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
 
 
@@ -75,7 +75,7 @@ def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
 
 
 def _breaks(table: EncodedRows, rule: Rule) -> Array:
-    """Which rows lie in a box that the rule forbids."""
+    """Mask of the rows that lie in a box forbidden by the rule."""
     broken = np.zeros(table.rows, bool)
     for box in rule.cells(table.schema):
         inside = np.ones(table.rows, bool)
@@ -90,7 +90,7 @@ def _breaks(table: EncodedRows, rule: Rule) -> Array:
 def levels_lost(
     real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
 ) -> pd.DataFrame:
-    """Which levels of each column a group has in only one of the two tables.
+    """Levels of each column that a group has in only one of the two tables.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -113,7 +113,7 @@ def levels_lost(
 
 
 def level_frame(pair: Pair) -> pd.DataFrame:
-    """The frame of `levels_lost`."""
+    """Frame of `levels_lost`, for a pair of tables."""
     parts = []
     known = pair.counts.min(axis=0) > 0
     for name in pair.variables(None):

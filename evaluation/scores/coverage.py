@@ -1,7 +1,7 @@
-"""Whether the intervals that a release gives hold what the real rows say.
+"""Coverage of a release's intervals: the share of them that contain the value computed from the real rows.
 
-The real value of a question is worked out from the exact counts of the same cells, bins and all: a mean by the middles
-of bins, a quantile with numbers evenly spread within them. What binning does to numbers is in neither.
+The real value of a query is computed from the exact counts of the same cells, bins and all: a mean by the middles of
+bins, a quantile with numbers evenly spread within them. The effect of binning is in neither.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 EXACT = 1e-12
-"""The variance of noise that an exact count is given, so that it passes for a noisy one."""
+"""Tiny noise variance given to exact counts, so that the code for noisy counts applies."""
 
 
 def real_values(codes: Codes, schema: Schema, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
-    """INTERNAL. What rows themselves answer: an array for each query, with an entry for each of its cells.
+    """INTERNAL. Exact answers from the rows: an array for each query, with an entry for each of its cells.
 
     Args:
-        codes: The rows as level numbers.
+        codes: Rows as level numbers.
         schema: All columns.
-        queries: What is asked.
+        queries: Queries to answer.
     """
     found = {}
     for query in queries:
@@ -57,22 +57,22 @@ def real_values(codes: Codes, schema: Schema, queries: Sequence[Query]) -> list[
 def interval_coverage(
     real: Any, release: Release, *, by: Sequence[str], columns: Sequence[str] | None = None, level: float = 0.95
 ) -> pd.DataFrame:
-    """INTERNAL. For each group, how many of the noise intervals of its counts hold the real count.
+    """INTERNAL. Coverage of the noise intervals of each group's counts: the share of them that contain the real count.
 
     One release has one draw of the noise, so that a group's intervals are no independent trials: columns of one table
     share its noise. Judge many groups together, or many fits by `scripts/bench answers`.
 
     Args:
         real: The private rows: a frame, an Arrow table or a path.
-        release: What was made from them.
+        release: The release made from them.
         by: The columns of the groups.
-        columns: Whose levels are counted in each group; all others when not given.
-        level: With what probability each interval is to hold.
+        columns: Columns whose levels are counted in each group; None for all others.
+        level: Nominal probability of each interval.
 
     Returns:
-        A row for each group: its columns, `n` (how many intervals there were), `value` (the part of them that holds
-        the real count), `low` and `high` (Wilson's 95 % interval of it), `not_estimable` (how many counts had no
-        interval), `status` (`ok`, or `not_estimable` where none had one).
+        A row for each group: its columns, `n` (number of intervals), `value` (share of them that contain the real
+        count), `low` and `high` (Wilson's 95 % interval of the share), `not_estimable` (number of counts without an
+        interval), `status` (`ok`, or `not_estimable` if no count had one).
     """
     import pandas as pd
 

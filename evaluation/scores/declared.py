@@ -1,4 +1,4 @@
-"""INTERNAL. Scores of rows, each declared once: what is declared here appears in `evaluate`, its page and `compare`.
+"""INTERNAL. Scores of rows, each declared once: declared scores appear in `evaluate`, its page and `compare`.
 
 A file of this folder that has such a score says so at its top level:
 
@@ -12,7 +12,7 @@ A file of this folder that has such a score says so at its top level:
     )
 
 and is found by the folder being read. A score that needs more than the rows of two tables, such as a hold-out or the
-marginals that others share, is asked for by name where it is needed.
+marginals that others share, is requested by name where it is needed.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowScore:
-    """A score of a release's rows beside the real ones."""
+    """Score of a release's rows, compared with the real ones."""
 
     name: str
-    """The name of its frame and files in `evaluate`, of its metric in `compare`, and in `stratsynth.evaluation`."""
+    """Name of its frame and files in `evaluate`, of its metric in `compare`, and in `stratsynth.evaluation`."""
     of: Callable[[Pair], pd.DataFrame]
-    """The frame: for each item, a row for each declared group and one for everybody."""
+    """Function from two tables to the frame: for each item, a row for each declared group and one for everybody."""
     title: str
-    """The heading of its table on the page of an evaluation."""
+    """Heading of its table on the page of an evaluation."""
     note: str
-    """Its meaning, in a sentence or two under the heading."""
+    """Meaning, in a sentence or two under the heading."""
     columns: Sequence[tuple[str, str, Literal["text", "number"]]]
-    """The columns of the frame that the table shows: name, heading and kind."""
+    """Columns of the frame that the table shows: name, heading and kind."""
     caption: str = ""
-    """A remark under the table, on how its figures are read."""
+    """Remark under the table on reading its figures."""
     order: str = "value"
-    """The column whose largest figures come first."""
+    """Column that the table is sorted by, largest first."""
     summary: str = ""
-    """Its mean over items for everybody, as texts and pages of `compare` call it; empty where it has no such mean."""
+    """Name of the mean over items for everybody, in texts and pages of `compare`; empty if there is no such mean."""
     better: Literal[-1, 0, 1] = -1
-    """1 where more is better, -1 where less is, 0 where neither is."""
+    """Direction: 1 if larger is better, -1 if smaller is, 0 if neither."""
 
     def __call__(
         self, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
     ) -> pd.DataFrame:
-        """The frame of two tables.
+        """Frame of two tables.
 
         Args:
             real: The private table: a frame, an Arrow table or a path.
@@ -76,7 +76,7 @@ class RowScore:
         return self.of(Pair.of(real, synthetic, schema, by, few))
 
     def overall(self, frame: pd.DataFrame, by: Sequence[str], few: int = FEW) -> pd.DataFrame:
-        """A row for each scope: the mean over items that have a value, without an interval where there are several."""
+        """Mean over the items with a value, one row per scope; without an interval unless there is one item alone."""
         keys = ["scope", *by]
         if not frame.duplicated(keys).any():
             return frame
@@ -93,17 +93,17 @@ def declared() -> tuple[RowScore, ...]:
 
 
 def with_mean() -> dict[str, RowScore]:
-    """The declared scores that `compare` has, by name: those with a mean over items."""
+    """Declared scores that `compare` has, by name: those with a mean over items."""
     return {score.name: score for score in declared() if score.summary}
 
 
 def names() -> tuple[str, ...]:
-    """The names of all; none is imported."""
+    """Names of all declared scores; none is imported."""
     return tuple(_homes(tuple(scores.__path__)))
 
 
 def by_name(name: str) -> RowScore | None:
-    """The score of that name, for which the folder is read and no other score imported; None where there is none."""
+    """Declared score of that name, importing no other; None if there is none."""
     home = _homes(tuple(scores.__path__)).get(name)
     return None if home is None else _score(home)
 
@@ -120,13 +120,13 @@ def _score(module: str) -> RowScore:
 
 @lru_cache(maxsize=8)
 def _homes(folders: tuple[str, ...]) -> dict[str, str]:
-    """The module of each score by the score's name, as the files say: nothing is imported."""
+    """Score's name -> its module, read from the files' source without importing them."""
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.py"))]
     return {name: file.stem for file in files for name in _named(file.read_text(encoding="utf-8"))}
 
 
 def _named(source: str) -> Iterator[str]:
-    """The name in `SCORE = RowScore(name="...")`, if a file has that line."""
+    """Yield the name in `SCORE = RowScore(name="...")`, if a file has that line."""
     if "\nSCORE = " not in source:
         return
     for node in ast.parse(source).body:

@@ -1,4 +1,4 @@
-"""INTERNAL. The disparity of means: how far the groups are apart, and whether a release keeps them so."""
+"""INTERNAL. Disparity of means: the largest difference between group means, in the real rows and in a release."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.scores.parity_terms import mean_terms
+from stratsynth.evaluation.scores.parity_terms import mean_terms, mean_variances
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, level_values, stamped
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.schema import Numeric, Schema
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST = "(largest)"
-"""The `variable` of the row with the largest gap of all."""
+"""Value of `variable` in the row with the largest gap over all variables."""
 
 
 def mean_disparity(
@@ -30,12 +30,12 @@ def mean_disparity(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """The gap between groups: the largest group mean of a variable minus the smallest, in both tables.
+    """Gap between groups, the largest group mean of a variable minus the smallest, in both tables.
 
     `value` is how much the release widens (above 0) or narrows the gap. Groups with fewer than `few` rows in either
-    table that have a value would be the extremes by chance: they are left out of both, and counted in `left_out`.
-    The row `(largest)` has the largest gap of all variables, each in units of its variable's range; the difference
-    of the two tables is the paper's maximum disparity of means.
+    table that have a value would be the extremes by chance: they are left out of both, and counted in `left_out`. The
+    row `(largest)` has the largest gap of all variables, each in units of its variable's range; the difference of the
+    two tables is the paper's maximum disparity of means.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -43,7 +43,7 @@ def mean_disparity(
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups.
         columns: The variables; by default all columns but those of `by`.
-        few: The fewest rows that a group's mean is compared by.
+        few: Smallest number of rows for a group's mean to be compared.
 
     Returns:
         A row for each variable and `(largest)`: `real` and `synthetic` gaps, `value`, and its interval.
@@ -71,7 +71,7 @@ def mean_disparity(
 
 
 def _gap(pair: Pair, name: str) -> dict[str, Any]:
-    terms = mean_terms(pair, name)
+    terms, variances = mean_terms(pair, name), mean_variances(pair, name)
     kept = terms.rows[:, :-1].min(axis=0) >= max(pair.few, 2)
     gaps, variance = [np.nan, np.nan], np.nan
     if kept.sum() >= 2:
@@ -79,9 +79,8 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
         for side, means in enumerate((terms.real, terms.synthetic)):
             inside = np.where(kept, means[:-1], np.nan)
             gaps[side] = float(np.nanmax(inside) - np.nanmin(inside))
-            variance += sum(
-                _variance_of_mean(pair, name, side, g) for g in (np.nanargmax(inside), np.nanargmin(inside))
-            )
+            # delta method: only the two extreme groups' means enter the gap
+            variance += sum(variances[side, g] for g in (np.nanargmax(inside), np.nanargmin(inside)))
     value = gaps[1] - gaps[0]
     return {
         "variable": name, "n": int(terms.rows[0, -1]), "n_synthetic": int(terms.rows[1, -1]), "real": gaps[0],
@@ -91,14 +90,8 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _variance_of_mean(pair: Pair, name: str, side: int, group: Any) -> float:
-    values = pair.tables[side].values(name)[pair.members[side] == group]
-    values = values[~np.isnan(values)]
-    return float(values.var(ddof=1) / len(values))
-
-
 def _range(pair: Pair, name: str) -> float:
-    """The width of a column's range of values, by the schema."""
+    """Width of a column's range of values, by the schema; 1 if its levels have no range."""
     column = pair.schema.column(name)
     if isinstance(column, Numeric):
         return float(column.upper - column.lower)

@@ -1,4 +1,4 @@
-"""The ends of 95 % intervals of scores, from standard errors."""
+"""Ends of 95 % intervals of scores, from standard errors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Of a score with this standard error: by the normal distribution, nothing below 0 or above `top`."""
+    """Normal 95 % interval of a score with standard error `error`, cut off at 0 and `top`."""
     return np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, top)
 
 
 def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Of the size of a difference whose signed value has this standard error: down to 0 where its sign is in doubt."""
+    """95 % interval of |value|, for a signed value with standard error `error`; from 0 if the sign is in doubt."""
     one, two = value - NORMAL_95 * error, value + NORMAL_95 * error
     ends = np.abs([one, two])
     low = np.where(np.sign(one) == np.sign(two), ends.min(axis=0), 0.0)

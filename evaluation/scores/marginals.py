@@ -1,7 +1,7 @@
-"""Distances between two tables' marginals, in every group and for everybody, in one pass over the rows a clique.
+"""Distances between two tables' marginals, in every group and for everybody, in one pass over the rows per clique.
 
-Rows are counted by group x cell at once, real and synthetic alike, and all groups' distances come out of the two
-tables of counts; eighteen groups cost little more than none.
+Rows are counted by group x cell at once, real and synthetic alike, and all groups' distances follow from the two tables
+of counts; eighteen groups cost little more than none.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 DENSE = 1 << 20
-"""Tables of counts with up to this many cells, or 8 a row, are arrays; larger ones list the occupied cells."""
+"""Cells up to which a table of counts is an array (or up to 8 per row); larger ones list the occupied cells."""
 SEED = 5
-"""Seed of the choice among too many cliques: the same ones for every pair of tables."""
+"""Seed of the choice among too many cliques: it is the same for every pair of tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """INTERNAL. How far the marginals of some cliques differ: total variation, half the L1 distance, from 0 to 1.
+    """INTERNAL. Total variation (half the L1 distance, from 0 to 1) between two tables' marginals, by clique and scope.
 
     Scopes are those of `Pair.frame`. A scope in which either table has no row has NaN.
     """
 
     cliques: tuple[tuple[str, ...], ...]
-    """The sets of columns."""
+    """Sets of columns."""
     values: NDArray[np.float64]
-    """Cliques x scopes."""
+    """Array (cliques, scopes) of total variations."""
     errors: NDArray[np.float64]
-    """Their standard errors, by the delta method; NaN where a table has fewer than two rows."""
+    """Standard errors of `values`, by the delta method; NaN if a table has fewer than two rows."""
     influence: tuple[Array, Array]
-    """For each row of the real and of the synthetic table, half the sum over cliques of the sign of its cell's
-    difference within its group: its influence on the mean error of its group."""
+    """Influence of each real and each synthetic row on its group's mean error, times the number of cliques: half the
+    sum over cliques of the sign of its cell's difference within its group."""
     influence_everybody: tuple[Array, Array]
-    """The same for the mean of everybody."""
+    """Influences on the mean error of everybody."""
 
     def mean(self) -> NDArray[np.float64]:
-        """The mean over cliques in each scope."""
+        """Mean over cliques in each scope."""
         means: NDArray[np.float64] = self.values.mean(axis=0)
         return means
 
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
-        """Standard errors of the means; cliques share rows, so that their errors are correlated."""
+        """Standard errors of the means; the errors of cliques are correlated, since they share rows."""
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
@@ -70,7 +70,7 @@ class Workload:
 def variance_of_means(
     values: Array, group: Array, sizes: Array, weights: Array | None = None
 ) -> NDArray[np.float64]:  # fmt: skip
-    """The variance of each group's mean; NaN for groups of fewer than two rows. `sizes` are sums of the weights."""
+    """Variance of each group's mean; NaN for groups of fewer than two rows. `sizes` are sums of the weights."""
     each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.bincount(group, weights=each * values, minlength=len(sizes)) / sizes
@@ -80,7 +80,7 @@ def variance_of_means(
 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
-    """All sets of k columns in order, or `most` fixed ones when there are more."""
+    """All sets of k columns in order, or a fixed choice of `most` if there are more."""
     if not 1 <= k <= len(columns):
         raise UsageError(f"evaluation: k must be from 1 to the {len(columns)} columns.")
     if most is not None and comb(len(columns), k) > most:
@@ -90,7 +90,7 @@ def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[
 
 
 def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, ...]]:
-    """All sets of k columns, or `most` fixed ones when there are more."""
+    """All sets of k columns, or a fixed choice of `most`, in random order, if there are more."""
     every = list(combinations(columns, k))
     if len(every) <= most:
         return every
@@ -100,18 +100,18 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
 def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> Workload:
     """Count all cliques in both tables, and compare them in every scope.
 
-    Without `errors_of_means` no row's influence on a mean is kept, which is half of the work: `mean_errors` is 0 then,
-    for callers that learn the spread from several tables.
+    Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
+    `mean_errors` is 0: for callers that estimate the spread from several tables.
     """
     real, synthetic = pair.mass
-    # integers, in which sums of signs are exact
+    # sums of signs are exact in integers
     influences = [np.zeros(table.rows, np.int32) for table in (*pair.tables, *pair.tables)]
     shares = _Shares(real, synthetic), _Shares(real.sum(keepdims=True), synthetic.sum(keepdims=True))
     keys = _Keys(pair)
     values, errors = [], []
     for clique in cliques:
         found = []
-        # without `by`, the one group is everybody
+        # without `by`, everybody is the only group
         passes = ((True, shares[0], influences[:2]), (False, shares[1], influences[2:]))[not pair.by :]
         for grouped, share, kept in passes:
             cells = keys.count(clique, grouped=grouped)
@@ -130,20 +130,20 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """The cells of a clique's tables that some row lies in."""
+    """Occupied cells of a clique's tables."""
 
     counts: Array
-    """Real and synthetic rows in each cell, or what they count: 2 x cells, empty ones among them."""
+    """Array (2, cells): number or weight of the real and synthetic rows in each cell, empty ones included."""
     rows: tuple[Array, Array]
-    """For each row of the two tables, the number of its cell."""
+    """Number of the cell that each row of the two tables lies in."""
     group: Array
-    """The group of each cell."""
+    """Group of each occupied cell."""
     occupied: Array
-    """The numbers of the cells that are not empty; `group` is theirs."""
+    """Numbers of the occupied cells."""
 
 
 class _Keys:
-    """Numbers of cells, built column by column; those of the columns before the last are kept for the next clique."""
+    """Cell numbers of rows, built column by column; the prefix up to the last column is cached for the next clique."""
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
@@ -186,7 +186,7 @@ class _Keys:
 
 
 class _Shares:
-    """Counts to shares of a group, and shares to distances."""
+    """Conversion of counts to shares within a group, and of shares to distances."""
 
     def __init__(self, real: Array, synthetic: Array) -> None:
         self._sizes = (real, synthetic)
@@ -194,17 +194,18 @@ class _Shares:
         self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
-        """The total variation of each group, its standard error, and the sign of each cell's difference."""
+        """Total variation of each group, its standard error, and the sign of each cell's difference."""
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]
         difference = shares[0] - shares[1]
-        # the two shares are rounded apart: what is equal must not have a sign
+        # the two shares are rounded separately: equal ones must not get a sign
         difference[np.abs(difference) < 1e-12] = 0
         distance = np.bincount(group, np.abs(difference), groups) / 2
         distance[self._none] = np.nan
         sign = np.sign(difference)
         spread = np.zeros(groups)
         for share, size in zip(shares, self._sizes, strict=True):
+            # variance of a mean of signs over the cells, by the delta method
             signed = np.bincount(group, share * sign, groups)
             squared = np.bincount(group, share * np.abs(sign), groups)
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -216,14 +217,14 @@ class _Shares:
 
 
 def coded(frame: Any, schema: Schema) -> Codes:
-    """A frame, path or Arrow table as level numbers."""
+    """Level numbers of a frame, path or Arrow table."""
     return EncodedRows.read(frame, schema).codes
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """The mean over cliques of the L1 distance (0 to 2) of two tables' normalised counts.
+    """Mean over cliques of the L1 distance (0 to 2) of two tables' normalised counts.
 
-    An empty table has only zeros, and is at distance 1 of any other.
+    An empty table has only zeros, and is at distance 1 from any other.
     """
     names = sorted({name for clique in cliques for name in clique})
     tables = [EncodedRows(schema, {c: codes[c] for c in names}, {}, len(codes[names[0]])) for codes in (one, two)]
@@ -234,7 +235,7 @@ def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str,
 
 
 def members(codes: Codes, schema: Schema, group: Mapping[str, str]) -> Codes:
-    """The rows of one group."""
+    """Rows of one group, given by column and level."""
     kept = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for column, level in group.items():
         kept &= codes[column] == schema.index(column, level)

@@ -1,8 +1,8 @@
 """INTERNAL. Rows of a release that look like real people: a reason to look, and no measure of privacy.
 
 A good release matches many people in common values, and a leak need not show as a match. Only the guarantee on the
-certificate protects people. With a hold-out, compare the figures of people in the data with those of people who
-were not: only the excess of the first can come from their rows.
+certificate protects people. With a hold-out, compare the figures of people in the data with those of people who were
+not: only the excess of the first can come from their rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WARNING = "matches are a reason to look, not a measure of privacy: what protects people is the certificate's guarantee"
 KNOWN = ("AGEP", "SEX", "RAC1P", "HISP", "MAR", "MSP", "AREA", "PUMA", "HOUSING_TYPE")
-"""Columns of a census that neighbours know of each other: quasi-identifiers, where none are named."""
+"""Default quasi-identifiers: columns of a census that neighbours know of each other."""
 
 
 def matches(
@@ -34,7 +34,7 @@ def matches(
     quasi: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """NIST's two counts of real people whom a release seems to show.
+    """Count real people that a release seems to show, by NIST's two measures.
 
     - "unique_exact_match": of the real rows that nobody else equals in all columns (`base`), the share that some
       synthetic row equals. Numbers are compared by their bins.
@@ -46,7 +46,7 @@ def matches(
         synthetic: The release.
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups; people are unique among all, not within their group.
-        quasi: The quasi-identifiers; by default those of `KNOWN` that there are, and `by`.
+        quasi: The quasi-identifiers; by default those of `KNOWN` that exist, and `by`.
         few: A share of fewer people is `small`.
 
     Returns:
@@ -61,11 +61,11 @@ def matches(
 
 
 def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
-    """The frame of `matches`."""
+    """Frame of `matches`, for a pair of tables."""
     names = pair.schema.names
     if quasi is None:
         quasi = [name for name in names if name in KNOWN or name in pair.by]
-    quasi = chosen(pair.schema, quasi)  # of none at all, everybody is equal and nobody alone
+    quasi = chosen(pair.schema, quasi)  # without quasi-identifiers all rows are equal, and none is unique
     exact, once, _ = _met(pair, names, only_one=False)
     apparent, once_quasi, partner = _met(pair, quasi, only_one=True)
     people, met = (
@@ -88,7 +88,7 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """For each real row: is it unique and matched, is it unique, and the number of a synthetic row that equals it.
+    """Masks over real rows, unique and matched, unique; and number of a synthetic row that equals each.
 
     Unique: no other real row equals it in these columns. Matched: some synthetic row does, or with `only_one` exactly
     one.
@@ -104,7 +104,7 @@ def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Ar
 
 
 def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]:
-    """A number for each row, equal for rows of any of the tables that are equal in these columns."""
+    """Number of each row, equal for rows of any of the tables that are equal in these columns."""
     ends = np.cumsum([table.rows for table in tables])[:-1]
     keys, size = np.zeros(sum(table.rows for table in tables), np.int64), 1
     for name in names:
@@ -119,7 +119,7 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
 
 
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
-    """The mean share of columns in which a matched real row and its partner agree, in each scope."""
+    """Mean share of columns in which a matched real row and its partner agree, in each scope."""
     alike = np.zeros(len(met))
     for name in names:
         alike[met] += pair.real.codes[name][met] == pair.synthetic.codes[name][partner[met]]

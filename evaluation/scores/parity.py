@@ -1,8 +1,8 @@
 """INTERNAL. Parity error (paper 003, Definition 10).
 
-Definition 10 speaks of an average and prints a sum; it gives everybody the weight 1/k, which it calls that of any
-one stratum, where a stratum has the weight 1. The default here is what is printed; `strata="mean"` is the average.
-It does not define the term of a group whose true value is 0: here the term is left out and counted.
+Definition 10 speaks of an average and prints a sum; it gives everybody the weight 1/k, which it calls that of any one
+stratum, where a stratum has the weight 1. The default here is what is printed; `strata="mean"` is the average. It does
+not define the term of a group whose true value is 0: here the term is left out and counted.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALL = "(all)"
-"""The `variable` of a row that is about all variables."""
+"""Value of `variable` in a row about all variables."""
 PARITY = "parity"
-"""The `scope` of a row that adds up groups and everybody."""
+"""Value of `scope` in a row that adds up groups and everybody."""
 
 
 def parity_error(
@@ -46,18 +46,18 @@ def parity_error(
     most: int | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """How unequally a release serves the groups: the sum of their normalised errors, and omega times everybody's.
+    """Inequality of a release's errors: the sum of the groups' normalised errors, and omega times everybody's.
 
         parity = omega |f(X) - M(X)| / |f(X)|  +  sum over groups of |f(G) - M(G)| / |f(G)|
 
     where f is computed from the real rows and M from the release. With "means", f is the mean of a variable
-    (`EncodedRows.values`: numbers, or the numbers that levels spell; depends on the coding, as in the paper), over
-    the rows where it applies; `(all)` is the mean over variables. With "marginals", f is a k-way marginal, the
-    numerator the L1 distance, and the denominator 1; `(all)` is the mean over all sets of k columns.
+    (`EncodedRows.values`: numbers, or the numbers that levels spell; depends on the coding, as in the paper), over the
+    rows where it applies; `(all)` is the mean over variables. With "marginals", f is a k-way marginal, the numerator
+    the L1 distance, and the denominator 1; `(all)` is the mean over all sets of k columns.
 
-    A term without a true value (no real row, or a mean of 0) is left out and counted in `undefined`: it is left out
-    for every release alike. A group that only the release lacks has no error of its own, but must not make the sum
-    better: it counts as 1, as if f were estimated by 0, and is counted in `lost`.
+    A term without a true value (no real row, or a mean of 0) is left out and counted in `undefined`: it is left out for
+    every release alike. A group that only the release lacks has no error of its own, but must not make the sum better:
+    it counts as 1, as if f were estimated by 0, and is counted in `lost`.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -65,12 +65,12 @@ def parity_error(
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups.
         statistic: "means" or "marginals".
-        omega: The weight of everybody; by default 1/k for k groups that have a term.
+        omega: Weight of everybody's term; by default 1/k for k groups that have a term.
         strata: "sum", as Definition 10 is printed, or "mean", the average that it speaks of.
-        tau: The least denominator; above 0, means of 0 have a term too.
+        tau: Smallest denominator; above 0, means of 0 have a term too.
         columns: The variables; by default all columns but those of `by` (of "marginals", all).
-        k: How many columns a marginal has.
-        most: Of "marginals", the largest number of sets of columns.
+        k: Number of columns of a marginal.
+        most: For "marginals", the largest number of sets of columns.
         few: Groups with fewer rows in either table are `small`.
 
     Returns:
@@ -94,15 +94,15 @@ def parity_error(
 
 @dataclass(frozen=True)
 class Weighting:
-    """How the terms of Definition 10 add up."""
+    """Weights of the terms of Definition 10."""
 
     omega: float | None = None
-    """The weight of everybody's term; None for 1/k of k groups that have a term."""
+    """Weight of everybody's term; None for 1/k, with k groups that have a term."""
     strata: Literal["sum", "mean"] = "sum"
-    """Whether the groups' terms are added up or averaged."""
+    """"sum" to add the groups' terms up, "mean" to average them."""
 
     def weights(self, terms: int) -> tuple[float, float]:
-        """The weight of each group, of `terms` groups that have a term, and of everybody."""
+        """Weights of each group's and of everybody's term, if `terms` groups have one."""
         group = 1 / terms if self.strata == "mean" and terms else 1.0
         return group, (1 / terms if terms else 0.0) if self.omega is None else self.omega
 
@@ -125,7 +125,7 @@ def marginals_frame(pair: Pair, found: Workload, weighting: Weighting) -> pd.Dat
 
 
 def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
-    """The groups and everybody, for one variable."""
+    """Rows of the groups and of everybody, for one variable."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
@@ -137,7 +137,7 @@ def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
 
 
 def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
-    """The mean over variables, in each group and for everybody."""
+    """Mean over variables, in each group and for everybody."""
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
@@ -153,7 +153,7 @@ def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
-    """The standard error of the sum of several variables' errors in each scope, which share their rows, scaled."""
+    """Standard error of the scaled sum of several variables' errors in each scope; the variables share their rows."""
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
         group, whole = pair.members[side], np.full(len(pair.members[side]), len(pair.groups))
@@ -168,12 +168,13 @@ def _error_of_sum(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
 
 
 def _added(pair: Pair, name: str, every: Sequence[Terms], weighting: Weighting) -> pd.DataFrame:
-    """Definition 10: one row; of several variables, the mean of theirs."""
+    """Row with the parity error of Definition 10; for several variables, the mean of theirs."""
     import pandas as pd
 
     totals, pulls = [], [np.zeros(table.rows) for table in pair.tables]
     terms = [t for t in every if not t.undefined[:-1].all()]
     for t in terms:
+        # Definition 10; a lost group counts as an error of 1, undefined terms as 0
         size = np.where(t.undefined, 0.0, np.where(t.lost, 1.0, np.nan_to_num(np.abs(t.error))))
         group, everybody = weighting.weights(int((~t.undefined[:-1]).sum()))
         totals.append(group * size[:-1].sum() + everybody * size[-1])
@@ -181,6 +182,7 @@ def _added(pair: Pair, name: str, every: Sequence[Terms], weighting: Weighting) 
             pull = group * t.influence[side] + everybody * t.influence_everybody[side]
             pulls[side] = pulls[side] + pull / len(terms)
     value = float(np.mean(totals)) if totals else np.nan
+    # influences of all terms on a row add up before squaring, since terms share rows
     low, high = interval(np.array(value), np.sqrt(sum((pull**2).sum() for pull in pulls)))
     undefined, lost = (sum(int(getattr(t, what)[:-1].sum()) for t in every) for what in ("undefined", "lost"))
     small = bool(undefined or lost or (pair.counts[:, :-1].min(axis=0) < pair.few).any())

@@ -1,4 +1,4 @@
-"""INTERNAL. The terms that parity error adds up: a statistic's relative error in each group and for everybody."""
+"""INTERNAL. Terms of the parity error: a statistic's relative error in each group and for everybody."""
 
 from __future__ import annotations
 
@@ -12,30 +12,35 @@ from stratsynth.evaluation.tables import Array, Pair
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms of one statistic: the groups, then everybody."""
+    """Terms of one statistic: arrays over the groups, then everybody."""
 
     real: Array
-    """The statistic in the real rows; NaN where there is none, or where the statistic is a marginal."""
+    """Statistic in the real rows; NaN if it has no value, or is a marginal."""
     synthetic: Array
-    """The same in the release."""
+    """Statistic in the release; NaN likewise."""
     error: Array
-    """Signed relative errors; NaN where there is none."""
+    """Signed relative errors (absolute ones of marginals); NaN if undefined or lost."""
     spread: Array
-    """Their standard errors."""
+    """Standard errors of `error`."""
     undefined: Array
-    """Whether there is no true value to compare with."""
+    """Mask of scopes without a true value to compare with."""
     lost: Array
-    """Whether there is one, and the release has none."""
+    """Mask of scopes with a true value and none in the release."""
     rows: Array
-    """Rows that have a value: 2 x scopes."""
+    """Array (2, scopes): number of rows with a value, real and synthetic."""
     influence: tuple[Array, Array]
-    """For each real and each synthetic row, its influence on the absolute error of its group."""
+    """Influence of each real and each synthetic row on the absolute error of its group."""
     influence_everybody: tuple[Array, Array]
-    """The same for everybody."""
+    """Influence of each row on the absolute error of everybody."""
+
+
+def mean_variances(pair: Pair, name: str) -> Array:
+    """Array (2, scopes): variances of one variable's mean in the real and the synthetic rows; NaN below two rows."""
+    return np.stack([_Side.of(pair, side, table.values(name)).variance for side, table in enumerate(pair.tables)])
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
-    """The relative error of one variable's mean, in each group and for everybody."""
+    """Relative error of one variable's mean, in each group and for everybody."""
     values = [table.values(name) for table in pair.tables]
     sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
     truth, made = (side.mean for side in sides)
@@ -44,11 +49,12 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
     undefined = np.isnan(truth) | (least == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(undefined, np.nan, (made - truth) / least)
+        # derivatives of (made - truth) / |truth| by truth and made; below tau the denominator is constant
         slopes = [np.where(below, -1.0, -made / truth) / least, 1 / least]
         spread = np.sqrt(slopes[0] ** 2 * sides[0].variance + slopes[1] ** 2 * sides[1].variance)
     steps = [np.nan_to_num(np.sign(error) * slope, posinf=0.0, neginf=0.0) for slope in slopes]
     rows = np.stack([side.rows for side in sides])
-    # each group's slope for its rows, everybody's for all
+    # derivative for the group's own rows, and everybody's for all rows
     own = [step[group] * side.away for step, group, side in zip(steps, pair.members, sides, strict=True)]
     all_ = [step[-1] * side.away_everybody for step, side in zip(steps, sides, strict=True)]
     lost = ~undefined & np.isnan(made)
@@ -57,17 +63,17 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The means of one variable in one table: of the groups, then of everybody."""
+    """Means of one variable in one table: arrays over the groups, then everybody."""
 
     rows: Array
-    """Rows that have a value."""
+    """Number of rows with a value."""
     mean: Array
     variance: Array
-    """Their variances; NaN where fewer than two rows have a value."""
+    """Variances of the means; NaN if fewer than two rows have a value."""
     away: Array
-    """For each row, its influence on the mean of its group: (value - mean) / rows; 0 where it has no value.
+    """Influence of each row on the mean of its group: (value - mean) / rows; 0 if it has no value.
 
-    Of rows with weights, weight x (value - mean) over the sum of the weights.
+    For rows with weights, weight x (value - mean) / sum of the weights.
     """
     away_everybody: Array
 
@@ -83,7 +89,7 @@ class _Side:
             mass = np.append(np.bincount(group, each, count), each.sum())
             mean = np.append(np.bincount(group, each * values, count), (each * values).sum()) / mass
             size = np.append(np.bincount(group, each * np.abs(values), count), (each * np.abs(values)).sum()) / mass
-            mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # what is left of a sum of 0 is rounding
+            mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # rounding error of a sum of 0
             away = np.where(known, values - mean[group], 0.0), np.where(known, values - mean[-1], 0.0)
             squares = np.append(np.bincount(group, each * away[0] ** 2, count), (each * away[1] ** 2).sum())
             variance = np.where(mass > 1, squares / (mass * (mass - 1)), np.nan)
@@ -93,7 +99,7 @@ class _Side:
 
 
 def marginal_terms(pair: Pair, found: Workload) -> Terms:
-    """The mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
+    """Mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
     nothing = np.full(error.shape, np.nan)

@@ -1,7 +1,7 @@
-"""INTERNAL. Means and quartiles of the numbers themselves, which errors of bins cannot hide.
+"""INTERNAL. Means and quartiles of the numbers themselves, which reveal errors within bins.
 
-A table of bins can be right while every number in a bin is wrong: where one wide bin holds most people, numbers drawn
-in it may have six times their mean. So the values as they are in the files, neither binned nor clipped to the schema's
+A table of bins can be right while every number in a bin is wrong: if one wide bin holds most people, numbers drawn in
+it may have six times their mean. So the values as they are in the files, neither binned nor clipped to the schema's
 bounds, are compared: for each numeric column and each of mean, lower quartile, median and upper quartile,
 
     value = |synthetic - real| / spread,    spread = the standard deviation of the real numbers.
@@ -36,7 +36,7 @@ def raw_values(
         real: The private rows: a frame, an Arrow table or a path.
         synthetic: The release's rows.
         schema: The schema of both, or its path.
-        columns: Numeric columns; all of them when not given.
+        columns: Numeric columns; None for all of them.
         few: Columns with fewer numbers in either table are `small`.
 
     Returns:
@@ -72,13 +72,13 @@ def raw_values(
 
 
 def farthest(frame: pd.DataFrame) -> Mapping[Any, Any] | None:
-    """The row that is farthest off; None where nothing can be compared."""
+    """Row with the largest `value`; None if nothing can be compared."""
     rows = frame[frame["value"].notna()].to_dict("records")
     return max(rows, key=lambda row: row["value"]) if rows else None
 
 
 def sentence(row: Mapping[Any, Any]) -> str:
-    """What a reader is told of the row that is farthest off."""
+    """Sentence for readers on the row with the largest `value`."""
     return (
         f"Of the numbers themselves, the {row['statistic']} of {row['variable']} is farthest off: "
         f"{row['synthetic']:,.6g}, where the real one is {row['real']:,.6g}: "
@@ -87,11 +87,11 @@ def sentence(row: Mapping[Any, Any]) -> str:
 
 
 Weighed = tuple[Array, Array]
-"""Numbers, and what each counts."""
+"""Numbers of a column, and their weights."""
 
 
 def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
-    """The numbers of each column, as they are; of rows that were encoded before, within their bounds."""
+    """Raw numbers of each column with weights; for `EncodedRows`, clipped to the schema's bounds."""
     if isinstance(data, EncodedRows):
         each = np.ones(data.rows) if data.weights is None else data.weights
         return {name: _known(data.numbers[name], each) for name in names}
@@ -113,7 +113,7 @@ def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) ->
 
 
 def _known(numbers: Array, each: Array) -> Weighed:
-    """The numbers that there are and count something."""
+    """Numbers that are not missing and have positive weight."""
     there = ~np.isnan(numbers) & (each > 0)
     return numbers[there], each[there]
 
@@ -129,7 +129,7 @@ def _deviation(numbers: Array, each: Array) -> float:
 def _compared(
     real: Array, each: Array, synthetic: Array, one: Array
 ) -> tuple[list[float], list[float], float]:  # fmt: skip
-    """The statistics of both, and the real numbers' standard deviation."""
+    """Statistics of the real and of the synthetic numbers, and the real numbers' standard deviation."""
     return _statistics(real, each), _statistics(synthetic, one), _deviation(real, each)
 
 

@@ -1,8 +1,8 @@
-"""INTERNAL. The error of marginals from counts alone, for tables larger than memory.
+"""INTERNAL. Error of marginals from counts alone, for tables larger than memory.
 
 Rows of files and databases lie in scratch files while they are counted, as those of a streamed fit do; Spark counts its
-own. What needs the rows themselves, such as intervals, is not there: see `workload_error` for tables that fit into
-memory.
+own. Results that need the rows themselves, such as intervals, are missing: see `workload_error` for tables that fit
+into memory.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from stratsynth.strata import Stratum, StratumPath
 
 AT_ONCE = 100
-"""Marginals of one group that are counted together."""
+"""Number of marginals of one group that are counted together."""
 MOST_CELLS = 1 << 23
-"""Cells of tables that are counted in one pass over the rows."""
+"""Largest number of cells of the tables counted in one pass over the rows."""
 
 
 def streamed_workload_error(
@@ -55,21 +55,21 @@ def streamed_workload_error(
     progress: bool | None = None,
     engine: str = "auto",
 ) -> pd.DataFrame:
-    """The mean L1 distance of two tables' k-way marginals within each group and for everybody, in constant memory.
+    """Mean L1 distance of two tables' k-way marginals within each group and for everybody, in constant memory.
 
-    The same values as `workload_error`, which also gives intervals; `low` and `high` are null here.
+    The values equal those of `workload_error`, which also gives intervals; `low` and `high` are null here.
 
     Args:
-        real: The private table: a path of a file or folder, `ss.database(...)`, or a Spark DataFrame. Where the schema
+        real: The private table: a path of a file or folder, `ss.database(...)`, or a Spark DataFrame. If the schema
             names a column of weights, its rows count as these; synthetic rows count 1 each. All rows of a unit count.
         synthetic: The release's rows, such as a folder that `stratsynth sample -o folder` filled.
         schema: The schema of both, or its path.
-        k: How many columns a marginal has.
+        k: Number of columns of a marginal.
         by: Columns whose crossing makes the groups; None for everybody alone.
-        most: The largest number of sets of columns, the same ones every time; None for all.
+        most: The largest number of sets of columns, a fixed choice; None for all.
         few: Groups with fewer rows in either table are `small`.
-        progress: Whether to show a bar; by default on a terminal and in a notebook.
-        engine: What holds the real rows, as for `open_table`: with "spark" its executors count Parquet files too.
+        progress: True to show a bar; by default on a terminal and in a notebook.
+        engine: Engine for the real rows, as for `open_table`: with "spark" its executors count Parquet files too.
 
     Returns:
         A row for each declared group, then one for everybody; `cliques` is the number of sets of columns.
@@ -95,13 +95,13 @@ def _scored(
     sources: Sequence[Source], schemas: tuple[Schema, Schema], names: tuple[str, ...], groups: Sequence[Stratum],
     cliques: Sequence[Clique], engine: str, few: int, progress: bool | None,
 ) -> pd.DataFrame:  # fmt: skip
-    """The frame; of both tables, by the schema that weighs rows and the one that does not."""
+    """Frame of the distances; `schemas` are the one that weighs real rows and the one without weights."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
-    fixed = [set(path[0].columns) if path else set() for path in scopes]  # no marginal differs there
+    fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
     first = [[(next((c for c in schema.names if c not in those), schema.names[0]),)] for those in fixed]
     sizes = list(zip(scopes, first, strict=True))
-    rows = None if weighed is schema else _sizes([counter(sources[0], schema, engine)], sizes)  # and is gone
+    rows = None if weighed is schema else _sizes([counter(sources[0], schema, engine)], sizes)  # then freed
     tables = [counter(sources[0], weighed, engine), counter(sources[1], schema, "auto")]
     mass = _sizes(tables, sizes)
     rows = mass if rows is None else np.concatenate([rows, mass[1:]])
@@ -126,7 +126,7 @@ def _scored(
 
 
 def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
-    """What counts the rows of a table: Spark its own, and a scratch file those of files and databases."""
+    """Rows that can be counted: by Spark, by the database, or from a scratch file."""
     check_engine(engine)
     held = "spark" if source.engine == "spark" else engine
     if held in {"spark", "duckdb"} or source.engine is not None:
@@ -135,13 +135,13 @@ def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
 
 
 def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> NDArray[np.int64]:
-    """What the rows of each table count in each scope: tables x scopes."""
+    """Array (tables, scopes): total count or weight of each table's rows in each scope."""
     return np.array([[int(one.sum()) for (one,) in table.counts(sizes)] for table in tables])
 
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """What went wrong with rows, in the words of an evaluation: those of a fit speak of its charge."""
+    """Replace errors in reading rows, worded for a fit and its charge, by one worded for an evaluation."""
     try:
         yield
     except StratsynthError as error:
@@ -151,7 +151,7 @@ def _in_words() -> Iterator[None]:
 
 
 def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:
-    """Sets of marginals that are counted together, whose tables fit into memory."""
+    """Yield sets of marginals to count together, whose tables fit into memory."""
     part: list[tuple[int, list[Clique]]] = []
     cells = 0
     for place, cliques in work:
@@ -166,7 +166,7 @@ def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Itera
 
 
 def distance(real: Sequence[Array], synthetic: Sequence[Array], sizes: NDArray[np.int64]) -> float:
-    """The sum over marginals of their total variation; 0 where a table has no row."""
+    """Sum over marginals of their total variation; 0 if a table has no row."""
     if not sizes.all():
         return 0.0
     pairs = zip(real, synthetic, strict=True)

@@ -1,4 +1,4 @@
-"""INTERNAL. Marginal workload error: how far a release's k-way tables are from the real ones, for whom, and where."""
+"""INTERNAL. Marginal workload error: distance of a release's k-way tables from the real ones, by group and clique."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def workload_error(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """The mean distance of the two tables' k-way marginals, within each group and for everybody.
+    """Mean distance of the two tables' k-way marginals, within each group and for everybody.
 
     A marginal is the share of each combination of levels of k columns. Its L1 distance is the sum of the absolute
-    differences of all shares: 0 where the tables agree, 2 where they have nothing in common. Total variation is half
-    of it. The error is the mean over all sets of k columns; those of `by` count too, so that groups and everybody
-    are measured by the same sets.
+    differences of all shares: 0 where the tables agree, 2 where they have nothing in common. Total variation is half of
+    it. The error is the mean over all sets of k columns; those of `by` count too, so that groups and everybody are
+    measured by the same sets.
 
-    The interval is of chance in the rows, by the delta method. It leaves out bias: a small group is far from
-    any other sample of its people; the baseline `subsample` shows the error that is normal for its size.
+    The interval is of chance in the rows, by the delta method. It leaves out bias: a small group is far from any other
+    sample of its people; the baseline `subsample` shows the error that is normal for its size.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
         synthetic: The release.
         schema: The schema of both, or its path.
-        k: How many columns a marginal has.
+        k: Number of columns of a marginal.
         by: Columns whose crossing makes the groups; None for everybody alone.
         distance: "l1", from 0 to 2; or "tv", total variation, from 0 to 1.
-        most: The largest number of sets of columns, the same ones every time; None for all.
+        most: The largest number of sets of columns, a fixed choice; None for all.
         columns: The columns to take sets of; by default all.
         few: Groups with fewer rows in either table are `small`.
 
@@ -76,7 +76,7 @@ def clique_errors(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """The distance of each marginal in each group and for everybody; arguments and refusals as `workload_error`.
+    """Distance of each marginal in each group and for everybody; arguments and refusals as `workload_error`.
 
     Returns:
         A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.
@@ -110,14 +110,14 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> Workload:  # fmt: skip
-    """The workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
+    """Workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
-    """The mean over cliques, by scope; `scale` 2 for L1, 1 for total variation."""
+    """Mean over cliques, by scope; `scale` 2 for L1, 1 for total variation."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     cliques = np.full(mean.shape, len(found.cliques))
@@ -132,7 +132,7 @@ def score_frame(pair: Pair, found: Workload) -> pd.DataFrame:
 
 
 def clique_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
-    """A row for each clique and scope, from the largest distance to the smallest; those without a score come last."""
+    """Row for each clique and scope, from the largest distance to the smallest; unknown ones last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)

@@ -1,4 +1,4 @@
-"""INTERNAL. Encoded rows, a real and a synthetic table side by side, and the frames that scores come in."""
+"""INTERNAL. Encoded rows, a real and a synthetic table side by side, and the frames of scores."""
 
 from stratsynth.evaluation.tables.encoded import Array, Codes, EncodedRows, as_schema, chosen, level_values, weighed
 from stratsynth.evaluation.tables.frames import (

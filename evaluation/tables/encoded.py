@@ -1,4 +1,4 @@
-"""INTERNAL. The rows of one table, encoded: level numbers, and the numbers themselves."""
+"""INTERNAL. Rows of one table, encoded: level numbers, and the numbers themselves."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ WEIGHED = (
 Array: TypeAlias = "NDArray[Any]"
 Codes: TypeAlias = Mapping[str, Array]
 MOST_BYTES = 8 << 30
-"""The most that encoded rows may take."""
+"""Largest memory of encoded rows, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows(CodedRows):
     """INTERNAL. Coded rows of a table that is scored, with the numbers of all its numeric columns.
 
-    A row's weight is what it counts in scores, scaled so that all rows together come to their effective number (Kish),
-    (sum w)^2 / sum w^2: weighted figures then have the errors of that number of rows.
+    Weights of rows in scores are scaled to add up to their effective number (Kish), (sum w)^2 / sum w^2: weighted
+    figures then have the errors of that number of rows.
     """
 
     left_out: int = 0
-    """Rows that the schema's policy leaves out."""
+    """Number of rows that the schema's policy leaves out."""
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return self.size
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
-        """A pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is taken as it is.
+        """Read a pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is returned unchanged.
 
-        With `weigh`, as for real rows, each row counts as its weight where the schema names their column.
+        With `weigh`, as for real rows, each row counts as its weight if the schema names their column.
         """
         schema = as_schema(schema)
         if isinstance(data, EncodedRows):
@@ -90,11 +90,11 @@ class EncodedRows(CodedRows):
 
     @property
     def effective(self) -> float:
-        """The number of rows that count 1 each and know as much: of rows with weights, Kish's."""
+        """Effective number of rows: Kish's for rows with weights."""
         return float(self.rows) if self.weights is None else float(self.weights.sum())
 
     def in_proportion(self, rows: int, rng: Generator) -> Array:
-        """The numbers of rows that are drawn in proportion to their weights, one at random in each of equal steps."""
+        """Draw row numbers in proportion to the rows' weights, one at random in each of `rows` equal steps."""
         if self.weights is None or not self.rows:
             return np.arange(self.rows)
         ends = np.cumsum(self.weights)
@@ -102,9 +102,9 @@ class EncodedRows(CodedRows):
         return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), self.rows - 1))
 
     def unweighted(self, seed: int = 0) -> EncodedRows:
-        """As many rows, drawn in proportion to their weights, for what has no place for weights, such as a model.
+        """Draw as many rows in proportion to their weights, for uses without weights, such as training a model.
 
-        Without weights, the rows themselves.
+        Rows without weights are returned unchanged.
         """
         if self.weights is None:
             return self
@@ -112,10 +112,10 @@ class EncodedRows(CodedRows):
         return replace(drawn, weights=None)
 
     def values(self, name: str) -> NDArray[np.float64]:
-        """A column as numbers, NaN where it is missing or does not apply.
+        """Column as numbers, NaN if missing or not applicable.
 
-        Those of a numeric column. Of a categorical one, the numbers its levels spell, as for the codes of a census;
-        where some level spells none, its place among the levels, from 1.
+        For a categorical column, the numbers that its levels spell, as in the codes of a census; if some level spells
+        none, its position among the levels, from 1.
         """
         column = self.schema.column(name)
         if isinstance(column, Numeric):
@@ -125,7 +125,7 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """For the facts of a page: what real rows counted; nothing where each counted 1."""
+    """Facts for a page on the weights of real rows; empty if each row counts 1."""
     if table.weights is None:
         return {}
     weight = table.schema.row_weight
@@ -133,7 +133,7 @@ def weighed(table: EncodedRows) -> dict[str, Any]:
 
 
 def level_values(column: Categorical) -> NDArray[np.float64]:
-    """The number of each level, as `EncodedRows.values` says."""
+    """Number of each level, as defined by `EncodedRows.values`."""
     own = (column.not_applicable, MISSING)
     found = [None if level in own else number(level) for level in column.all_levels]
     if any(value is None and level not in own for value, level in zip(found, column.all_levels, strict=True)):
@@ -142,12 +142,12 @@ def level_values(column: Categorical) -> NDArray[np.float64]:
 
 
 def as_schema(schema: Schema | str | Path) -> Schema:
-    """A schema, or the path of one."""
+    """Schema, read if a path is given."""
     return schema if isinstance(schema, Schema) else Schema.load(schema)
 
 
 def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-    """These columns, which must exist, in the schema's order."""
+    """Columns in the schema's order; unknown ones are refused."""
     for name in columns:
         schema.column(name)
     return tuple(name for name in schema.names if name in set(columns))

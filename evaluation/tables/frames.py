@@ -1,4 +1,4 @@
-"""INTERNAL. The frames that scores come in.
+"""INTERNAL. Frames of scores.
 
 Every score of this package is a frame made by `Pair.frame`: one row for everybody and one for each declared group,
 whatever its count, with the columns
@@ -7,8 +7,8 @@ whatever its count, with the columns
     the columns of `by`      the levels that make the group
     n, n_synthetic           its real and its synthetic rows
     value, low, high         the score and its 95 % interval, for chance in which rows were drawn
-    status                   "ok"; "small", a table has few rows there; "not_estimable", and the value is null; of the
-                             mean error of marginals also "far_off": less than half of what they say is right
+    status                   "ok"; "small", a table has few rows there; "not_estimable", and the value is null; for the
+                             mean error of marginals also "far_off": a total variation of one half or more
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 STAMP = "INTERNAL: computed from private rows without a charge; not differentially private, not for publication"
 OK, FAR_OFF, SMALL, NOT_ESTIMABLE = "ok", "far_off", "small", "not_estimable"
 HALF = 0.5
-"""From this mean total variation on, half of its largest value, a score is `far_off` and not `ok`."""
+"""Mean total variation, half of its largest value, from which a score is `far_off` and not `ok`."""
 FEW = 30
-"""Fewer rows than this make a group `small`: its score is mostly chance."""
+"""Number of rows below which a group is `small`: its score is mostly chance."""
 EVERYBODY, GROUP = "everybody", "group"
 RESERVED = frozenset({"scope", "n", "n_synthetic", "value", "low", "high", "status"})
 
@@ -46,7 +46,7 @@ def tidy(
     items: Mapping[str, Sequence[Any]] | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> pd.DataFrame:
-    """The frame of `Pair.frame`, for figures of items x scopes from any source."""
+    """Frame of `Pair.frame`, for figures (items, scopes) from any source."""
     import pandas as pd
 
     scopes = value.shape[1]
@@ -66,25 +66,25 @@ def tidy(
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
-    """The status of each score, from whether it is known and the number of rows behind it."""
+    """Status of each score, by its value (NaN is not estimable) and the number of rows behind it."""
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
 
 
 def judged(frame: pd.DataFrame, distance: Array) -> pd.DataFrame:
-    """The frame of a mean total variation, `far_off` instead of `ok` where that is at least `HALF`."""
+    """Frame of a mean total variation with status `far_off` instead of `ok` where that is at least `HALF`."""
     wrong = (frame["status"] == OK).to_numpy() & (np.nan_to_num(distance) >= HALF)
     frame["status"] = frame["status"].mask(wrong, FAR_OFF)
     return frame
 
 
 def stamped(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its stamp, which `evaluate` writes into every file."""
+    """Frame with its stamp, which `evaluate` writes into every file."""
     frame.attrs["stamp"] = STAMP
     return frame
 
 
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of several frames under each other, with the attributes of the first and the stamp."""
+    """Rows of several frames, concatenated, with the attributes of the first and the stamp."""
     import pandas as pd
 
     frames = list(parts)
@@ -94,7 +94,7 @@ def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
-    """The frame with a first column that says whose it is."""
+    """Frame with a first column that holds `name` in every row."""
     import pandas as pd
 
     frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))

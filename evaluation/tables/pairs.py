@@ -29,17 +29,17 @@ class Pair:
     """INTERNAL. Two tables whose rows are sorted by group."""
 
     real: EncodedRows
-    """The private rows."""
+    """Private rows."""
     synthetic: EncodedRows
-    """The release's rows."""
+    """Rows of the release."""
     by: tuple[str, ...]
-    """The columns whose crossing makes the groups; empty for everybody alone."""
+    """Columns whose crossing makes the groups; empty for everybody alone."""
     groups: tuple[Stratum, ...]
     """Every declared group: the crossing of the levels of `by`. Without `by`, the one group of everybody."""
     members: tuple[Array, Array] = field(repr=False)
-    """For the real and the synthetic table, the group number of each row."""
+    """Group number of each row of the real and of the synthetic table."""
     few: int = FEW
-    """Fewer rows than this make a group small."""
+    """Number of rows below which a group is `small`."""
 
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
@@ -57,27 +57,27 @@ class Pair:
 
     @property
     def schema(self) -> Schema:
-        """The schema of both."""
+        """Schema of both tables."""
         return self.real.schema
 
     @property
     def tables(self) -> tuple[EncodedRows, EncodedRows]:
-        """The real one first."""
+        """Real and synthetic table, in this order."""
         return self.real, self.synthetic
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Real and synthetic rows of each group: 2 x groups."""
+        """Array (2, groups): number of real and synthetic rows."""
         return np.stack([np.bincount(group, minlength=len(self.groups)) for group in self.members])
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """Real and synthetic rows of each scope: the groups, then everybody."""
+        """Array (2, scopes): number of real and synthetic rows of the groups, then of everybody."""
         return self.spread(self.sizes, self.sizes.sum(axis=1))
 
     @cached_property
     def mass(self) -> tuple[Array, Array]:
-        """What real and synthetic rows of each group count: their number, or their weights."""
+        """Number of real and of synthetic rows of each group, or the sums of their weights."""
         weights = [table.weights for table in self.tables]
         each = [
             size if w is None else np.bincount(group, w, len(self.groups))
@@ -87,23 +87,23 @@ class Pair:
 
     @cached_property
     def masses(self) -> Array:
-        """The same of each scope: the groups, then everybody; 2 x scopes."""
+        """Array (2, scopes): number or weight of real and synthetic rows of the groups, then of everybody."""
         return np.stack([self.spread(mass, np.asarray(mass.sum())) for mass in self.mass])
 
     def spread(self, groups: Array, everybody: Array) -> Array:
-        """Figures of the groups (last axis) and of everybody, by scope. Without `by` the one group is everybody."""
+        """Join figures of the groups (last axis) and of everybody, by scope. Without `by`, everybody alone."""
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """The sum of the rows' values in each scope of the real (side 0) or the synthetic table (side 1)."""
+        """Sum of the rows' values in each scope of the real (side 0) or the synthetic table (side 1)."""
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
 
     def tabulated(self, side: int, *columns: str, weigh: bool = True) -> Array:
-        """Rows of the real (side 0) or the synthetic table (side 1) by scope and level: scopes x levels x ...
+        """Array (scopes, levels, ...): rows of the real (side 0) or the synthetic table (side 1).
 
-        Their number; with `weigh`, what they count where they have weights.
+        Entries are numbers of rows, or with `weigh` sums of their weights, if they have any.
         """
         weights = self.tables[side].weights if weigh else None
         shape = (len(self.groups), *(self.schema.size(name) for name in columns))
@@ -115,7 +115,7 @@ class Pair:
         return np.concatenate([groups, everybody]) if self.by else everybody
 
     def variables(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """The columns asked for; by default all but those of `by`, which are constant in a group."""
+        """Columns asked for; by default all but those of `by`, which are constant in a group."""
         if columns is None:
             return tuple(name for name in self.schema.names if name not in self.by)
         return chosen(self.schema, columns)
@@ -130,15 +130,15 @@ class Pair:
         more: Mapping[str, Array] | None = None,
         n: Array | None = None,
     ) -> pd.DataFrame:
-        """A tidy frame: for each item, a row for each scope.
+        """Tidy frame: for each item, a row for each scope.
 
         Args:
-            value: Scores, items x scopes, or scopes alone; NaN where there is none.
-            low: The lower ends of their intervals; NaN, or None for all, where there is none.
-            high: The upper ends.
-            items: Columns that identify each item, a value an item.
+            value: Scores, items x scopes, or scopes alone; NaN if unknown.
+            low: Lower ends of their intervals; NaN, or None for all, if unknown.
+            high: Upper ends.
+            items: Columns that identify each item, a value for each.
             more: Further figures, shaped like `value`.
-            n: Rows that each score rests on, 2 x items x scopes, where that is not all rows of its scope.
+            n: Number of rows that each score rests on, 2 x items x scopes; None for all rows of its scope.
         """
         value = np.atleast_2d(value)
         rows = np.broadcast_to(self.counts[:, None, :], (2, *value.shape)) if n is None else n
@@ -148,7 +148,7 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """The columns of `by`, and every declared group: their crossing, or the one group of everybody."""
+    """Columns of `by`, and every declared group: their crossing, or the one group of everybody."""
     names = as_columns(by)
     for name in names:
         if name in RESERVED:
@@ -157,7 +157,7 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 
 
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
-    """The number of the group that each row lies in, in the order of `crossing`."""
+    """Number of the group that each row lies in, in the order of `crossing`."""
     group = np.zeros(table.rows, np.int64)
     for name in by:
         group = group * table.schema.size(name) + table.codes[name]
@@ -165,5 +165,5 @@ def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
 
 
 def as_columns(by: By) -> tuple[str, ...]:
-    """One column, several, or none."""
+    """Tuple of one column, several, or none."""
     return () if by is None else (by,) if isinstance(by, str) else tuple(by)

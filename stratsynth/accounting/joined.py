@@ -7,7 +7,7 @@ the same in total.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,11 +38,6 @@ def joined(charges: Iterable[Charge]) -> list[Charge]:
 def entries(charges: Iterable[Charge]) -> int:
     """Return the number of entries of the joined list."""
     return len(set(map(_key, charges)))
-
-
-def answers(charges: Iterable[Mapping[str, Any]]) -> int:
-    """Return the number of answers that a certificate's charges stand for."""
-    return sum(charge.get("times", 1) for charge in charges)
 
 
 def _key(charge: Charge) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
-"""Answers to questions: the linear functions that each statistic is made of, their least squares, and intervals.
+"""Answers to queries: the linear functions that each statistic is made of, their least squares, and intervals.
 
-Questions of one kind, that differ in the levels of their conditions alone, are worked out together.
+Queries that differ only in the levels of their conditions are answered together.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TOGETHER = 2**20
-"""About as many numbers as functions that are worked out at once hold."""
+"""Approximate number of weights in the functions that are evaluated at once; bounds memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Functions of some queries of one kind: a row for each query and cell, all cells of the first query first."""
+    """Linear functions of queries of one kind: one row per query and cell, all cells of the first query first."""
 
     numerator: Functions
-    """The rows counted; of a mean, each by the middle of its bin."""
+    """Count of the rows in a cell; for a mean, sum of the middles of their bins."""
     denominator: Functions
-    """The rows that a share, rate or mean is of; of a count, all rows."""
+    """Count of the rows that a share, rate or mean is taken over; for a count, of all rows."""
     squares: Functions
-    """The same as the numerator, each number squared."""
+    """Numerator with each row's number squared."""
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Each query's answer: arrays with an entry for each of its cells, row-major.
+    """Answer each query: arrays with one entry per cell, row-major.
 
     Raises:
-        UsageError: A column or level that the schema does not know, or a question that makes no sense.
+        UsageError: A column or level that the schema does not know, or a query that makes no sense.
     """
     schema, found = squares.tables.schema, dict[int, Answer]()
     for query in {id(query): query for query in queries}.values():
@@ -68,6 +68,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
     schema, first = squares.tables.schema, queries[0]
+    # a unit adds up to most_rows rows of weight most, so sampling variances grow by at most their product
     effect = float(schema.most_rows * schema.row_weight.most)
     asked = functions(schema, queries)
     if first.statistic == "quantile":
@@ -79,7 +80,7 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
-    """What queries of one kind sum over the rows."""
+    """Numerators, denominators and sums of squares of queries of one kind, as linear functions of the counts."""
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
     cells = int(np.prod(shape, dtype=int))
@@ -94,10 +95,12 @@ def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
     for name, code in zip(first.cells, index, strict=True):
         ones = np.tile(np.eye(schema.size(name))[code], (number, 1))
         above = above.times(name, ones)
+        # a rate or mean is taken within its group, a share over all rows of the condition
         if name in first.by and first.statistic in {"rate", "mean", "quantile"}:
             below = below.times(name, ones)
     if not first.numeric:
         return Asked(above, below, above)
+    # mean = sum of middles / rows with a number; the squares give its sampling variance
     middles, there = _numbers(schema, first.columns[0])
     return Asked(
         below.times(first.columns[0], middles), below.times(first.columns[0], there),
@@ -106,7 +109,7 @@ def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
 
 
 def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
-    """The middle of each bin, 0 for levels that are no numbers; and which levels are."""
+    """Middle of each bin (1, levels), 0 for levels that are no numbers; and the 0/1 mask of numeric levels."""
     column = cast("Numeric", schema.column(name))
     middles, there = np.zeros((1, column.size)), np.zeros((1, column.size))
     middles[0, : len(column.middles)], there[0, : len(column.middles)] = column.middles, 1.0
@@ -114,7 +117,7 @@ def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """For every row the row of the cell that it is compared with."""
+    """Number of the row that each row of the functions is compared with."""
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
     index = list(np.unravel_index(np.arange(cells), shape))
@@ -136,7 +139,7 @@ def _counts(squares: Squares, asked: Asked, level: float, effect: float, referen
         return answer
     between = squares.covariance(asked.numerator, asked.numerator.take(reference))
     there = np.maximum(value, 0.0)
-    # rows of one cell are none of the other, so that where one is larger by chance, the other is smaller
+    # a row is in one cell only, so sampling errors of two cells are negatively correlated (multinomial)
     own, together = effect * there * (1 - np.minimum(there / rows, 1)), -effect * there * there[reference] / rows
     return intervals.difference(answer, reference, _errors(variance, between, own, together, reference))
 
@@ -165,7 +168,7 @@ def _quotients(
         - r * squares.covariance(asked.denominator, above) + r * r[to] * squares.covariance(asked.denominator, below)
     ) / (b * b[to])  # fmt: skip
     own, together = effect * quotient.sampling, np.zeros_like(r)
-    if query.statistic == "share" or not set(query.versus) & set(query.by):  # parts of the same rows
+    if query.statistic == "share" or not set(query.versus) & set(query.by):  # shares of one total
         together = -effect * np.maximum(r * r[to], 0.0) / b
     errors = _errors(quotient.variance, between, own, together, to)
     return intervals.difference(quotient.answer(query.level, effect), to, errors)
@@ -174,7 +177,7 @@ def _quotients(
 def _errors(
     variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
 ) -> intervals.Errors:
-    """Correlations, from the variances of noise and of sampling errors and the covariances with those compared with."""
+    """Correlations of errors, from their variances and their covariances with the errors of the reference cells."""
 
     def correlation(covariance: Floats, spread: Floats) -> Floats:
         scale = np.sqrt(spread * spread[reference])

@@ -1,4 +1,4 @@
-"""What somebody asks of a release: columns, a condition, groups, and a statistic."""
+"""Query of an analyst to a release: columns, a condition, groups, and a statistic."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
 
 STATISTICS = ("count", "share", "mean", "quantile", "rate")
 SHOWN = 12
-"""As many levels of a column are named where there is no such level."""
+"""Largest number of a column's levels that an error message lists."""
 MOST_CELLS = 2**17
-"""The most results of one question."""
+"""Largest number of results of one query."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """One question to a release."""
+    """One query to a release."""
 
     columns: Sequence[str] = ()
-    """Columns whose cells are counted, all together where there are none; of a mean or a quantile, one numeric one."""
+    """Columns whose cells are counted; all rows are one cell if empty. For a mean or quantile, one numeric column."""
     where: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    """Only rows that have these levels: for some columns, a level or several; of a number, the name of its bin."""
+    """Condition on rows: column -> one level or several; the levels of a number are the names of its bins."""
     by: Sequence[str] = ()
-    """Columns whose every group gets a result."""
+    """Columns whose levels form groups; each group gets results of its own."""
     statistic: str = "count"
-    """`count`, of rows; `share`, the part of all rows (that meet `where`); `rate`, the part of the rows of the same
-    group; `mean` and `quantile`, of numbers taken for the middle of their bin, or evenly spread within it."""
+    """One of `count` of rows; `share` of all rows that meet `where`; `rate`, the share among rows of the same group;
+    `mean` and `quantile` of numbers that count as the middle of their bin, or as evenly spread within it."""
     level: float = 0.95
-    """With what probability each interval holds."""
+    """Probability with which each interval holds, in (0, 1)."""
     quantile: float = 0.5
-    """Which quantile: 0.5 is the median."""
+    """Order of the quantile, in (0, 1): 0.5 is the median."""
     versus: Mapping[str, str] = field(default_factory=dict)
-    """A level of some columns of `by` or `columns`: results are differences from the cell with these levels."""
+    """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
-        """Refuse what no release could answer; lists are kept as tuples."""
+        """Refuse what no release could answer; keep lists as tuples."""
         for key in ("columns", "by"):
             object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key in ("where", "versus"):
@@ -60,16 +60,16 @@ class Query:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The columns that results are told apart by: those of `by`, then those of the cells."""
+        """Columns that identify a result: those of `by`, then, unless a number is asked for, those of `columns`."""
         return (*self.by, *(() if self.numeric else self.columns))
 
     @property
     def numeric(self) -> bool:
-        """Whether it asks about numbers."""
+        """True for a mean or a quantile."""
         return self.statistic in {"mean", "quantile"}
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns and levels that a schema does not know, and more results than anybody reads."""
+        """Refuse columns and levels unknown to the schema, and more than `MOST_CELLS` results."""
         for name in (*self.columns, *self.by, *self.where, *self.versus):
             schema.column(name)
         for name, levels in self.where.items():
@@ -91,13 +91,13 @@ class Query:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Queries of one kind are worked out together."""
+        """Key shared by queries that differ only in the levels of their conditions; these are answered together."""
         settings = (self.statistic, self.level, self.quantile if self.statistic == "quantile" else None)
         return (*settings, self.columns, self.by, tuple(sorted(self.where)), tuple(sorted(self.versus.items())))
 
 
 def _names(key: str, given: object) -> tuple[str, ...]:
-    """Some columns, each once; one may be given without a list."""
+    """Tuple of distinct column names; a single name may stand without a list."""
     names: Any = (given,) if isinstance(given, str) else () if given is None else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"query: {key} is a list of columns, such as ['SEX', 'MAR'], not {said(given)}.")
@@ -108,7 +108,7 @@ def _names(key: str, given: object) -> tuple[str, ...]:
 
 
 def codes(schema: Schema, name: str, levels: object) -> list[int]:
-    """The level numbers of a level, or of several."""
+    """Level numbers of one level or several; unknown levels are refused with a list of known ones."""
     several: Any = (levels,) if isinstance(levels, str) else levels
     if not isinstance(several, Sequence) or not several or not all(isinstance(level, str) for level in several):
         such = {name: schema.levels(name)[0]}
@@ -120,7 +120,7 @@ def codes(schema: Schema, name: str, levels: object) -> list[int]:
 
 
 def _there_are(schema: Schema, name: str) -> str:
-    """The levels of a column, in a message."""
+    """Part of an error message that lists a column's levels."""
     known = schema.levels(name)
     what = "the bins of its numbers" if isinstance(schema.column(name), Numeric) else "its levels"
     more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""

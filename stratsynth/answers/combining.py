@@ -1,14 +1,15 @@
-"""One estimate out of several synthetic tables, with an interval for noise and sampling.
+"""Combine estimates from several synthetic tables into one, with an interval for noise and sampling.
 
-Each of m tables is drawn from a model that was fitted to noise of its own, so the variance b of the m estimates
-carries what noise does to them. The variance that an analyst's own software states is that of a sample as large as the
-synthetic table; as that of the private rows it is `size` times as large, if the table has `size` times as many rows.
-The error of the mean of the estimates has the variance
+Each of m tables is drawn from a model fitted to noise of its own, so the variance b of the m estimates contains the
+effect of that noise. The variance that an analyst's own software states is that of a sample as large as the synthetic
+table; for the private rows it is `size` times as large, if the table has `size` times as many rows. The mean of the
+estimates has the error variance
 
     T = (1 + 1/m) b + size x (mean of the stated variances)
 
-in the manner of Rubin's rules for synthetic data. b holds what drawing the rows adds as well, so that T is a little too
-large, the less so the larger the tables. Student's distribution has (m - 1) (T / ((1 + 1/m) b))^2 degrees of freedom.
+in the manner of Rubin's rules for synthetic data. b includes the variance of drawing the rows, so that T is a little
+too large, the less so the larger the tables. Student's distribution has (m - 1) (T / ((1 + 1/m) b))^2 degrees of
+freedom.
 """
 
 from __future__ import annotations
@@ -25,41 +26,41 @@ from stratsynth.errors import UsageError
 
 @dataclass(frozen=True)
 class Combined:
-    """An estimate, and what is known of its error."""
+    """One combined estimate with its standard deviations and interval."""
 
     estimate: float
-    """The mean over the tables."""
+    """Mean of the tables' estimates."""
     noise_sd: float
-    """The standard deviation of what noise and drawing do to it."""
+    """Standard deviation due to noise and drawing of rows: sqrt((1 + 1/m) b)."""
     sd: float
-    """The same with the sampling error of the private rows."""
+    """Standard deviation sqrt(T): noise, drawing and the sampling error of the private rows."""
     low: float
-    """The lower end of the interval for the population that the private rows are a random sample of."""
+    """Lower end of the interval for the population that the private rows are a random sample of."""
     high: float
-    """The upper end."""
+    """Upper end of that interval."""
     freedom: float
-    """The degrees of freedom of Student's distribution."""
+    """Degrees of freedom of Student's distribution; infinite if all estimates are equal."""
 
 
 def combine(
     estimates: Sequence[float], variances: Sequence[float], *, size: float = 1.0, level: float = 0.95
 ) -> Combined:
-    """Estimates of one number from each of the tables of `Release.samples`, as one.
+    """Combine estimates of one number, one from each of the tables of `Release.samples`.
 
-    It is for the number as it is in the release's model. What the model leaves out is in no interval: an association of
-    columns that no measured table holds together is none in the tables.
+    The interval is for the number as it is in the release's model. It excludes the model's own error: columns that no
+    measured table holds together are independent in the tables.
 
     Args:
-        estimates: One a table.
-        variances: The squares of their standard errors, as software states them for each table.
-        size: How many times as many rows a table has as the private one.
-        level: With what probability the interval holds.
+        estimates: One for each table.
+        variances: Squared standard errors, as software states them for each table.
+        size: Rows of a synthetic table divided by rows of the private one.
+        level: Probability with which the interval holds, in (0, 1).
 
     Returns:
-        The mean with its interval.
+        Mean of the estimates with its interval.
 
     Raises:
-        UsageError: Fewer than two tables, or numbers that are none.
+        UsageError: Fewer than two tables, or numbers that are not finite.
     """
     from scipy.stats import t
 
@@ -70,6 +71,7 @@ def combine(
         raise UsageError("combine: estimates are finite numbers, and variances are not below 0.")
     number("combine: size", size, above=0)
     number("combine: the level", level, above=0, below=1, hint="; 0.95 is usual")
+    # (1 + 1/m) b
     noise = (1 + 1 / len(q)) * float(q.var(ddof=1))
     total = noise + size * float(u.mean())
     freedom = (len(q) - 1) * (total / noise) ** 2 if noise > 0 else math.inf

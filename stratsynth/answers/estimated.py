@@ -1,7 +1,7 @@
-"""What a release of means answers: the mean of a group that it estimated, with the intervals of that estimate.
+"""Queries of means that a release has estimated itself: a group's mean, with the intervals of that estimate.
 
-A group is asked by the levels that `by` and `where` leave; there is an answer where it is one that the release has a
-mean of, or everybody. Everybody's mean weighs groups by the release's shares where it was made of groups.
+A group is asked by the levels that `by` and `where` leave; the answer exists if the release has a mean of that group,
+or of all records. The latter weighs groups by the release's shares if it was made of groups.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 Group = Mapping[str, frozenset[str]]
-"""For some columns, the levels that a group has."""
+"""Column -> levels that a group has."""
 HIDDEN = "noise hides how many such rows there are, or makes the interval half as wide as all that can be"
 WEIGHED = "the groups' means by the release's shares"
 
 
 @dataclass(frozen=True)
 class Mean:
-    """One mean with its errors; the variances and fourth cumulants are of the noise, and of everything."""
+    """One mean with the variance and fourth cumulant of its error: of noise alone, and of noise and sampling."""
 
     value: float
     noise: tuple[float, float]
@@ -39,7 +39,7 @@ class Mean:
     note: str
 
     def less(self, other: Mean) -> Mean:
-        """The difference from the mean of another group, whose people and noise are others."""
+        """Difference from the mean of a disjoint group with independent noise: variances and cumulants add up."""
         noise, both = (
             (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
         )
@@ -49,10 +49,10 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """The figures of one query's results.
+    """Columns `FIGURES` of one query's results.
 
     Raises:
-        UsageError: A release of something else than means, or another question than a mean of one of its columns.
+        UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
     """
     if not isinstance(model, Estimate):
         raise UsageError("query: this release has no noisy tables to answer from, and holds no means.")
@@ -91,7 +91,7 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """The mean that is asked for, or why there is none."""
+    """Mean of one cell, or a sentence on why there is none."""
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:
@@ -112,7 +112,7 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
 
 
 def _asked(query: Query, cell: Mapping[str, str]) -> Group:
-    """The levels that a cell and the condition leave."""
+    """Group that remains of a cell under the query's condition."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
         several = frozenset([levels] if isinstance(levels, str) else levels)
@@ -121,7 +121,7 @@ def _asked(query: Query, cell: Mapping[str, str]) -> Group:
 
 
 def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Estimate]:
-    """Each estimate by the levels of its group; of strata that are divided again the narrowest levels count."""
+    """Group -> its estimate; of strata that are split again, the innermost levels count."""
     found = {}
     for path, part in model.walk():
         levels: dict[str, Sequence[str]] = {name: some for stratum in path for name, some in stratum.items}
@@ -130,5 +130,5 @@ def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Esti
 
 
 def _key(schema: Schema, group: Group) -> frozenset[tuple[str, frozenset[str]]]:
-    """A group by the columns that it restricts."""
+    """Group as a hashable key: the columns it restricts with their levels."""
     return frozenset((name, some) for name, some in group.items() if some != frozenset(schema.levels(name)))

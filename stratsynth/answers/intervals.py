@@ -1,13 +1,13 @@
-"""Intervals by inverting tests: the values that the noise, or noise and sampling, would not make look unlikely.
+"""Intervals by inverting tests: the values that noise, or noise and sampling, would not make look unlikely.
 
-For a count, a test of the value c compares |estimate - c| with its deviation. For a quotient r = a / b, such as a
-share or a mean, it compares |a - r b| with the deviation of that (Fieller 1954), which is linear in what was measured:
-the level holds for any size of the denominator, and where the denominator may be 0 for all that is known, there is no
-bounded interval. The sampling error is that of the value tested (Wilson 1927), so that it does not vanish with a count
-that happens to look like 0. Both make a quadratic inequality.
+For a count, a test of the value c compares |estimate - c| with its standard deviation. For a quotient r = a / b, such
+as a share or a mean, it compares |a - r b| with its own (Fieller 1954), which is linear in the measurements: the level
+holds for any size of the denominator, and if the denominator may be 0 given its noise, there is no bounded interval.
+The sampling error is that of the value tested (Wilson 1927), so that it does not vanish with a count that happens to
+look like 0. Both give a quadratic inequality.
 
-Rows are taken for a random sample of a population of the same composition; `effect` is by how much rows of one unit, or
-weights of rows, can widen that at most.
+Rows are treated as a random sample of a population of the same composition; `effect` bounds the factor by which several
+rows of one unit, or weights of rows, can widen the sampling variance.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 COARSE = 3.0
-"""Noise below this is so coarse beside whole numbers that the ends of a count's interval are moved out to them."""
+"""Standard deviation, in records, below which a count's interval is widened to whole numbers."""
 
 ROUNDING = 1e-12
-"""A difference of equal numbers is no larger than this part of them."""
+"""Largest relative size of a difference that is rounding error."""
 SURE = 3.0
-"""A denominator within this number of standard deviations of its noise from 0 may be 0: its quotients are unknown."""
+"""Standard deviations of noise that a denominator must exceed 0 by; below, its quotients are unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Estimates with two intervals each; NaN where there is none."""
+    """Estimates with noise standard deviation and two intervals: of noise, of noise and sampling; NaN if unknown."""
 
     estimate: Floats
     noise_sd: Floats
@@ -43,30 +43,30 @@ class Answer:
     low: Floats
     high: Floats
     measured: NDArray[np.bool_]
-    """Whether measured tables hold what was asked; where they do and there is no estimate, noise hides the rows."""
+    """Mask of cells that measured tables cover; a covered cell without an estimate is hidden by noise."""
 
 
 def quantile_of(level: float) -> float:
-    """How many standard deviations either side of 0 hold a normal variable with this probability."""
+    """Normal quantile z with P(|Z| <= z) = level."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
-    """Counts with this variance of noise, of about `rows` rows in all."""
+    """Intervals of counts with noise variance `variance`, of a table of about `rows` records."""
     z, sd = quantile_of(level), np.sqrt(variance)
     low, high = value - z * sd, value + z * sd
-    coarse = sd < COARSE  # whole numbers plus whole noise: only whole numbers can be meant
+    coarse = sd < COARSE  # counts and their discrete noise are integers
     low, high = np.where(coarse, np.floor(low), low), np.where(coarse, np.ceil(high), high)
     # (c - value)^2 <= z^2 (variance + effect c (1 - c / rows))
     square = 1 + z**2 * effect / max(rows, 1.0)
     ends = _between(square, value + z**2 * effect / 2, value**2 - z**2 * variance)
-    ends = np.where(np.isnan(ends[0]), low, ends[0]), np.where(np.isnan(ends[1]), high, ends[1])  # far below 0
+    ends = np.where(np.isnan(ends[0]), low, ends[0]), np.where(np.isnan(ends[1]), high, ends[1])  # no real root
     return _answer(value, sd, (low, high), ends, np.isfinite(variance))
 
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """What is known of two sums a / b, and of the rows behind them."""
+    """Quotients a / b of noisy sums: the sums, their noise covariances, and what the sampling error needs."""
 
     a: Floats
     b: Floats
@@ -74,42 +74,42 @@ class Quotient:
     covariance: Floats
     variance_b: Floats
     squares: Floats
-    """The sum of the squares of what rows add to `a`; of a share, `a` itself."""
+    """Sum of squares of the rows' contributions to `a`; for a share, `a` itself."""
     share: bool
-    """Whether `a` counts some of the rows that `b` counts."""
+    """True if `a` counts a subset of the rows in `b`."""
     most: Floats | float = np.inf
-    """The most that `b` can be by public figures."""
+    """Upper bound on `b` from public sizes."""
 
     @property
     def value(self) -> Floats:
-        """The quotient; NaN where its denominator is not above 0."""
+        """Quotient a / b; NaN if b is not above 0."""
         return np.divide(self.a, self.b, out=np.full_like(self.a, np.nan), where=self.b > 0)
 
     @property
     def variance(self) -> Floats:
-        """Of the noise in the quotient, to first order in the noise."""
+        """Noise variance of the quotient, to first order in the noise."""
         r = self.value
         spread = self.variance_a - 2 * r * self.covariance + r**2 * self.variance_b
         return np.maximum(spread, 0.0) / self.b**2
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        """Where the denominator is far from 0, as it was measured and by public figures.
+        """Mask of denominators far from 0, both as measured and by their public bound.
 
-        Of denominators near 0 only those would have an interval that noise makes look larger, and these intervals
-        would hold too seldom. A public size tells them apart without looking at the noise.
+        Denominators near 0 would get an interval only if noise made them look larger, and these intervals would hold
+        too seldom. A public size excludes them independently of the noise.
         """
         return np.asarray(np.minimum(self.b, self.most) > SURE * np.sqrt(self.variance_b))
 
     @property
     def sampling(self) -> Floats:
-        """The variance of the sampling error of the quotient, for rows that count 1."""
+        """Sampling variance of the quotient, for independent rows of weight 1."""
         r = self.value
         squares = self.a if self.share else self.squares
         return np.maximum(squares - 2 * r * self.a + r**2 * self.b, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:
-        """The quotients with their intervals."""
+        """Quotients with their intervals at probability `level`."""
         from scipy.special import stdtrit
 
         z2 = quantile_of(level) ** 2
@@ -119,10 +119,10 @@ class Quotient:
         square = np.where(self.sure, square, np.nan)
         noise = _between(square, linear, constant)
         rows = z2 * effect * np.maximum(self.b, 0.0)
-        if self.share:  # the rows of a - r b vary by b r (1 - r)
+        if self.share:  # a - r b has the sampling variance b r (1 - r)
             both = _between(square + rows, linear + rows / 2, constant)
         else:
-            # the spread of few numbers is known by these numbers alone: Student's law, in place of the normal one
+            # few numbers estimate their own spread poorly: Student's quantile replaces the normal one
             t2 = stdtrit(np.maximum(self.b - 1, 1.0), (1 + level) / 2) ** 2
             both = _between(square, linear, constant - t2 * effect * self.b**2 * self.sampling)
         return _answer(self.value, np.sqrt(self.variance), noise, both, np.isfinite(self.variance_a + self.variance_b))
@@ -130,19 +130,19 @@ class Quotient:
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The correlations of the errors of estimates with those of what each is compared with."""
+    """Correlations in [-1, 1] of each estimate's error with the error of the estimate it is compared with."""
 
     noise: Floats
     both: Floats
-    """Of noise and sampling error together."""
+    """Correlations of the sums of noise and sampling error."""
 
 
 def difference(answer: Answer, reference: NDArray[np.intp], correlated: Errors) -> Answer:
-    """Each estimate less another of them, from the ends of both intervals (Zou and Donner 2008).
+    """Differences of estimates from those numbered `reference`, by combining both intervals (Zou and Donner 2008).
 
-    With ends l, u of one and m, v of the other interval, and r the correlation of the errors, the lower end is
-    d - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals give the usual
-    one, and those that lean to one side keep doing so.
+    With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the
+    lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals
+    give the usual interval, and skewed ones stay skewed.
     """
     x, y = answer.estimate, answer.estimate[reference]
     same = np.arange(len(x)) == reference
@@ -162,7 +162,7 @@ def difference(answer: Answer, reference: NDArray[np.intp], correlated: Errors) 
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Where square x^2 - 2 linear x + constant <= 0, if that is an interval; NaN where it is not."""
+    """Ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
     sound = (square > 0) & (inside >= -ROUNDING * linear**2)
@@ -174,7 +174,7 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """No interval for noise and sampling lies within that for noise alone."""
+    """Answer whose outer interval is widened to contain the inner one; NaN throughout if an end is unknown."""
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
     parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]

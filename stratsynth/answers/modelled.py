@@ -1,4 +1,4 @@
-"""What the model says where measured tables say nothing: a value without an interval, and labelled as the model's."""
+"""Values of the release's model for cells that no measured table covers: without intervals, labelled as the model's."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST = 2_000
-"""The most conditions that a model is asked about for one query; beyond, no value is given."""
+"""Largest number of cell probabilities that one query asks of the model; beyond, no value is given."""
 
 
 def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float) -> Floats:
-    """The model's value in some of a query's cells.
+    """Model's value in some of a query's cells.
 
     Args:
-        model: The release's.
-        query: What is asked.
-        wanted: In which cells.
-        total: The number of rows; for counts.
+        model: The release's model.
+        query: The query.
+        wanted: Mask of the cells to answer.
+        total: Number of records, which a count multiplies a probability by.
 
     Returns:
-        A value for each cell; NaN where none is wanted, the model draws no rows, or it would take long.
+        A value for each cell; NaN if not wanted, if the model has no distribution of rows, or if more than `MOST`
+        probabilities would be needed.
     """
     found = np.full(len(wanted), np.nan)
     try:
         table = model.table_model()
     except UsageError:
         return found
+    # the cost is counted in cell probabilities: two for a share or rate, one per bin for a number
     each = model.schema.size(query.columns[0]) if query.numeric else 2
     if wanted.sum() * each * (1 + bool(query.versus)) > MOST:
         return found
@@ -66,7 +68,7 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) 
 
 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -> float:
-    """A mean by the middles of bins, or a quantile by numbers evenly spread within them."""
+    """Mean from the middles of bins, or quantile of numbers spread evenly within bins; NaN if the group has no mass."""
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))
     masses = np.array([_mass(model, _narrowed(group, {name: i})) for i in range(len(column.extents))])
@@ -74,6 +76,7 @@ def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -
         return math.nan
     if query.statistic == "mean":
         return float(masses @ np.array(column.middles) / masses.sum())
+    # invert the piecewise linear distribution function: numbers are evenly spread within a bin
     below = np.concatenate([[0.0], np.cumsum(masses)]) / masses.sum()
     i = min(max(int(np.searchsorted(below, query.quantile)) - 1, 0), len(masses) - 1)
     low, high = column.extents[i]

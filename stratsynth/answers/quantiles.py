@@ -1,9 +1,9 @@
 """Quantiles of numbers that were counted in bins, and evenly spread within them.
 
-A number x is tested by the rows below it: a(x), the count of all bins below and of the part of its own bin that lies
-below. The quantile q of the binned counts is where a(x) - q b = 0, exactly; so the values of x for which the estimate
-of that is within its noise make an interval of the same level for it, whatever the shape of the distribution. It is an
-interval for the quantile of the binned numbers: how numbers lie within a bin was not measured.
+A number x is tested by the rows below it: a(x), the count of all bins below plus the part of x's own bin below x. With
+b rows in all, the quantile q of the binned counts is where a(x) - q b = 0, exactly; so the values of x for which the
+estimate of that is within its noise form an interval of the same level, whatever the shape of the distribution. The
+interval is for the quantile of the binned numbers: positions of numbers within a bin were not measured.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 WITHIN = 8
-"""Into how many parts a bin is divided; in between, deviations of a test are interpolated."""
+"""Parts that a bin is divided into; between their ends, the test statistic is interpolated."""
 TINY = 1e-300
 
 
 def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, effect: float) -> Answer:
-    """The quantile of each group.
+    """Quantile of each group with its intervals.
 
     Args:
-        squares: The least squares of the release.
-        query: One of the queries; all are of one kind.
+        squares: Least squares of the release.
+        query: One of the queries; all share `Query.kind`.
         schema: All columns.
-        rows: The rows with a number in each group.
-        effect: How much wider sampling errors are than those of rows that count 1 and are independent.
+        rows: Count of the rows with a number, one function per group.
+        effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
     """
     column = cast("Numeric", schema.column(query.columns[0]))
     points, below = grid(column)
@@ -47,6 +47,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     at = Functions(rows.number * len(points), repeated)
     there = np.zeros((1, column.size))
     there[0, : len(column.extents)] = 1.0
+    # weights of a(x) - q b: each level's fraction below x, minus q for every numeric level
     above = at.times(query.columns[0], np.tile(below - q * there, (rows.number, 1)))
     test, known = squares.estimate(above)
     shape = (rows.number, len(points))
@@ -56,13 +57,13 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     value = _crossing(points, test)
     ends = [_ends(points, test, spread, z) for spread in (noise, noise + sampling)]
     sound = np.isfinite(test).all(axis=1) & (size > 0)
-    # where the rows may be none for all that is known, every value passes
+    # if the group may be empty given its noise, every x passes the test
     least = np.minimum(size, squares.most(rows))
     sound &= least > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
-    # so must the rows on either side of the quantile be seen beside the noise of a count of some of them
+    # likewise the rows on either side of the quantile must exceed one standard deviation of the test's noise
     sound &= min(q, 1 - q) * least > np.sqrt(np.where(sound[:, None], noise, np.inf).max(axis=1))
     slope = np.maximum(ends[0][1] - ends[0][0], 0.0) / (2 * z)
-    # an interval that is as wide as half of all that can be says nothing, and would hold too often
+    # an interval as wide as half the range says nothing, and would hold too often
     sound &= ends[0][1] - ends[0][0] < (points[-1] - points[0]) / 2
     sound &= np.isfinite(value) & np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
     given = [np.where(sound, part, np.nan) for part in (value, slope, *ends[0], *ends[1])]
@@ -71,7 +72,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
 
 
 def grid(column: Numeric) -> tuple[Floats, Floats]:
-    """Points from the first bin's start to the last one's end, and the part of each level that lies below each."""
+    """Grid points of all bins, ascending, and an array (points, levels) of the fraction of each level below each."""
     lows = np.array([low for low, _ in column.extents], dtype=np.float64)
     highs = np.array([high for _, high in column.extents], dtype=np.float64)
     parts = np.arange(WITHIN + 1) / WITHIN
@@ -85,7 +86,7 @@ def grid(column: Numeric) -> tuple[Floats, Floats]:
 
 
 def _crossing(points: Floats, test: Floats) -> Floats:
-    """Where the tests' first rise through 0 is; the sum of noisy counts need not rise everywhere."""
+    """First point where each row's statistic reaches 0, interpolated; NaN if none. Noise may make it cross again."""
     found = np.full(len(test), np.nan)
     for row, line in enumerate(test):
         up = np.flatnonzero(line >= 0)
@@ -100,11 +101,12 @@ def _crossing(points: Floats, test: Floats) -> Floats:
 
 
 def _ends(points: Floats, test: Floats, variance: Floats, z: float) -> tuple[Floats, Floats]:
-    """The first and the last point where the test passes, between two points of the grid by interpolation."""
+    """First and last point where |statistic| <= z standard deviations, interpolated; NaN if nowhere."""
     t = test / np.sqrt(np.maximum(variance, TINY))
     before, step = t[:, :-1], np.diff(t, axis=1)
     flat = step == 0
     slope = np.where(flat, 1.0, step)
+    # between two grid points the statistic is linear: solve t = -z and t = z, and keep the part within [0, 1]
     one, other = (-z - before) / slope, (z - before) / slope
     first, last = np.maximum(np.minimum(one, other), 0.0), np.minimum(np.maximum(one, other), 1.0)
     first, last = np.where(flat, 0.0, first), np.where(flat, 1.0, last)

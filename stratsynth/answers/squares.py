@@ -1,19 +1,19 @@
 """Generalised least squares over every measured table at once, in closed form.
 
-Cells of a table have independent noise of one variance. For a set A of columns, let z(A) be the counts over A with
-the mean taken out along each of its axes (the interaction of A; for no columns, the total). A table of columns C with
-noise variance s^2 holds one noisy copy of z(A) for each A within C, with noise of variance s^2 prod_{C-A} n_i in the
-space of such arrays, and copies for different A are independent, since projections of equal independent noise on
-orthogonal spaces are. So least squares over all tables falls apart into one small problem for each A:
+Cells of a table have independent noise of one variance. For a set A of columns, let the interaction z(A) be the counts
+over A with the mean taken out along each axis (for no columns, the total). A table of columns C with noise variance s^2
+holds one noisy copy of z(A) for each A within C, with noise of variance s^2 prod_{C-A} n_i in the space of such arrays,
+n_i being the levels of column i. Copies for different A are independent, since projections of equal independent noise
+on orthogonal spaces are. So least squares over all tables falls apart into one small problem for each A:
 
 - in one stratum, the copies are averaged by inverse variance;
-- where everybody was measured too, its copy Z(A) of variance V is one of the strata's sum. With strata all measured,
-  z_s moves by v_s (Z - sum z) / (V + sum v), which leaves the covariance diag(v) - v v' / (V + sum v). With some not
-  measured, only sums that count all of these alike are known: k Z + sum (c_s - k) z_s.
+- tables of all records hold a copy Z(A), of variance V, of the sum over the strata. If every stratum s was measured,
+  with variance v_s, z_s moves by v_s (Z - sum z) / (V + sum v), and the covariance is diag(v) - v v' / (V + sum v).
+  If some were not, only sums in which all of these have one weight k are known: k Z + sum (c_s - k) z_s.
 
-A linear function of counts that is a product over columns, w = prod w_i, reads of z(A) the product of w_i over A and
-of the means of w_i elsewhere, so that its variance is a sum over A of products of numbers. All of this is exact: the
-dense solution of the same least squares has the same estimates and covariances.
+A linear function of counts that is a product over columns, w = prod w_i, depends on z(A) through the product of w_i
+over A and of the means of w_i elsewhere, so that its variance is a sum over A of products of numbers. All of this is
+exact: the dense solution of the same least squares has the same estimates and covariances.
 """
 
 from __future__ import annotations
@@ -39,60 +39,62 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 FLAT = 1e-12
-"""A function's part in a space below this part of its own square is rounding."""
+"""Smallest fraction of a factor's squared norm that is not rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Linear functions of the counts of everybody, as many as each factor has rows: products over columns."""
+    """Linear functions of the cell counts of all records; each one's weights are a product of one factor per column."""
 
     number: int
     factors: Mapping[str, Floats]
-    """For some columns, one row a function and one entry a level; columns that are not there count all levels."""
+    """Column -> array (functions, levels), or (1, levels) if shared; a column without a factor is summed over all
+    levels."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """The same functions with one factor more, a row each or one for all."""
+        """Return the functions with one more factor, multiplied into the column's factor if it has one."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return Functions(self.number, {**self.factors, name: factor})
 
     def take(self, rows: NDArray[np.intp]) -> Functions:
-        """Some of them, in this order."""
+        """Return the functions numbered `rows`, in that order."""
         return Functions(len(rows), {name: factor[rows] for name, factor in self.factors.items()})
 
 
 @dataclass(frozen=True, eq=False)
 class Interaction:
-    """What is known of z(A) in every stratum: least squares over the strata's copies and everybody's."""
+    """Least-squares state of one interaction z(A): a copy per stratum and a pooled copy of their sum."""
 
     values: Floats
-    """A row a stratum; 0 where it was not measured. Moved by everybody's copy where all strata were."""
+    """Array (strata, entries of z(A)): 0 if unmeasured; adjusted by the pooled copy if all strata were measured."""
     variances: Floats
-    """Of each stratum's own copy; infinite where it was not measured."""
+    """Noise variance of each stratum's own copy, in records squared; infinite if unmeasured."""
     total: Floats | None
-    """Everybody's copy."""
+    """Pooled copy: z(A) of all records; None if no table of all records covers A."""
     variance: float
-    """Its variance."""
+    """Noise variance of the pooled copy; infinite if there is none."""
 
     @cached_property
     def lacking(self) -> Bools:
-        """The strata where it was not measured."""
+        """Mask of the strata without a measured copy."""
         return np.isinf(self.variances)
 
     @cached_property
     def known(self) -> Floats:
-        """The variances, with 0 where there is none."""
+        """Noise variances, with 0 in place of infinite ones."""
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Weights of the strata, a row a function, as k of everybody and the rest of the measured strata."""
+        """Split weights (functions, strata) into k of the pooled copy and the rest, of measured strata."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
+        # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
         k = weights[:, self.lacking][:, 0]
         return k, np.where(self.lacking, 0.0, weights - k[:, None])
 
     def estimable(self, weights: Floats) -> Bools:
-        """For which weights the strata's sum is known."""
+        """Mask of functions with a known sum: unmeasured strata all have one weight, 0 if nothing is pooled."""
         there = weights[:, self.lacking]
         if there.shape[1] == 0:
             return np.ones(len(weights), dtype=bool)
@@ -101,14 +103,16 @@ class Interaction:
         return np.asarray((there == there[:, :1]).all(axis=1))
 
     def sums(self, weights: Floats) -> Floats:
-        """The weighted sums of the strata, a row a function."""
+        """Estimates (functions, entries) of the weighted sums over strata."""
         k, rest = self.split(weights)
+        # k Z + sum (c_s - k) z_s; with all strata measured, k is 0 and `values` already contain Z
         found = rest @ self.values
         return found if self.total is None else found + k[:, None] * self.total
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
-        """Between two weighted sums, for each entry of z(A) along any unit vector of its space."""
+        """Noise covariance of two weighted sums, row by row: per unit vector in the space of z(A)."""
         (k, a), (m, b) = self.split(one), self.split(other)
+        # diag(v), plus k m V for the pooled copy, or minus v v' / (V + sum v) if Z adjusted all strata
         found = (a * b) @ self.known
         if self.total is None:
             return np.asarray(found)
@@ -118,60 +122,62 @@ class Interaction:
 
 
 class Squares:
-    """Estimates and covariances of linear functions, from all tables of a release."""
+    """Estimates and noise covariances of linear functions of the counts, from all tables of a release."""
 
     def __init__(self, tables: Tables) -> None:
-        """Nothing is worked out before it is asked for, and then it is kept."""
+        """Keep the tables; results are computed on demand and cached."""
         self.tables = tables
         self._found: dict[Columns, Interaction] = {}
         self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
         self._weighted: WeakKeyDictionary[Functions, Floats] = WeakKeyDictionary()
         self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
         self._merging = [(number, leaf) for number, leaf in enumerate(tables.leaves) if leaf.merged(tuple(tables.by))]
-        """The strata of several levels of a column, with their numbers."""
+        """(Number, stratum) of every stratum in which a defining column takes several levels."""
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
-        """Each function's estimate, and whether it can be estimated at all."""
+        """Estimate of each function in records, NaN if unknown; and the mask of known ones."""
         value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
         for (_, columns), part, weights, found in self._keyed(functions):
             needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
             known &= ~needed | found.estimable(weights)
+            # w reads z(A) through its factors over A; the other factors enter by their means
             value += _contract(found.sums(weights), [part.vectors[name] for name in columns]) * part.mean(columns)
         return np.where(known, value, np.nan), known
 
     def covariance(self, one: Functions, other: Functions) -> Floats:
-        """The covariance of the noise in each function of one and the same row of the other."""
+        """Noise covariance of row i of `one` with row i of `other`, in records squared."""
         result = np.zeros(one.number)
         theirs = {key: (part, weights) for key, part, weights, _ in self._keyed(other)}
         for key, part, weights, found in self._keyed(one):
             if key in theirs:
                 (_, columns), (second, others) = key, theirs[key]
+                # different interactions have independent noise, so only those that both functions read contribute
                 inner = np.prod([_inner(part.vectors[c], second.vectors[c]) for c in columns], axis=0)
                 scale = inner * part.mean(columns) * second.mean(columns)
                 result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
         return result
 
     def most(self, functions: Functions) -> Floats:
-        """The most that each function can be by the public sizes of the strata; infinite where these are not known."""
+        """Largest possible value of each 0/1 function by the strata's public sizes; infinite if one is unknown."""
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in self.tables.by)
         people = np.array([leaf.people for leaf in self.tables.leaves])
         found: Floats = np.where(self._weights(functions, outer) > 0, people, 0.0).sum(axis=1)
         return found
 
     def nearest(self, columns: Columns) -> list[Columns]:
-        """The sets of columns among these that a table of every stratum, or of everybody, holds; largest first."""
+        """Maximal subsets of `columns` that measured tables cover, largest first."""
         several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]
         held = [c for c in several if self._held(c)]
         return [c for c in held if not any(set(c) < set(d) for d in held)]
 
     def forget(self, columns: Columns) -> None:
-        """Let go of what was worked out of these columns together, which in thousands of strata is much."""
+        """Drop the cached interaction of `columns`: thousands of strata would fill the memory."""
         self._found.pop(columns, None)
         for number, _ in self._merging:
             self._inside.pop((number, columns), None)
 
     def _held(self, columns: Columns) -> bool:
-        """Whether some table of everybody holds these columns, or one of each stratum those that vary there."""
+        """True if a table of all records covers `columns`, or each stratum has one covering those that vary in it."""
         wanted, by = set(columns), self.tables.by
         return any(wanted <= set(t.columns) for t in self.tables.everybody) or all(
             any(wanted - (by - set(leaf.merged(columns))) <= set(t.columns) for t in leaf.tables)
@@ -179,7 +185,11 @@ class Squares:
         )
 
     def _keyed(self, functions: Functions) -> Iterator[tuple[tuple[int, Columns], _Part, Floats, Interaction]]:
-        """Every interaction that functions may read: of all strata, then those of merged levels in one of them."""
+        """Yield (key, factors, weights of strata, interaction) for each interaction that the functions can depend on.
+
+        First those of the columns that define no strata, key (-1, columns); then those with merged levels, one stratum
+        at a time, key (number of the stratum, columns).
+        """
         by = self.tables.by
         inner = tuple(name for name in self.tables.schema.names if name in functions.factors and name not in by)
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in by)
@@ -193,6 +203,7 @@ class Squares:
             for varying in _subsets(leaf.merged(outer)):
                 if not varying:
                     continue
+                # within a merged stratum the defining column varies, and has interactions that no other stratum shares
                 cut = {name: functions.factors[name][:, leaf.codes[name]] for name in varying}
                 here = _Part({**part.vectors, **cut})
                 alone = np.zeros_like(weights)
@@ -202,7 +213,7 @@ class Squares:
                     yield (number, every), here, alone, self._alone(number, every)
 
     def _weights(self, functions: Functions, outer: Columns) -> Floats:
-        """As `_weight`, for all strata, a row a function; those of the same levels of a column have the same factor."""
+        """Weights (functions, strata) of `_weight` for all strata; computed once per distinct set of levels."""
         found = np.ones((functions.number, len(self.tables.leaves)))
         for name in outer:
             several, place = self._levels(name)
@@ -211,7 +222,7 @@ class Squares:
         return found
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """The level numbers that strata have in a column, each once, and which of them each stratum has."""
+        """Distinct lists of level codes that strata have in a column, and for each stratum its place in them."""
         if name not in self._places:
             several: dict[tuple[int, ...], int] = {}
             place = [several.setdefault(tuple(leaf.codes[name]), len(several)) for leaf in self.tables.leaves]
@@ -219,7 +230,10 @@ class Squares:
         return self._places[name]
 
     def _interaction(self, columns: Columns) -> Interaction:
-        """The strata's z(A) and everybody's."""
+        """Interaction of `columns` by least squares over the strata's copies and the pooled one.
+
+        With a pooled copy and every stratum measured, z_s moves by v_s (Z - sum z) / (V + sum v).
+        """
         if columns in self._found:
             return self._found[columns]
         values, variances = self._copies(columns)
@@ -232,7 +246,7 @@ class Squares:
         return self._found[columns]
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
-        """Each stratum's z(A) by inverse variance over its tables that hold A, a row a stratum, and the variances."""
+        """Copies of z(A) averaged in each stratum by inverse variance: (strata, entries), and variances (strata)."""
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))
         for held, leaves, tables in self._alike:
@@ -247,7 +261,7 @@ class Squares:
 
     @cached_property
     def _alike(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
-        """Tables of the same columns and shape in different strata, and the numbers of these strata."""
+        """Tables grouped by columns and shape: (columns, numbers of their strata, tables)."""
         groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
         for number, leaf in enumerate(self.tables.leaves):
             for table in leaf.tables:
@@ -257,7 +271,7 @@ class Squares:
         return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
-        """z(A) of one stratum alone, where A holds a merged column; all other strata have none."""
+        """Interaction of columns with a merged one among them: known in stratum `number` only."""
         leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
         if (number, columns) not in self._inside:
             self._inside[number, columns] = _average(leaves[number].tables, columns)
@@ -269,14 +283,14 @@ class Squares:
 
 
 class _Part:
-    """Factors of functions in some columns, with the means that other columns' interactions read."""
+    """Factors (functions, levels) by column, with the mean of each over its levels."""
 
     def __init__(self, vectors: Mapping[str, Floats]) -> None:
         self.vectors = vectors
         self._means = {name: vector.mean(axis=1) for name, vector in vectors.items()}
 
     def mean(self, columns: Columns) -> Floats:
-        """The product of the means of all factors but those of some columns."""
+        """Product of the means of the factors outside `columns`, one per function."""
         others = [mean for name, mean in self._means.items() if name not in columns]
         return np.asarray(np.prod(others, axis=0)) if others else np.ones(1)
 
@@ -286,7 +300,7 @@ def _subsets(columns: Columns) -> Iterator[Columns]:
 
 
 def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
-    """What functions give a stratum: the factors of the columns that define it, at its level or in the mean of them."""
+    """Weight of a stratum in each function: product of the factors in `outer`, each averaged over its levels."""
     weight = np.ones(functions.number)
     for name in outer:
         weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
@@ -294,15 +308,16 @@ def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
 
 
 def _inner(one: Floats, other: Floats) -> Floats:
-    """The inner product of two factors without their means; exactly 0 where one of them is even."""
+    """Inner product of two centred factors, row by row; exactly 0 if it is within rounding error."""
     a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
     found = np.einsum("fi,fi->f", a, b)
+    # rounding of a constant factor must not make its interactions seem needed
     tiny = FLAT * np.sqrt(np.einsum("fi,fi->f", one, one) * np.einsum("fi,fi->f", other, other))
     return np.where(np.abs(found) > tiny, found, 0.0)
 
 
 def _squares(part: _Part, columns: Columns) -> Floats:
-    """The square of functions within the interaction of some columns, each factor in its own unit."""
+    """Fraction of each function's squared norm that lies in the interaction: a product over `columns`, in [0, 1]."""
     found = np.ones(1)
     for name in columns:
         vector = part.vectors[name]
@@ -312,14 +327,14 @@ def _squares(part: _Part, columns: Columns) -> Floats:
 
 
 def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
-    """Each row's array against one vector an axis."""
+    """Contract each row's array with one vector per axis: one number per row."""
     for vector in reversed(vectors):
         values = np.einsum("fai,fi->fa", values.reshape(len(values), -1, vector.shape[1]), vector)
     return values.reshape(len(values))
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """z(A) by inverse variance over the tables that hold A, flat, and its variance."""
+    """Average of z(A) by inverse variance over the tables that cover A, flat, with its variance; None if none does."""
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:
         if wanted <= set(table.columns):
@@ -330,16 +345,17 @@ def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] 
 
 
 def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
-    """z(A), flat, of several tables of the same columns that hold A: a row a table."""
+    """Arrays (tables, entries) of z(A) from tables `values` that all have the columns `held`."""
     kept = [name for name in held if name in columns]
     found: Floats = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
     found = found.transpose([0, *(1 + kept.index(name) for name in columns)])
+    # taking out the mean along every axis projects onto the space of the interaction
     for axis in range(1, found.ndim):
         found = found - found.mean(axis=axis, keepdims=True)
     return found.reshape(len(found), -1)
 
 
 def _summed(table: Noisy, columns: Columns) -> float:
-    """One over the number of cells of a table that are summed to one of z(A)."""
+    """Reciprocal of the number of cells of a table that add up to one cell of the marginal over `columns`."""
     sizes = zip(table.values.shape, table.columns, strict=True)
     return 1.0 / math.prod(int(size) for size, name in sizes if name not in columns)

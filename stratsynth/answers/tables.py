@@ -1,7 +1,7 @@
-"""The measured tables of a release by who was counted in them: each stratum, and everybody.
+"""Measured tables of a release, by the records they count: each stratum's, and those of all records.
 
-Strata are those at the end of all splits. Columns that define them are constant in a stratum, or
-vary among its merged levels. Where nothing was measured in strata, everybody is the only stratum.
+Strata are the innermost ones. Columns that define them are constant in a stratum, or vary among its merged levels. If
+no stratum was measured, all records are the only stratum.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
@@ -34,12 +35,12 @@ CHOSEN = (
     "covers the question was chosen, and takes the noise of each table as it is by itself; over many fits such "
     "intervals were found to hold as often as they say (scripts/bench answers)."
 )
-"""What intervals are conditional on where a mechanism chooses its tables."""
+"""Caveat on intervals of a release whose mechanism chose its tables."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noisy:
-    """Counts with independent noise of one variance: one axis a column."""
+    """Noisy contingency table: counts of records, one axis per column, with independent noise of one variance."""
 
     columns: Columns
     values: Floats
@@ -48,49 +49,47 @@ class Noisy:
 
 @dataclass(eq=False)
 class Leaf:
-    """One stratum: the codes that its rows can have in the columns of the strata, and its own tables."""
+    """One stratum: the levels its records can have in the columns that define strata, and its tables."""
 
     label: str
-    """As measurements have it."""
+    """Label of the stratum in the measurements."""
     codes: Mapping[str, list[int]]
-    """For each column of the strata, its level numbers in the schema; empty for everybody."""
+    """Defining column -> level numbers in the schema; empty for the stratum of all records."""
     tables: list[Noisy] = field(default_factory=list)
     people: float = math.inf
-    """How many rows it has by its public size; infinite where none is known."""
+    """Public size in records; infinite if unknown."""
 
     def merged(self, names: Sequence[str]) -> Columns:
-        """Those of some columns that define strata and yet vary here."""
+        """Columns among `names` that define strata and have several levels in this one."""
         return tuple(name for name in names if len(self.codes.get(name, ())) > 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All that was measured of a release, ready for least squares."""
+    """All measured tables of a release, ready for least squares."""
 
     schema: Schema
     by: frozenset[str]
-    """The columns that define the strata; none where everybody is the only one."""
+    """Columns that define the strata; empty if all records are the only stratum."""
     leaves: tuple[Leaf, ...]
-    """The strata; together they are everybody."""
+    """Disjoint strata that together hold all records."""
     everybody: tuple[Noisy, ...]
-    """What was measured of everybody beside the strata, in columns that do not define them."""
+    """Tables of all records, over columns that define no strata."""
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
-        """The number of levels of each column that varies in a stratum."""
+        """Number of levels that each column has within a stratum."""
         inside = {name: len(codes) for name, codes in leaf.codes.items()}
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
 
-def read_tables(
-    schema: Schema, certificate: Mapping[str, Any], measurements: pa.Table, model: Callable[[], Model]
-) -> Tables:
-    """The tables of a release.
+def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]) -> Tables:
+    """Read the tables of a release.
 
     Args:
-        schema: All columns that the release knows.
-        certificate: What says which strata there are.
+        schema: All columns of the release.
+        certificate: The certificate, which names the strata.
         measurements: Every noisy answer.
-        model: Gives the release's model, which alone knows strata that are divided again.
+        model: Loads the release's model; called only if strata are split again, which the model alone records.
 
     Raises:
         ReleaseError: Measurements that do not fit the schema.
@@ -115,38 +114,38 @@ def read_tables(
             leaf.tables.append(_shaped(schema, leaf, columns, values, sigma**2))
         elif label == "":
             table = _shaped(schema, Leaf("", {}), columns, values, sigma**2)
-            if by <= set(columns):  # counts of the groups themselves: a part of the table is each stratum's own
+            if by <= set(columns):  # a table with the strata's own columns: its slices are tables of the strata
                 for leaf in leaves:
                     leaf.tables.append(_cut(table, leaf))
             elif by.isdisjoint(columns):
                 everybody.append(table)
-            # a table of some of the strata's columns alone is left out: estimates stay unbiased without it
+            # a table over some of the strata's columns is left out: estimates stay unbiased without it
     for leaf in leaves:
         leaf.tables = _joined(leaf.tables)
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
 
 
-def conditions(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """Sentences on what the intervals rest on beside the noise."""
-    return (CHOSEN,) if any(charge["kind"] == "choose" for charge in certificate["charges"]) else ()
+def conditions(certificate: Certificate) -> tuple[str, ...]:
+    """Sentences on assumptions of the intervals other than the noise's distribution."""
+    return (CHOSEN,) if any(charge.kind == "choose" for charge in certificate.charges) else ()
 
 
 def of_tables(measurements: pa.Table) -> pa.Table:
-    """The measurements that are cells of tables, and none of the noisy sums."""
+    """Return the measurements that are cells of tables, without the noisy sums."""
     if "sum" not in measurements.column_names:
         return measurements
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = measurements.column("sum")
-    if pa.types.is_dictionary(column.type):  # what stands for a table is looked up once, not in every row
+    if pa.types.is_dictionary(column.type):  # look each dictionary entry up once, not in every row
         chunks = [pc.take(pc.equal(chunk.dictionary.cast("string"), ""), chunk.indices) for chunk in column.chunks]
         return measurements.filter(pa.chunked_array(chunks, pa.bool_()))
     return measurements.filter(pc.equal(column, ""))
 
 
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
-    """Each measured table: the label of its stratum, its columns, its cells row-major, and sigma."""
+    """Yield each measured table: label of its stratum, columns, cells row-major, and noise standard deviation."""
     table = of_tables(table)
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
     starts = np.flatnonzero(cells == 0)
@@ -162,7 +161,7 @@ def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
 
 
 def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
-    """The numbers of a column, straight from its memory: pyarrow's own way loads pandas, which takes a second."""
+    """Return a column's numbers from its Arrow buffers: pyarrow's conversion imports pandas, which takes a second."""
     found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
     for chunk in chunks:
         if chunk.null_count:
@@ -173,7 +172,7 @@ def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
 
 
 def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
-    """The texts at some places."""
+    """Return the texts at some places of a dictionary-encoded column."""
     known: list[str] = []
     codes: list[NDArray[np.int64]] = []
     for chunk in column.chunks:
@@ -183,17 +182,17 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
     return [known[code] for code in flat[places]]
 
 
-def _strata(schema: Schema, certificate: Mapping[str, Any], model: Callable[[], Model]) -> Iterator[StratumPath]:
-    """The paths to all strata, measured or not."""
-    stated = certificate["strata"]
-    if "families" in stated:
+def _strata(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
+    """Yield the paths to all innermost strata, measured or not."""
+    stated = certificate.strata
+    if stated.families:
         raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
-    if any(len(charge["path"]) > 1 for charge in certificate["charges"]):
+    if any(len(charge.path) > 1 for charge in certificate.charges):
         yield from _paths(model())
         return
-    merges = [Stratum.of(merge["levels"]) for merge in stated["merged"]]
+    merges = [Stratum.of(merge.levels) for merge in stated.merged]
     gone = {cell for merge in merges for cell in merge.cells()}
-    yield from ((stratum,) for stratum in crossing(schema, stated["by"]) if not gone.intersection(stratum.cells()))
+    yield from ((stratum,) for stratum in crossing(schema, stated.by) if not gone.intersection(stratum.cells()))
     yield from ((merge,) for merge in merges)
 
 
@@ -205,23 +204,22 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
             yield (*above, stratum)
 
 
-def _public(certificate: Mapping[str, Any]) -> Mapping[str, float]:
-    """The public sizes of strata by label, but for those that were measured to be larger than declared."""
-    stated = certificate.get("declared_and_measured", ())
+def _public(certificate: Certificate) -> Mapping[str, float]:
+    """Declared sizes of strata by label, without those that were measured to be larger than declared."""
     return {
-        each["stratum"]: float(each["declared"])
-        for each in stated
-        if each["what"] == "share" and each["declared"] is not None and each["verdict"] not in {"more", "far more"}
+        each.stratum: each.declared
+        for each in certificate.declared_and_measured
+        if each.what == "share" and each.declared is not None and each.verdict not in {"more", "far more"}
     }
 
 
-def label_of(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
-    """What measurements call a stratum: merges by their public name, which stored models need not keep."""
+def label_of(stratum: Stratum, certificate: Certificate) -> str:
+    """Label of a stratum in the measurements; of a merged one, its public name, which stored models need not keep."""
     if stratum.is_merge:
-        levels = {name: list(several) for name, several in stratum.items}
-        for merge in certificate["strata"]["merged"]:
-            if merge["levels"] == levels:
-                return str(merge["stratum"])
+        levels = dict(stratum.items)
+        for merge in certificate.strata.merged:
+            if merge.levels == levels:
+                return merge.stratum
     return stratum.label
 
 
@@ -235,7 +233,7 @@ def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, varian
 
 
 def _cut(table: Noisy, leaf: Leaf) -> Noisy:
-    """The part of a table of everybody that counts one stratum, without the columns that are constant there."""
+    """Slice of a table of all records that counts one stratum, without the axes that are constant there."""
     values = table.values
     for axis, name in enumerate(table.columns):
         if name in leaf.codes:
@@ -245,7 +243,7 @@ def _cut(table: Noisy, leaf: Leaf) -> Noisy:
 
 
 def _joined(tables: Sequence[Noisy]) -> list[Noisy]:
-    """Several measurements of the same columns as one, weighted by how little noise each has."""
+    """Average tables of the same columns by inverse variance: one table for each set of columns."""
     found: dict[frozenset[str], list[Noisy]] = {}
     for table in tables:
         found.setdefault(frozenset(table.columns), []).append(table)

@@ -1,4 +1,4 @@
-"""What a release answers, as tables: each result with its intervals, its status, and what it rests on."""
+"""Answers of a release as tables: each result with its intervals, its status and its caveats."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.answers.intervals import Answer
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
 
 FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
-"""The columns after those that tell results apart."""
+"""Columns of a result after those that identify it."""
 HIDDEN = "noise hides such rows: they are within three of its standard deviations, as measured or by their public size"
 BLURRED = (
     f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
@@ -36,32 +37,32 @@ BLURRED = (
 
 
 class Answers:
-    """The answers that the noisy tables of one release give. What was worked out is kept for further questions."""
+    """Answers from the noisy tables of one release; intermediate results are kept for later queries."""
 
     def __init__(
-        self, schema: Schema, certificate: Mapping[str, Any], measurements: Callable[[], pa.Table],
+        self, schema: Schema, certificate: Certificate, measurements: Callable[[], pa.Table],
         model: Callable[[], Model],
     ) -> None:  # fmt: skip
-        """Nothing is read before the first question, and the model only where tables do not answer it.
+        """Keep the sources: nothing is read before the first query, the model only if tables do not answer one.
 
         Args:
-            schema: All columns that the release knows.
-            certificate: What certificate.json says.
-            measurements: Gives every noisy answer.
-            model: Gives the model.
+            schema: All columns of the release.
+            certificate: The certificate of the release.
+            measurements: Loads every noisy answer.
+            model: Loads the model.
         """
         self._schema, self._certificate, self._measurements = schema, certificate, measurements
         self._get_model = model
 
     @cached_property
     def squares(self) -> Squares:
-        """The least squares over all tables."""
+        """Least squares over all tables; a release without tables is refused."""
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         return Squares(read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model))
 
     def _from_means(self, query: Query) -> bool:
-        """Whether means that the release holds answer a query: it has such a mean, or no tables at all."""
+        """True if the release's own estimates of means answer the query: it holds that mean, or no tables at all."""
         if self._tables == "none":
             return True
         if self._tables == "alone" or query.statistic != "mean":
@@ -71,7 +72,7 @@ class Answers:
 
     @cached_property
     def _tables(self) -> Literal["alone", "with sums", "none"]:
-        """Whether there are noisy tables, and sums beside them."""
+        """Kind of measurements: "none" without tables, "with sums" if noisy sums stand beside tables, else "alone"."""
         measurements = self._measurements()
         if not of_tables(measurements).num_rows:
             return "none"
@@ -83,18 +84,18 @@ class Answers:
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
-        """Sentences on what the intervals rest on beside the noise."""
+        """Sentences on assumptions of the intervals other than the noise's distribution."""
         return conditions(self._certificate)
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """The results of one query, column by column: what tells them apart, then `FIGURES`."""
+        """Results of one query, column by column: the columns of its cells, then `FIGURES`."""
         (figures,) = self._told([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """The results of several queries one after the other: `query`, its number from 0, `cell`, then `FIGURES`."""
+        """Results of several queries in order, column by column: `query` (number from 0), `cell`, then `FIGURES`."""
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._told(queries), strict=True)):
@@ -107,7 +108,7 @@ class Answers:
         return found
 
     def _told(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """The figures of each query: from the means that the release holds, or by least squares from its tables."""
+        """Columns `FIGURES` for each query: from means the release has estimated, else by least squares."""
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
         for number, query in enumerate(queries):
@@ -121,11 +122,11 @@ class Answers:
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """The results of one query."""
+        """Results of one query as a data frame."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """The results of several."""
+        """Results of several queries as one data frame."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:
@@ -147,7 +148,7 @@ class Answers:
         return {**figures, "status": status, "model": guessed, "note": notes}
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> list[float]:
-        """The model's value where tables give none."""
+        """Model's value in each cell without an estimate, NaN elsewhere."""
         (total,), (known,) = self.squares.estimate(Functions(1, {}))
         found: list[float] = modelled(self._model, query, unknown, float(total) if known else float("nan")).tolist()
         return found
@@ -161,7 +162,7 @@ class Answers:
 
 
 class _Nearest(dict[tuple[str, ...], str]):
-    """What is said where no table covers some columns, worked out once for each."""
+    """Columns -> note that no measured table covers them, naming the nearest covered sets; computed on first use."""
 
     def __init__(self, squares: Squares) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The built-in census: simulated people, in the columns and codes of the American Community Survey.
+"""Built-in census: simulated people, in the columns and codes of the American Community Survey.
 
     from stratsynth import census
 
@@ -8,11 +8,11 @@
     others = census.holdout(5_000)                 # more of that population, none of them made above
     before = census.make(100_000, year=2018)       # the year before: other people, a little drift
 
-Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from
-memory of published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the
-survey: see people.toml and its neighbours beside this file, which name the tables. Much is left out: the other
-people of a household are not there, areas are invented, and Alaska Natives are some three times as many as in
-truth, to be a group of one in a thousand. Use it for demonstrations and tests, never for a statement about people.
+Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from memory of
+published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the survey: see
+people.toml and its neighbours beside this file, which name the tables. Much is left out: the other people of a
+household are not there, areas are invented, and Alaska Natives are some three times as many as in truth, to be a group
+of one in a thousand. Use it for demonstrations and tests, never for a statement about people.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ CITATION = (
     "rounded, from memory of published tables of the American Community Survey, 2019 1-year, U.S. Census Bureau "
     "(among them B01001, B02001, B03001, B12002, B15003, B25003, S0201, S1701, S1810, S2301)."
 )
-"""What the shares are, and which public facts they follow."""
+"""Citation of the shares: their origin, and the public tables they follow."""
 
 PEOPLE = 1 << 40
-"""How many people `make` has; those after them are for `holdout`."""
+"""Row number at which the hold-out begins: `make` has the rows below, `holdout` those from there on."""
 
 
 def make(rows: int, *, seed: int = 0, offset: int = 0, year: int = 2019) -> pd.DataFrame:
-    """Simulated people, one a row.
+    """Simulate people, one per row.
 
     A person is a function of the seed and the row number alone: `make(10)` is the start of `make(1_000_000)`, and
     `make(10, offset=5)` is its rows 5 to 14.
 
     Args:
-        rows: How many people.
-        seed: Which population of people, all drawn with the same chances.
-        offset: The number of the first row.
-        year: 2019, the year of the tables, or up to ten years before or after it: other people, whose chances drift
-            from year to year, while the groups of `shares` keep theirs. Last year's rows are a prior to try.
+        rows: Number of people.
+        seed: Number of the population of people; all are drawn from one distribution.
+        offset: Number of the first row.
+        year: 2019, the year of the tables, or up to ten years before or after it: other people, whose distribution
+            drifts from year to year, while the groups of `shares` keep theirs. Last year's rows can serve as a prior.
 
     Returns:
         A frame with the columns, order and types of the schema. Categories are texts, with "N" for not
@@ -66,11 +66,11 @@ def make(rows: int, *, seed: int = 0, offset: int = 0, year: int = 2019) -> pd.D
 
 
 def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
-    """Other people of the same population: with one seed, none of them is ever among those of `make`.
+    """Simulate other people of the same population: with one seed, none of them is ever among those of `make`.
 
     Args:
-        rows: How many people.
-        seed: Which population, as for `make`.
+        rows: Number of people.
+        seed: Number of the population, as for `make`.
 
     Returns:
         A frame as that of `make`.
@@ -80,14 +80,14 @@ def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
 
 
 def schema() -> Schema:
-    """The public schema of the census, with its structural zeros."""
+    """Public schema of the census, with its structural zeros."""
     from stratsynth.census import model
 
     return model.schema()
 
 
 def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
-    """The share of every group in the population that people are drawn from, whichever the seed.
+    """Share of every group in the distribution that people are drawn from, which is independent of the seed.
 
     Exact but for one rounding to a floating-point number; every declared group has a row, in the schema's order.
 
@@ -95,7 +95,7 @@ def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
         by: Some of AREA, AGEP (its bins), SEX, RAC1P and HISP.
 
     Returns:
-        A frame with these columns and `share`.
+        A frame with these columns and `share`, which adds up to 1.
     """
     from stratsynth.census import population
 
@@ -103,12 +103,12 @@ def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
 
 
 def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
-    """The shares of `shares(by)` as public weights, with their citation."""
+    """Shares of `shares(by)` as public weights, with their citation."""
     return Weights.public(shares(by), citation=CITATION)
 
 
 def __getattr__(name: str) -> object:
-    """`census.acs`, the files of the survey itself: imported when it is first used."""
+    """Import `census.acs`, the files of the survey itself, when it is first used."""
     if name == "acs":
         from importlib import import_module
 

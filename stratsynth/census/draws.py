@@ -1,7 +1,7 @@
-"""Numbers that look random and are not: each a function of the seed, the row and the variable alone.
+"""Pseudo-random numbers that are functions of the seed, the row and the variable alone.
 
-They are computed in unsigned integers of 64 bits, which are exact on every machine, and not by numpy's own
-generators, whose streams may change with numpy. So row i is the same person whatever else is made.
+They are computed in unsigned integers of 64 bits, which are exact on every machine, and not by numpy's own generators,
+whose streams may change with numpy. So row i is the same person whatever else is made.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS = 31
-"""Draws are whole numbers below 2**31: thresholds from 0 to 2**31, both included, then fit in 32 bits."""
+"""Bits of a draw, an integer below 2**31: thresholds from 0 to 2**31, both included, then fit in 32 bits."""
 
 _STEP = 0x9E3779B97F4A7C15
 _WORD = 2**64 - 1
 
 
 def keys(seed: int, start: int, rows: int) -> NDArray[np.uint64]:
-    """A key for each of the rows from `start`. Different rows of a seed have different keys."""
+    """Key of each of the rows from `start`: distinct for distinct rows of a seed."""
     origin = _mix_one(seed + _STEP)
-    numbers = np.arange(rows, dtype=np.uint64) * np.uint64(_STEP)  # wraps round, as it should
+    numbers = np.arange(rows, dtype=np.uint64) * np.uint64(_STEP)  # wraps modulo 2**64, as intended
     numbers += np.uint64((origin + start * _STEP) & _WORD)
     return _mix(numbers)
 
 
 def draws(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint32]:
-    """A number below 2**31 for each key, uniform, and unlike those of other names."""
+    """Uniform integer below 2**31 for each key, independent of the draws of other names."""
     salt = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
     return (_mix(keys + np.uint64(salt)) >> np.uint64(64 - BITS)).astype(np.uint32)
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014), a one-to-one map of 64 bits; overwrites `z`."""
+    """Finalizer of SplitMix64 (Steele, Lea and Flood 2014), a one-to-one map of 64 bits; overwrites `z`."""
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)

@@ -1,17 +1,17 @@
-"""The simulator's tables: what people.toml and its neighbours say, made ready for drawing.
+"""Tables of the simulator: people.toml and its neighbours, prepared for drawing.
 
-The levels of a variable are drawn with chances in proportion to a product of weights, whole numbers, with a
-factor for each of the variable's `times`. The `rows` of a factor are the weights, in reading order: a row for
-each combination of groups of people, and in it a weight for each level.
+The levels of a variable have probabilities in proportion to a product of integer weights, with a factor for each of the
+variable's `times`. The `rows` of a factor are the weights, in reading order: a row for each combination of groups of
+people, and in it a weight for each level.
 
-- `on` names the columns that make the combinations, the last one varying fastest, with their groups: of
-  numbers, where each group starts ("AGEP 0 15 65"); of levels, which go together ("HISP 0|1 2|*"), where * is
-  all the rest and comes last, and 18..20 is a span.
+- `on` names the columns that make the combinations, the last one varying fastest, with their groups: for numbers,
+  the start of each group ("AGEP 0 15 65"); for levels, the members of each group ("HISP 0|1 2|*"), where * is all the
+  rest and comes last, and 18..20 is a span.
 - `levels` of a factor lists sets of levels that share a weight, in percent; levels not listed have 100.
 - Weights may be written with their level, "1:60 2:40", a row a line; levels not named have 0.
 
-A weight of zero is a structural zero. An `amount` is not drawn: its first factor is an amount, and the others
-are percentages of it.
+A weight of zero is a structural zero. An `amount` is not drawn: its first factor is an amount, and the others are
+percentages of it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from stratsynth.schema import Categorical, Schema
 
 Codes: TypeAlias = NDArray[np.intp]
-"""A code for each row: the place of its level, or in a column of numbers the number itself."""
+"""Code of each row: the number of its level, or the number itself in a numeric column."""
 
 NUMBERS = {"AGEP": 96, "POVPIP": 503}
-"""The columns of numbers that others depend on, and how many codes they have."""
+"""Numeric columns that others depend on -> their number of codes."""
 
 _FOLDER = Path(__file__).parent
 _FILES = ("people", "school", "family", "health", "work", "money")  # in the order of drawing
@@ -42,30 +42,30 @@ _DIGITS = (8, 8, 8, 7)  # in bits: 31 together
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A variable's chances, or an amount, for every combination of what it depends on."""
+    """Conditional distribution of a variable, or an amount, for every combination of the columns it depends on."""
 
     levels: tuple[str, ...]
-    """The levels of the variable, in the order of their codes."""
+    """Levels of the variable, in the order of their codes."""
 
     parents: Mapping[str, Codes]
-    """For each column that it depends on, what each code adds to the number of the combination."""
+    """Column that the variable depends on -> summand of each of its codes in the number of the combination."""
 
     thresholds: NDArray[np.uint32]
-    """For each level but the last, and each combination: 2**31 times the chance of that level or an earlier."""
+    """Array (levels - 1, combinations): 2**31 times the cumulative probability of the levels up to this one."""
 
     possible: NDArray[np.bool_]
-    """Whether each combination gives any level a chance; the others are never met, which the tests check."""
+    """Mask of combinations with any level of positive weight; the others never occur, which the tests check."""
 
     amounts: NDArray[np.int64]
-    """Of an amount, its value for each combination; otherwise nothing."""
+    """Value of an amount for each combination; empty for a drawn variable."""
 
     def combination(self, codes: Mapping[str, Codes]) -> Codes:
-        """The number of each row's combination."""
+        """Number of each row's combination."""
         parts = [adds.take(codes[name]) for name, adds in self.parents.items()]
         return sum(parts[1:], start=parts[0]) if parts else np.zeros(1, np.intp)
 
     def draw(self, codes: Mapping[str, Codes], drawn: NDArray[np.uint32]) -> Codes:
-        """The code of each row: how many thresholds its draw has reached."""
+        """Code of each row by inverting the distribution: the number of thresholds that its draw reaches."""
         at = self.combination(codes)
         found = np.zeros(len(drawn), np.uint8)
         for threshold in self.thresholds:
@@ -75,13 +75,13 @@ class Table:
 
 @cache
 def schema() -> Schema:
-    """The schema of the census, from schema.toml."""
+    """Schema of the census, from schema.toml."""
     return Schema.from_toml(_FOLDER / "schema.toml")
 
 
 @cache
 def tables() -> Mapping[str, Table]:
-    """Every table by its name, in the order of drawing."""
+    """Table of each variable by name, in the order of drawing."""
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):
@@ -94,20 +94,20 @@ def tables() -> Mapping[str, Table]:
 
 
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> Table:
-    """The product of a variable's factors, on the coarsest groups that tell the groups of every factor apart."""
+    """Product of a variable's factors, on the coarsest groups of codes that refine those of every factor."""
     factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
     columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
     kinds, places = {}, {}
     for column in columns:
         told = np.array([groups[column] for groups, _ in factors if column in groups])
-        # Of each new group the first code, and of each code its new group.
+        # first code of each new group, and new group of each code
         _, kinds[column], places[column] = np.unique(told, axis=1, return_index=True, return_inverse=True)
     shape = tuple(len(kinds[column]) for column in columns)
     product = np.ones((*shape, len(own)), np.int64)
     for groups, factor in factors:
         weights = _weights(factor, tuple(max(group) + 1 for group in groups.values()), own)
         if "amount" not in keys:
-            weights //= np.gcd.reduce(weights, axis=None)  # what they share only makes the products larger
+            weights //= np.gcd.reduce(weights, axis=None)  # a common factor cancels, and would overflow sooner
         product *= weights[tuple(_along(columns, c, np.array(group)[kinds[c]]) for c, group in groups.items())]
     flat = product.reshape(-1, len(own))
     strides = {column: math.prod(shape[i + 1 :]) for i, column in enumerate(columns)}
@@ -118,12 +118,12 @@ def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, t
 
 
 def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray[Any]:
-    """The values along the axis of a column, as they are broadcast against those of other columns."""
+    """Reshape a column's values to lie along its own axis, for broadcasting against those of other columns."""
     return values.reshape([-1 if c == column else 1 for c in columns])
 
 
 def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[int]]:
-    """A column, and the group of each of its codes."""
+    """Column named by an `on`, and the group number of each of its codes."""
     column, _, said = on.partition(" ")
     if column in NUMBERS:
         starts = [int(start) for start in said.split()]
@@ -133,13 +133,13 @@ def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[i
 
 
 def _span(part: str, levels: Sequence[str]) -> list[str]:
-    """The levels that a text lists: "1 2" or "18..20"."""
+    """Levels listed by a text such as "1 2" or "18..20"."""
     ends = [word.partition("..") for word in part.split()]
     return [level for a, _, b in ends for level in levels[levels.index(a) : levels.index(b or a) + 1]]
 
 
 def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence[str]) -> NDArray[np.int64]:
-    """The weights of a factor: an axis for each `on`, and one for the variable's levels."""
+    """Weights of a factor: an axis for each `on`, and one for the variable's levels."""
     lines = [words for line in factor["rows"].splitlines() if (words := line.partition("#")[0].split())]
     if ":" in lines[0][0]:
         named = [dict(word.split(":") for word in words) for words in lines]
@@ -154,7 +154,7 @@ def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence
 
 
 def _thresholds(weights: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Of each combination, 2**31 times the sum of the weights so far over the sum of all, rounded down; exactly."""
+    """Thresholds, 2**31 times the cumulative weight over the total, rounded down exactly; mask of totals above 0."""
     sums = weights.cumsum(axis=1)
     total = np.maximum(sums[:, -1:], 1)
     whole, rest = np.zeros_like(sums[:, :-1]), sums[:, :-1]

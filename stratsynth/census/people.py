@@ -1,4 +1,4 @@
-"""Rows of the census: each person's variables drawn one after the other, and the money worked out."""
+"""Rows of the census: each person's variables drawn in turn, then income and poverty computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 1 << 15
-"""People made at a time: few enough that their codes stay in the processor's cache."""
+"""Number of people made at a time: few enough that their codes stay in the processor's cache."""
 
 # Thousandths of the median, at 1/256, 1/32, 2/32, ..., 31/32 and 255/256 of the people: the quantiles of
 # exp(0.55 Z) and exp(0.8 Z) for a standard normal Z, rounded. As literals, since exp differs between machines.
@@ -31,17 +31,17 @@ _OTHERS = (
 )
 
 _POVERTY = np.array([13300, 17000, 20300, 26200, 31000, 35100, 39900, 44600])
-"""Dollars a year for households of one to eight people: the Census Bureau's thresholds for 2019, rounded."""
+"""Poverty thresholds in dollars a year, for households of one to eight people: Census Bureau, 2019, rounded."""
 
 _WEEKS, _WEEKS_OTHERS = 50, 22
-"""Weeks a year of people who have a job, and of people who had one in the past year."""
+"""Weeks worked a year, by people with a job and by people who had one in the past year."""
 
 ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
-"""What stands for none in columns of numbers."""
+"""Numeric column -> number that stands for a missing value."""
 
 
 def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
-    """The people of these row numbers, as `stratsynth.census.make` returns them."""
+    """People of these row numbers, as `stratsynth.census.make` returns them."""
     import pyarrow as pa
 
     from stratsynth.schema.codec import to_pandas
@@ -66,13 +66,13 @@ def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
 
 
 def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
-    """The same people a chunk at a time, as codes: of number columns, the numbers, and `ABSENT`."""
+    """Yield the same people in chunks: number of the first row, and codes by column (numbers, or `ABSENT`)."""
     for at in range(0, rows, CHUNK):
         yield at, _people(keys(seed, start + at, min(CHUNK, rows - at)), year)
 
 
 def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
-    """Each variable drawn given those before it, in the order of the tables."""
+    """Draw each variable given those before it, in the order of the tables."""
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
         draw = drawn(keys, name, year)
@@ -91,7 +91,7 @@ def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
 
 
 def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """A whole number drawn evenly between the two ends that a level such as "10-19" names; 0 for "N"."""
+    """Integer drawn uniformly between the two ends that a level such as "10-19" names; 0 for "N"."""
     ends = [(0, 0) if level == "N" else _ends(level) for level in tables()[name].levels]
     low, high = np.array(ends).T
     found: NDArray[np.int64] = low.take(codes) + ((high - low + 1).take(codes) * drawn.astype(np.int64) >> BITS)
@@ -104,7 +104,7 @@ def _ends(level: str) -> tuple[int, int]:
 
 
 def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """An amount around a median: the quantile that was drawn, read off between the two nearest."""
+    """Amounts around a median: the drawn quantile, interpolated between two of `quantiles`, in thousandths."""
     knots = np.array(quantiles, np.int64)
     place = drawn.astype(np.int64) * (len(quantiles) - 1)
     at, part = place >> BITS, place & ((1 << BITS) - 1)
@@ -116,7 +116,7 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Earnings and other income in dollars a year, rounded as in the survey; none under 15, nothing at 15."""
+    """Earnings plus other income in dollars a year, rounded as in the survey; missing below 15."""
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
     weeks = np.where(employed, _WEEKS, _WEEKS_OTHERS)
@@ -130,7 +130,7 @@ def _income(
 
 
 def _poverty(codes: Mapping[str, Codes], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Household income in percent of the poverty threshold, 501 for all above 500; nobody in group quarters."""
+    """Household income in percent of the poverty threshold, 501 if above 500; missing in group quarters."""
     people = codes["NP"]  # the code is the number of people, and 0 for "N"
     together = np.maximum(np.where(codes["AGEP"] < 15, 0, codes["PINCP"]) + others, 0)
     percent = np.minimum(100 * together // _POVERTY.take(np.maximum(people - 1, 0)), 501)

@@ -1,4 +1,4 @@
-"""The population that people are drawn from: the exact share of every group, worked out from the tables."""
+"""Exact share of every group in the population that people are drawn from, computed from the tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("AREA", "AGEP", "SEX", "RAC1P", "HISP")
-"""The columns whose shares are known: they depend on few others, so that every case can be gone through."""
+"""Columns with known shares: they depend on few others, so that every combination can be enumerated."""
 
 _DRAWN = ("AREA", "RAC1P", "HISP", "SEX")
 _AGE = ("ETH", "AGE5", "AGE1")
 
 
 def frame(by: Sequence[str]) -> pd.DataFrame:
-    """The share of every cell of the crossing, as `stratsynth.census.shares` returns them."""
+    """Share of every cell of the crossing, as `stratsynth.census.shares` returns them."""
     import pandas as pd
 
     if isinstance(by, str) or not by or len(set(by)) < len(by):
@@ -42,7 +42,7 @@ def frame(by: Sequence[str]) -> pd.DataFrame:
 
 
 def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
-    """A whole number for each cell, in proportion to its share, and their sum."""
+    """Integer for each cell, in proportion to its share, and their sum."""
     joint, have = np.array(1, object), list[str]()
     steps = _DRAWN + _AGE if "AGEP" in by else _DRAWN
     for name in steps:
@@ -58,7 +58,7 @@ def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
 
 
 def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
-    """2**31 times the chance of each level of a variable, along the last axis, given those before it."""
+    """Conditional probabilities of a variable's levels times 2**31, along the last axis, given the variables before."""
     table = tables()[name]
     at = np.zeros([1] * len(have), np.intp)
     for column, adds in table.parents.items():
@@ -69,7 +69,7 @@ def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
 
 
 def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
-    """The last two axes, groups of five years and years within them, as one axis of the bins of AGEP."""
+    """Merge the last two axes, groups of five years and years within them, into one axis of the bins of AGEP."""
     column = schema().column("AGEP")
     assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
     fives, ones = joint.shape[-2:]

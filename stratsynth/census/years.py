@@ -1,9 +1,9 @@
-"""Other years of the census: other people, and chances that drift a little from year to year.
+"""Other years of the census: other people, and probabilities that drift a little from year to year.
 
-Of every variable but those of the population's groups, a year moves each person's draw u, between 0 and 1, to
-u + k u (1 - u), where k grows by `DRIFT` a year, up or down as the variable's name has it. Levels that come early then
-become rarer or commoner, by 2 percent of people a year at most. What has no chance in one year has none in any, and
-groups keep their shares: `shares` is right for every year.
+For every variable but those of the population's groups, a year moves each person's draw u in [0, 1) to u + k u (1 - u),
+where |k| grows by `DRIFT` / 1000 a year, with a sign that depends on the variable's name. Levels that come early then
+become rarer or commoner, by at most 2 percent of people a year. A level that is impossible in one year is so in all,
+and groups keep their shares: `shares` holds for every year.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from stratsynth.checks import is_whole
 from stratsynth.errors import UsageError
 
 YEAR = 2019
-"""The year of the tables."""
+"""Year of the tables."""
 FARTHEST = 10
-"""How many years before and after it there are."""
+"""Years simulated on each side of `YEAR`."""
 DRIFT = 80
-"""Thousandths that k grows a year."""
+"""Growth of |k| a year, in thousandths."""
 STILL = frozenset({"AREA", "RAC1P", "ETH", "HISP", "SEX", "AGE5", "AGE1"})
 """Variables that never drift: the shares of groups follow from them."""
 
 
 def check_year(year: object) -> None:
-    """A year that there is."""
+    """Refuse a year that is not simulated."""
     if not is_whole(year) or not abs(year - YEAR) <= FARTHEST:
         raise UsageError(f"census: year is a whole number from {YEAR - FARTHEST} to {YEAR + FARTHEST}.")
 
 
 def drawn(keys: NDArray[np.uint64], name: str, year: int) -> NDArray[np.uint32]:
-    """A variable's draw for each key in some year."""
+    """Draw of a variable for each key in some year, an integer below 2**31."""
     if year == YEAR:
         return draws(keys, name)
     found = draws(keys, f"{name} {year}").astype(np.int64)

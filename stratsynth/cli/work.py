@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from stratsynth.planning import Plan
     from stratsynth.recipes.recipe import Recipe
+    from stratsynth.release.shown import CertificateRecord
     from stratsynth.schema import Schema
 
 
-def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Mapping[str, Any]]:
+def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, CertificateRecord]:
     """Refuse everything that can be refused, then fit and write the release folder.
 
     Args:

@@ -6,12 +6,14 @@ the words of third-party mechanisms; for those that come with stratsynth, which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.mechanisms.contract import Mechanism
 from stratsynth.mechanisms.registry import installed, load
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
 
 KEY = "mechanism_words"
 """Key of a certificate that has these words."""
@@ -42,11 +44,11 @@ def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
     return {KEY: found} if found else {}
 
 
-def words_of(certificate: Mapping[str, Any]) -> Words:
+def words_of(certificate: Certificate) -> Words:
     """Return the words of a certificate's mechanism: stated there, or those of the class installed under its name."""
-    entry = certificate.get(KEY)
-    if not isinstance(entry, Mapping):
-        return _installed(certificate["mechanism"]["name"])
+    entry = certificate.mechanism_words
+    if not entry:
+        return _installed(certificate.mechanism.name)
     label, paper = (text if isinstance(text := entry.get(name), str) else "" for name in ("label", "paper"))
     return Words(label, paper, entry.get("samples") is True)
 

@@ -1,4 +1,4 @@
-"""What mechanisms return: models that draw rows, estimates, predictors; how they are combined, stored and shown."""
+"""Results of mechanisms: models that draw rows, estimates, predictors; combining, storing and showing them."""
 
 from stratsynth.models.base import Codes, Model, Returns, State, TableModel, Where, combine
 from stratsynth.models.estimate import Estimate, Figures

@@ -1,7 +1,7 @@
-"""The one interface of models: what every mechanism returns, and what those add that draw rows.
+"""Common interface of models: what every mechanism returns, and the part for models that draw rows.
 
-A release, its report, a plan and the study of its weights use these methods alone and know of no kind of model. What a
-model does not give out it refuses, and the refusal names what it does give out.
+A release, its report, a plan and the study of its weights use these methods alone and know no kind of model. A method
+that a model does not support is refused, and the refusal names those it supports.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Codes", "Model", "Returns", "State", "TableModel", "Where", "combine
 
 
 class Returns(StrEnum):
-    """What a release is for: what a mechanism returns, and its model gives out."""
+    """Product of a release: what its model gives out."""
 
     ROWS = "rows"
     ESTIMATES = "estimates"
@@ -46,110 +46,111 @@ _GIVES = {
     Returns.ESTIMATES: ("holds estimates", "holds no estimates", "`estimates()`, estimates.parquet"),
     Returns.PREDICTIONS: ("predicts", "does not predict", "`predict`"),
 }
-"""How a refusal says that a release gives something out, that it does not, and how to get at it."""
+"""Product -> phrases of a refusal: that a release has it, that it has not, and how to get it."""
 
 Codes = dict[str, "NDArray[np.integer[Any]]"]
-"""Rows as level numbers: one array a column, indexing `schema.levels(column)`.
+"""Rows as level numbers: one array per column, indexing `schema.levels(column)`.
 
-They may be of the smallest type that holds them: widen them before any arithmetic."""
+The arrays may have the smallest integer type that holds them: widen them before any arithmetic.
+"""
 
 Where = Mapping[str, frozenset[int]]
-"""A condition on rows: for some columns, the level numbers allowed."""
+"""Condition on rows: column -> allowed level numbers; columns without an entry are free."""
 
 
 class Model(ABC):
-    """What a mechanism returns: how it is stored, combined over strata, released, and shown to a reader.
+    """Result of a mechanism: stored, combined over strata, released, and shown to a reader through these methods.
 
-    To be declared by every model: `kind`, `returns`, `schema`, `state`, `from_state`, `combined`. Registered by `kind`
-    under the entry-point group `stratsynth.models`. Rows are drawn by a `TableModel`, predictions made by a
-    `Predictor`; both say how they are combined.
+    Every model declares `kind`, `returns`, `schema`, `state`, `from_state`, `combined`, and is registered by `kind`
+    under the entry-point group `stratsynth.models`. `TableModel` draws rows, `Predictor` makes predictions; both define
+    how strata are combined.
     """
 
     kind: ClassVar[str]
-    """The name its stored form is found by."""
+    """Name that a stored model's class is looked up by."""
     returns: ClassVar[Returns]
-    """What a release of it is for."""
+    """Product of a release of this model."""
     of_prior: ClassVar[bool] = False
-    """Whether it is made of the rows of a prior, which the certificate then has to name."""
+    """True if the model is made of a prior's rows, which the certificate then has to name."""
     schema: Schema
-    """The columns that it knows."""
+    """Columns of the model, with their levels."""
 
     @abstractmethod
     def state(self) -> State:
-        """What `from_state` needs to make an equal model: plain facts, and arrays."""
+        """Plain facts and arrays from which `from_state` makes an equal model."""
 
     @classmethod
     @abstractmethod
     def from_state(cls, schema: Schema, state: State) -> Self:
-        """The model that gave this state.
+        """Model restored from its state.
 
         Args:
-            schema: The schema that the model had.
-            state: What `state` returned, read from a file that may be damaged.
+            schema: Schema of the stored model.
+            state: Result of `state`, read from a file that may be damaged.
 
         Raises:
-            ReleaseError: The state is not one that `state` returns.
+            ReleaseError: A state that `state` never returns.
         """
 
     @classmethod
     @abstractmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """The strata's models as one of everybody.
+        """Combine the strata's models into one of all records.
 
         Args:
-            schema: All columns, those that define the strata among them.
-            parts: Each stratum's model, of the columns that vary in it. All return the same.
-            weights: The strata's shares of all records.
+            schema: All columns, including those that define the strata.
+            parts: Stratum -> model of the columns that vary in it. All return the same product.
+            weights: Shares of the strata in all records.
         """
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
-        """How many synthetic rows a release folder holds; None where it holds none.
+        """Number of synthetic rows that a release folder holds; None if it holds none.
 
         Args:
-            asked: The number that the caller wants; None when nothing was said.
-            declared: The declared size of the table; None when unknown.
+            asked: Number that the caller wants; None for the default.
+            declared: Declared size of the table in records; None if unknown.
 
         Raises:
-            UsageError: A number was asked for and there are no rows, or there are rows and no number is known.
+            UsageError: A number was asked for and the model draws no rows, or it draws rows and no number is known.
         """
         if asked is not None:
             raise UsageError(f"this release {_GIVES[self.returns][0]} and has no rows: leave rows out.")
         return None
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """The tables of a release folder, by the names of their files without ending.
+        """Tables of a release folder: file name without suffix -> table.
 
         Args:
-            rows: Synthetic rows, as many as `rows_to_draw` says; None where that is None.
+            rows: Synthetic rows, `rows_to_draw` of them; None if that is None.
         """
         return {}
 
     def table_model(self) -> TableModel:
-        """This model, if it draws rows; a refusal by default."""
+        """Return this model if it draws rows; refused by default."""
         raise self._refused(Returns.ROWS)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """The estimates with intervals that hold with probability `level`; a refusal by default."""
+        """Return estimates with intervals of probability `level`, in the data's units; refused by default."""
         raise self._refused(Returns.ESTIMATES)
 
     def predictor(self) -> Predictor:
-        """This model, if it predicts; a refusal by default."""
+        """Return this model if it predicts; refused by default."""
         raise self._refused(Returns.PREDICTIONS)
 
     def mixture(self) -> Mixture:
-        """This model, if it mixes strata by weights that can be varied; a refusal by default."""
+        """Return this model if it mixes strata by weights that can be varied; refused by default."""
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """The chapters that a release's report has of this model alone, beside those that every report has.
+        """Sections of a release's report that only this kind of model has.
 
         Args:
-            named: Gives a group's label, empty for everybody, its name for readers.
+            named: Maps a group's label, empty for all records, to its name for readers.
         """
         return ()
 
     def foretell(self, path: StratumPath) -> str:
-        """One line for a plan: the error to expect in a group, of a model fitted to simulated answers; or nothing."""
+        """Expected error in a group as one line of a plan, by a model fitted to simulated answers; empty by default."""
         return ""
 
     def _refused(self, wanted: Returns) -> UsageError:
@@ -158,52 +159,52 @@ class Model(ABC):
 
 
 class TableModel(Model):
-    """Draws rows of its schema.
+    """Model that draws rows of its schema.
 
-    To be declared beside what every model declares: `mass` and `sample`. Rows may break structural rules: whoever
-    draws for a release replaces those that do.
+    Subclasses declare `mass` and `sample` too. Sampled rows may break structural rules: a release's caller redraws
+    those that do, with `draw_allowed`.
     """
 
     returns: ClassVar[Returns] = Returns.ROWS
 
     @abstractmethod
     def mass(self, where: Where) -> float:
-        """The probability that a row meets a condition; 1 for an empty one."""
+        """Probability in [0, 1] that a row meets a condition; 1 for an empty one."""
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Exactly n rows that meet the condition, whose mass must be positive."""
+        """Draw n rows that meet the condition, whose mass must be positive; level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """A mixture: whatever draws rows can be mixed with whatever else does."""
+        """Mixture of the parts: models that draw rows can be mixed whatever their kinds."""
         from stratsynth.models.mixture import Mixture
 
         return Mixture(schema, dict(parts), dict(weights.shares))
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TableModel:
-        """What it says of the rows whose columns have some levels; a refusal by default.
+        """Conditional model of the rows whose columns have some levels; refused by default.
 
         Args:
-            schema: The columns that vary among these rows, merged ones with the merged levels alone.
-            levels: For each column of the condition, the numbers of its levels.
+            schema: Columns that vary among these rows, with the levels of the condition only.
+            levels: Column of the condition -> its level numbers.
         """
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """As `sample`; a model made of strata counts in `moved` what the rules moved in each."""
+        """Draw as `sample` does; a model made of strata adds to `moved` how many rows the rules changed in each."""
         return self.sample(n, rng, where)
 
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[TableModel]:
-        """Models as other noise would have made them, if this one were the truth; a refusal by default.
+        """Draw models as independent noise would have made them if this model were the truth; refused by default.
 
         Args:
-            tables: The columns and the sigma of every table that this model was fitted to.
-            rows: About how many rows were counted in them.
-            times: How many models.
-            rng: Of the noise, which protects nobody: it is drawn around what is published.
+            tables: Columns and noise standard deviation of every table that this model was fitted to.
+            rows: Approximate number of rows counted in the tables.
+            times: Number of models.
+            rng: Source of the noise, which protects nobody: it is added to tables of the published model.
         """
         raise UsageError("samples: this model cannot be fitted again to other noise.")
 
@@ -211,43 +212,43 @@ class TableModel(Model):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """As `redrawn`, of one model of everybody that was taken apart by groups; a refusal by default.
+        """Draw mixtures as `redrawn` draws models, for one model split by groups; refused by default.
 
-        Everybody's model is fitted again and taken apart again, so that noise is common to all groups as it was.
+        The model of all records is fitted again and split again, so that groups share its noise as they did.
 
         Args:
-            mixture: The groups' models, all of this kind, and the public shares they are mixed by.
-            tables: As for `redrawn`; the columns of the groups may be among theirs.
-            rows: As for `redrawn`, of everybody.
-            times: As for `redrawn`.
-            rng: As for `redrawn`.
+            mixture: Models of the groups, all of this kind, with the public shares that mix them.
+            tables: See `redrawn`; may contain columns that define the groups.
+            rows: See `redrawn`; of all records.
+            times: See `redrawn`.
+            rng: See `redrawn`.
         """
         raise UsageError("samples: this model cannot be fitted again to other noise.")
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """The probability of each level of a column, before structural rules have rows drawn again."""
+        """Probability of each level of a column, before rows that break structural rules are redrawn."""
         return np.array([self.mass({column: frozenset({code})}) for code in range(self.schema.size(column))])
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
-        """The number asked for, else the declared size."""
+        """Number asked for, else the declared size; refused if both are None."""
         if asked is None and declared is None:
             raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
         return declared if asked is None else asked
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """The synthetic rows."""
+        """Synthetic rows, as the table `synthetic`."""
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
-        """Itself."""
+        """Return this model."""
         return self
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """The strata's models as one of everybody, by their weights.
+    """Combine the strata's models into one of all records, by their weights.
 
     Raises:
-        MechanismError: What is no model, and models that return different things.
+        MechanismError: A part that is no model, or models of different products.
     """
     for part in parts.values():
         if not isinstance(part, Model):

@@ -1,8 +1,8 @@
-"""Private means with what is known of their errors: the model of mechanisms that release numbers, not rows.
+"""Private means with their errors: the model of mechanisms that release numbers, not rows.
 
-An estimate has one figure for each of some numeric columns, on the scale that the column declares. A mixture of
-estimates is an estimate too, the weighted one, and keeps its parts: that is STRATCOINPRESS where the parts come
-from COINPRESS and the weights are exact and public.
+An estimate has one mean for each of some numeric columns, on the scale that the column declares. The weighted mean of
+strata's estimates is an estimate too, and keeps its parts: with parts from COINPRESS and exact public weights, that is
+STRATCOINPRESS.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ if TYPE_CHECKING:
     from stratsynth.weights import Resolved
 
 SURE = 3.0
-"""A group whose noisy size is within this number of standard deviations of 0 may be empty: it has no estimable mean."""
+"""Noise standard deviations that a group's size must exceed 0 by; below, its means are not estimable."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Numbers of a mean, an array each with one entry a column. Deviations are standard deviations."""
+    """Means with their error terms: arrays with one entry per column, on the column's scale."""
 
     value: NDArray[np.float64]
     direct: NDArray[np.float64]
-    """The deviation of the noise that was added to the sum, in the mean."""
+    """Standard deviation of the noise added to the sum, as it appears in the mean."""
     fourth: NDArray[np.float64]
-    """Its fourth cumulant: 0 for Gaussian noise, 3 direct^4 for Laplace noise."""
+    """Fourth cumulant of that noise: 0 for Gaussian noise, 3 direct^4 for Laplace noise."""
     size: NDArray[np.float64]
-    """How many records the mean is of: public, or noisy."""
+    """Number of records in the mean: public, or noisy."""
     size_noise: NDArray[np.float64]
-    """The deviation of the noise in `size`; 0 for a public size."""
+    """Standard deviation of the noise in `size`, in records; 0 for a public size."""
     pull: NDArray[np.float64]
-    """How far the mean moves for each record that the noise adds to `size`."""
+    """Change of the mean per record that noise adds to `size`."""
     spread: NDArray[np.float64]
-    """The deviation of one record's value, from a noisy sum of squares; NaN where that was not bought."""
+    """Standard deviation of one record's value, from a noisy sum of squares; NaN if that was not measured."""
     sampling: NDArray[np.float64]
-    """The deviation of the sampling error: of the mean of the records from that of the people they stand for."""
+    """Standard deviation of the sampling error: mean of the records minus mean of their population."""
     weighting: NDArray[np.float64]
-    """The deviation that uncertain weights cause; 0 within a group, and for exact weights."""
+    """Standard deviation due to uncertain weights; 0 within a group, and for exact weights."""
     low: NDArray[np.float64]
-    """Values below this were taken for this. What that does to the mean is in no interval."""
+    """Lower clipping bound: smaller values count as this one. No interval includes the effect on the mean."""
     high: NDArray[np.float64]
-    """Values above this were taken for this."""
+    """Upper clipping bound: larger values count as this one."""
 
     def check(self, number: int) -> None:
-        """Refuse what no mechanism makes; for what is read from files."""
+        """Refuse arrays of the wrong type, length or range, as a damaged file may hold them."""
         for f in fields(self):
             array = getattr(self, f.name)
             sound = array.dtype == np.float64 and array.shape == (number,)
@@ -75,7 +75,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Estimate(Model):
-    """Means of some columns, over everybody that the schema describes."""
+    """Means of some columns over all records that the schema describes."""
 
     kind: ClassVar[str] = "estimate"
     returns: ClassVar[Returns] = Returns.ESTIMATES
@@ -83,31 +83,33 @@ class Estimate(Model):
     columns: tuple[str, ...]
     figures: Figures
     laplace: bool = False
-    """Whether the noise of sizes is Laplace's (pure epsilon) or Gaussian."""
+    """True if sizes have Laplace noise (pure epsilon), False for Gaussian noise."""
     conservative: bool = False
-    """Whether `sampling` comes from public bounds alone, and is larger than it need be."""
+    """True if `sampling` is an upper bound from public information, not an estimate."""
     parts: Mapping[Stratum, Estimate] = field(default_factory=dict)
-    """The groups that it was made from, if it was."""
+    """Estimates of the groups that this one combines; empty for a single group."""
     shares: Mapping[Stratum, float] = field(default_factory=dict)
-    """Their weights."""
+    """Weights of the groups."""
 
     @property
     def noise(self) -> NDArray[np.float64]:
-        """The standard deviation of the privacy noise in each mean, on the column's scale."""
+        """Standard deviation of the privacy noise in each mean, on the column's scale."""
         f = self.figures
+        # noise in the sum, and noise in the size it is divided by
         return np.hypot(f.direct, f.pull * f.size_noise)
 
     @property
     def fourth(self) -> NDArray[np.float64]:
-        """The fourth cumulant of the privacy noise in each mean."""
+        """Fourth cumulant of the privacy noise in each mean."""
         f = self.figures
+        # a Laplace variable of variance v has the fourth cumulant 3 v^2
         return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4
 
     def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
-        """The ends of each mean's interval, on the column's scale: for noise, weights and sampling error.
+        """Ends of each mean's interval, on the column's scale: for noise, weights and sampling error.
 
-        It is for the mean of values clipped at `low` and `high`: where people lie beyond, widen scale or radius.
-        Without `sampling` they are for the mean of the very records that were summed.
+        The interval is for the mean of values clipped at `low` and `high`: if many people lie beyond, widen scale or
+        radius. Without `sampling` it is for the mean of the very records that were summed.
         """
         f = self.figures
         variance = self.noise**2 + f.weighting**2 + (f.sampling**2 if sampling else 0.0)
@@ -115,10 +117,10 @@ class Estimate(Model):
         return f.value - width, f.value + width
 
     def status(self) -> list[str]:
-        """For each mean: `ok`, `small`, or `not_estimable`.
+        """Status of each mean: `ok`, `small`, or `not_estimable`.
 
-        `small`: the noise is larger than the sampling error. `not_estimable`: the group may be empty for all
-        that is known, or noise alone makes the interval half as wide as the column's public bounds.
+        `small`: the noise exceeds the sampling error. `not_estimable`: the group may be empty given the noise in its
+        size, or noise alone makes the interval at least half as wide as the column's public bounds.
         """
         from stratsynth.schema.transforms import bounds
 
@@ -126,6 +128,7 @@ class Estimate(Model):
         for i, name in enumerate(self.columns):
             low, high = bounds(cast("Numeric", self.schema.column(name)))
             nobody = f.size[i] <= max(SURE * f.size_noise[i], 1.0)
+            # 4 half widths at least the range: the interval is at least half as wide
             if nobody or 4 * half_width(self.noise[i] ** 2, self.fourth[i], 0.95) >= high - low:
                 found.append("not_estimable")
             else:
@@ -133,22 +136,22 @@ class Estimate(Model):
         return found
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """One row for everybody and one for each group, for each column; in the unit of the data.
+        """Data frame with one row per column for all records and for each group, in the unit of the data.
 
-        The interval of what is not estimable is all between the public bounds.
+        The interval of a mean that is not estimable is the whole range between the public bounds.
 
-        `value`, `lower` and `upper` are brought back from the column's scale, and kept within its bounds. On a
-        scale that bends, `value` is the typical number whose transform is the mean of the transforms; `bias` is by
-        how much it misses the mean of the numbers, if their transforms are normal, and is NaN where the spread
-        was not bought. Where `clipped`, values beyond `clip_low` and `clip_high` were taken for these, which no
-        interval allows for; elsewhere these are the column's bounds. The other columns are on the column's scale.
+        `value`, `lower` and `upper` are transformed back from the column's scale, and kept within its bounds. On a
+        nonlinear scale, `value` is the number whose transform is the mean of the transforms; `bias` is `value` minus
+        the mean of the numbers if their transforms are normal, NaN if the spread was not measured. If `clipped`, values
+        beyond `clip_low` and `clip_high` counted as these, which no interval includes; else these are the column's
+        bounds. The other columns are on the column's scale.
         """
         import pandas as pd
 
         return pd.DataFrame([row for path, part in self.walk() for row in part._rows(path, level)])  # noqa: SLF001
 
     def walk(self, path: tuple[Stratum, ...] = ()) -> Iterator[tuple[tuple[Stratum, ...], Estimate]]:
-        """This estimate and all below it, each with its path; everybody first."""
+        """Yield this estimate and all below it, each with its path of strata; all records first."""
         yield path, self
         for stratum, part in self.parts.items():
             yield from part.walk((*path, stratum))
@@ -163,7 +166,7 @@ class Estimate(Model):
             column = cast("Numeric", self.schema.column(name))
             ends = backward(column, np.array([f.value[i], lower[i], upper[i], f.low[i], f.high[i]]))
             value, low, high, clip_low, clip_high = np.clip(ends, column.lower, column.upper)
-            if status[i] == "not_estimable":  # nothing is known but what was known before
+            if status[i] == "not_estimable":  # only the public bounds are known
                 low, high = column.lower, column.upper
             yield {
                 "stratum": label(path),
@@ -188,32 +191,32 @@ class Estimate(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
-        """The weighted estimate, which carries how far the weights may be off."""
+        """Weighted mean of the parts, with the error of uncertain weights."""
         from stratsynth.models.weighted import weighted
 
         return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """The estimates with intervals of 95 percent."""
+        """Table `estimates` with 95 % intervals."""
         import pyarrow as pa
 
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
 
     def mixture(self) -> Mixture:
-        """A refusal: what depends on weights here is in the intervals."""
+        """Refuse: the effect of weights is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
             "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
         )
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """The means of everybody and of each group."""
+        """Section with the means of all records and of each group."""
         from stratsynth.models.means_section import means_section
 
         return [means_section(self.estimates(), named)]
 
     def foretell(self, path: StratumPath) -> str:
-        """The deviation of the noise in each mean of a group."""
+        """Standard deviation of the noise in each mean of a group, as one line."""
         part = dict(self.walk())[path]
         found = zip(part.columns, part.noise, part.status(), strict=True)
         return "noise in means: " + ", ".join(
@@ -222,7 +225,7 @@ class Estimate(Model):
         )
 
     def state(self) -> State:
-        """The figures, then the parts' states, each with its share."""
+        """Figures, then the parts' states, each with its share."""
         arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
         own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
         inner = stored(self.parts, lambda stratum: {"names": list(stratum.names), "share": self.shares[stratum]})
@@ -230,7 +233,7 @@ class Estimate(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
-        """Check what a file claims before believing it."""
+        """Estimate restored from its state; what no estimate holds is refused."""
         facts = state.facts
         columns = tuple(facts["columns"])
         if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):

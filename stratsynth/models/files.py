@@ -18,12 +18,12 @@ FORMAT = "stratsynth-model/1"
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """The registered kinds of models by name, not yet imported."""
+    """Registered kinds of models: name -> entry point, not yet imported."""
     return {point.name: point for point in entry_points(group="stratsynth.models")}
 
 
 def restore(kind: str, schema: Schema, state: State) -> Model:
-    """The model of a registered kind that has this state."""
+    """Model of a registered kind with this state; damaged states and unknown kinds are refused."""
     if kind not in installed():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
@@ -44,10 +44,10 @@ def save(model: Model, folder: Path) -> None:
 
 
 def made_of_prior(folder: Path) -> bool:
-    """Whether a stored model, or a stratum's in it, is made of the rows of a prior.
+    """True if a stored model, or a stratum's model inside it, is made of a prior's rows.
 
     Raises:
-        ReleaseError: What is no stored model.
+        ReleaseError: A folder without a stored model.
     """
     left, kinds = [_stored(folder).facts], set[str]()
     while left:
@@ -60,10 +60,10 @@ def made_of_prior(folder: Path) -> bool:
 
 
 def mixed_by(folder: Path) -> tuple[str, ...] | None:
-    """The columns by which a stored model mixes groups; None for one that is no mixture.
+    """Columns by which a stored mixture splits its groups; None for another kind of model.
 
     Raises:
-        ReleaseError: What is no stored model.
+        ReleaseError: A folder without a stored model, or a damaged mixture.
     """
     stored = _stored(folder).facts
     if stored["kind"] != Mixture.kind:
@@ -76,7 +76,7 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
 
 
 def _stored(folder: Path) -> State:
-    """What a model's file holds, in the format of models."""
+    """Content of a model's file, if its format is `FORMAT`."""
     stored = npz.read(folder / "model.npz", outside=True)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):
@@ -85,7 +85,7 @@ def _stored(folder: Path) -> State:
 
 
 def load(folder: Path) -> Model:
-    """Read a model back; anything but a sound one is a ReleaseError."""
+    """Read a model; a missing or damaged one raises ReleaseError."""
     stored = _stored(folder)
     facts = stored.facts
     try:

@@ -1,8 +1,9 @@
-"""Intervals of shares and of estimates whose error is part Gaussian and part Laplace; how errors of groups combine.
+"""Intervals of shares and of estimates with Gaussian and Laplace errors; errors of weighted means of groups.
 
-An error's law is kept by two numbers that add up: variance and fourth cumulant (0 for a normal law, 3 v^2 for a Laplace
-law of variance v, and w^4 times itself under a weight w). Quantiles are those of the sum of one normal and one
-Laplace variable that has both: exact when that is what the error is, and close for any number of them.
+An error's distribution is summarised by its variance and fourth cumulant, which both add up over independent errors (0
+for a normal law, 3 v^2 for a Laplace law of variance v; scaled by w^4 under a weight w). Quantiles are those of the sum
+of one normal and one Laplace variable with these two numbers: exact if the error is such a sum, and close for any
+number of Laplace errors.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NORMAL_95 = 1.959963984540054
-"""Half the width of a normal law's central 95 % interval, in its standard deviations."""
+"""Half width of the central 95 % interval of a normal law, in standard deviations."""
 
 
 def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
-    """The ends of Wilson's 95 % interval for a share seen `part` times in `whole`; NaN where `whole` is 0."""
+    """Ends of Wilson's 95 % interval for the share part / whole; NaN if `whole` is 0."""
     part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
         share, square = np.where(whole > 0, part / whole, np.nan), NORMAL_95**2 / whole
@@ -34,9 +35,9 @@ def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def effective(weights: ArrayLike) -> Floats:
-    """Weights scaled to come to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 where they are.
+    """Scale weights to add up to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 if all weights are.
 
-    A weighted share or mean then varies as one of that number of rows which count 1 each.
+    The sampling variance of a weighted share or mean is then that of as many rows of weight 1.
     """
     given = np.asarray(weights, dtype=float)
     total, squares = float(given.sum()), float((given**2).sum())
@@ -45,7 +46,7 @@ def effective(weights: ArrayLike) -> Floats:
 
 
 def half_width(variance: float, fourth: float, level: float) -> float:
-    """How far an error of mean 0 stays from 0, either side, with the probability `level`."""
+    """Half width of the central interval that holds an error of mean 0 with probability `level`, in its unit."""
     from scipy.optimize import brentq
 
     number("the level of an interval", level, above=0, below=1, hint="; 0.95 is usual")
@@ -53,22 +54,22 @@ def half_width(variance: float, fourth: float, level: float) -> float:
         return math.inf
     if variance <= 0:
         return 0.0
-    # in units of the whole error's standard deviation
+    # variance of the Laplace part over the whole variance: fourth = 3 v_L^2
     laplace = math.sqrt(min(max(fourth / variance / variance, 0.0), 3.0) / 3.0)
     scale, normal = math.sqrt(laplace / 2), math.sqrt(1 - laplace)
     beyond = (1 - level) / 2
-    most = 2 + 12 / min(1.0, beyond) ** 0.25 - math.log(beyond)  # further out than any such law's quantile
+    most = 2 + 12 / min(1.0, beyond) ** 0.25 - math.log(beyond)  # above the quantile of every such sum
     found = brentq(lambda x: _above(x, normal, scale) - beyond, 0.0, most, xtol=1e-12)
     return float(found) * math.sqrt(variance)
 
 
 def _above(x: float, normal: float, scale: float) -> float:
-    """P(N + L > x) for x >= 0, N normal with deviation `normal` and L Laplace of scale `scale`."""
+    """Tail probability P(N + L > x), x >= 0, of N normal with deviation `normal` plus L Laplace of scale `scale`."""
     from scipy.special import log_ndtr, ndtr
 
     if normal < 1e-9:
         return 0.5 * math.exp(-x / scale)
-    if scale < 1e-3:  # too little to be seen, and the terms below would cancel
+    if scale < 1e-3:  # negligible Laplace part, for which the terms below would cancel
         return float(ndtr(-x / normal))
     shift, half = normal / scale, normal**2 / (2 * scale**2)
     left = math.exp(half + x / scale + log_ndtr(-x / normal - shift))
@@ -77,29 +78,29 @@ def _above(x: float, normal: float, scale: float) -> float:
 
 
 def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike, covariance: ArrayLike) -> float:
-    """The variance of sum W_g M_g, for shares W with this covariance, independent of group means M.
+    """Variance of sum W_g M_g, for shares W with the given covariance C, independent of the group means M.
 
-    Exact when the M_g are independent of one another, m and w being the expectations of M and W:
+    Exact if the M_g are independent of one another, m and w being the expectations of M and W:
 
         sum w_g^2 Var(M_g)  +  m' C m  +  sum C_gg Var(M_g)
 
-    With exact public shares C is 0 and the first term is all. Estimated m, w and C give an estimate.
+    With exact public shares C is 0 and only the first term is left. Estimated m, w and C give an estimate.
     """
     m, v, w, c = (np.asarray(x, dtype=float) for x in (means, variances, shares, covariance))
     return float((w**2 * v).sum() + m @ c @ m + (np.diag(c) * v).sum())
 
 
 def sampled_shares_covariance(shares: ArrayLike, n: float) -> Floats:
-    """The covariance of shares that were counted in a random sample of n people, such as a public hold-out."""
+    """Covariance of shares counted in a random sample of n people, such as a public hold-out: (diag(w) - w w') / n."""
     w = np.asarray(shares, dtype=float)
     found: Floats = (np.diag(w) - np.outer(w, w)) / n
     return found
 
 
 def noisy_shares_covariance(counts: ArrayLike, sigmas: ArrayLike) -> Floats:
-    """The covariance of shares c_g / sum c of counts with independent noise, to first order in the noise.
+    """Covariance of shares c_g / sum c of counts with independent noise, to first order in the noise.
 
-    A share's derivative by a count is J = (I - w 1') / N, and the covariance J diag(sigma^2) J'.
+    With J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
     """
     c, sigma = np.asarray(counts, dtype=float), np.broadcast_to(np.asarray(sigmas, dtype=float), np.shape(counts))
     total = c.sum()

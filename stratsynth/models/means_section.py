@@ -1,4 +1,4 @@
-"""The chapter of a report that shows estimates: each column's means, group by group, with their intervals."""
+"""Section of a report that shows estimates: each column's means, group by group, with their intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
-"""What a reader is told of a mean's status."""
+"""Status of a mean -> words for readers."""
 NOTE = (
     "Each mean lies in its interval in 95 of 100 cases: the interval allows for the noise, for who happens to be in "
     "the data, and for uncertain weights. Where nothing can be said, it is all between the public bounds. Values "
@@ -22,14 +22,14 @@ NOTE = (
 
 
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
-    """Means with intervals of 95 percent, from the rows of `Estimate.estimates`; `named` names groups for readers."""
+    """Section of means with 95 % intervals, from the rows of `Estimate.estimates`; `named` names groups for readers."""
     columns = table.groupby("column", sort=False)
     figures = [_means(str(name), rows.to_dict("records"), named) for name, rows in columns]
     return Section("means", "The means", text=[NOTE], figures=figures)
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
-    """One column's means: a line for everybody and for each group."""
+    """Figure of one column's means: one line for all records and for each group."""
     scale = Scale.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [

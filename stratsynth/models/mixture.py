@@ -1,4 +1,4 @@
-"""A mixture of strata by public weights: how a stratified release draws rows for everybody."""
+"""Mixture of strata's models by public weights: the row-drawing model of a stratified release."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
-    """Share n rows out by weights: whole numbers that add up to n, each with expectation n * weight.
+    """Split n rows by weights into integers that add up to n, each with expectation n * weight.
 
-    Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part
-    gets the floor or the ceiling of what is due to it, without bias.
+    Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part gets the
+    floor or the ceiling of its expectation, without bias.
     """
-    parts = np.flatnonzero(weights)  # what has no weight gets no row, whatever is rounded
+    parts = np.flatnonzero(weights)  # weight 0 never gets a row
     order = parts[rng.permutation(parts.size)]
     due = np.cumsum(weights[order] / weights.sum()) * n
-    due[-1] = n  # the last bit of the sum must not cost or add a row
+    due[-1] = n  # rounding in the cumulated sum must not cost or add a row
     marks = np.minimum(np.floor(due + rng.random()), n)
     marks[-1] = n
     counts = np.zeros(len(weights), dtype=np.int64)
@@ -41,17 +41,17 @@ def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[A
 
 @dataclass(frozen=True)
 class Mixture(TableModel):
-    """Draws a stratum by its weight, then a row of that stratum's model."""
+    """Distribution of rows that draws a stratum by its weight, then a row of that stratum's model."""
 
     kind: ClassVar[str] = "mixture"
     schema: Schema
     """All columns; those that define the strata are constant in each part, or vary among merged levels."""
     parts: Mapping[Stratum, TableModel]
     weights: Mapping[Stratum, float]
-    """Public shares, adding up to one."""
+    """Public shares of the strata, adding up to 1."""
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
-        """The rest of a condition inside a stratum; None where the stratum's own levels rule it out."""
+        """Remaining condition inside a stratum; None if no row of the stratum can meet it."""
         rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
         for column, codes in stratum.codes(self.schema).items():
             if column not in where:
@@ -72,18 +72,18 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """The weighted mass of the parts."""
+        """Weighted sum of the parts' masses."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Rows of all parts, each part's number by unbiased rounding. The order is by stratum.
+        """Draw rows of all parts in the order of strata, the number from each by unbiased rounding.
 
-        Rows that break a structural rule are drawn again within their part, so shares stay as they are.
+        Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """As `sample`; counts each stratum's rows under its own name."""
+        """Draw as `sample` does, counting each stratum's changed rows under its own name."""
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:
@@ -92,7 +92,7 @@ class Mixture(TableModel):
         drawn: dict[str, list[np.ndarray[Any, Any]]] = {column: [] for column in self.schema.names}
         with phase("drawing rows", lambda: int(np.count_nonzero(numbers))) as done:
             for (stratum, (_, rest)), number in zip(masses.items(), numbers, strict=True):
-                if number == 0:  # a part need not know how to draw nothing
+                if number == 0:  # parts need not support n = 0
                     continue
                 fixed = {*stratum.columns, *rest}
                 draw = partial(self._draw, stratum, rng, rest)
@@ -103,7 +103,7 @@ class Mixture(TableModel):
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
-        """Rows of one part, with the columns that are constant in it, and merged levels by their own numbers."""
+        """Draw rows of one part, including the columns constant in it, with merged levels numbered as in the schema."""
         rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
             c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)
@@ -112,12 +112,12 @@ class Mixture(TableModel):
         return {**rows, **own}
 
     def oneway(self, column: str) -> np.ndarray[Any, Any]:
-        """The parts' shares, weighted."""
+        """Probability of each level of a column: the parts' distributions, weighted."""
         shares = [self.weights[stratum] * self.inside(stratum, column) for stratum in self.parts]
         return np.asarray(np.sum(shares, axis=0), dtype=np.float64)
 
     def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
-        """The same within one part; a column that defines the stratum has one level there, or a few."""
+        """Probability of each level of a column within one stratum; 0 outside the stratum's own levels."""
         part = self.parts[stratum]
         if column not in stratum.levels:
             return part.oneway(column)
@@ -127,16 +127,16 @@ class Mixture(TableModel):
         return found
 
     def mixture(self) -> Mixture:
-        """Itself."""
+        """Return this model."""
         return self
 
     def state(self) -> State:
-        """The parts' states side by side, each with its weight and kind."""
+        """States of the parts side by side, each with its weight and kind."""
         return stored(self.parts, lambda stratum: {"weight": self.weights[stratum], "kind": self.parts[stratum].kind})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Mixture:
-        """Each part from its own facts and arrays."""
+        """Mixture restored from its state; weights that do not add up to 1 are refused."""
         from stratsynth.models.files import restore  # restoring a part looks its kind up, mixtures included
 
         parts: dict[Stratum, TableModel] = {}

@@ -1,7 +1,7 @@
-"""Models of strata side by side in one state, with what they have in common, such as a graph, written once.
+"""Stored state of the models of several strata; structures that strata share, such as a graph, are written once.
 
-A stratum's facts are kept beside a number, `like`, of the structure that it shares: the lists among its facts. In
-these, lists of lists, such as a graph's cliques, are written as numbers of the distinct inner lists, `items`: the trees
+Beside a stratum's own facts, `like` is the number of its shared structure: the lists among its facts. In a structure,
+lists of lists, such as a graph's cliques, are written as numbers of the distinct inner lists, `items`, since the trees
 of all strata are made of the same pairs of columns.
 """
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 MOST_ALIKE = 2**28
-"""The most characters of what strata have in common, counted with each of them: lists are cheap to write once."""
+"""Largest size in characters of shared structures, counted once per stratum: a small file could name one very often."""
 
 MANY = 1_000
-"""Of more parts the lists in their structures are written once even where no two structures are the same."""
+"""Number of parts above which inner lists are written once even if no two structures are equal."""
 
 
 def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str, Any]]) -> State:
-    """The parts' states side by side, arrays named by the part's number; `own` is what else is kept of each.
+    """State that holds the parts' states, array names prefixed by the part's number; `own` adds facts to each part.
 
-    Lists that several parts have in common are written once, as `written_once` says.
+    Lists that several parts share are written once, by `written_once`.
     """
     states = {stratum: part.state() for stratum, part in parts.items()}
     common, mine = written_once([state.facts for state in states.values()])
@@ -43,10 +43,10 @@ def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str,
 
 
 def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any], Schema, State]]:
-    """What `stored` wrote, for each stratum: all that was kept, the schema inside it, and the part's state.
+    """Stratum -> (its stored facts, schema inside it, state of its model), as `stored` wrote them.
 
     Raises:
-        ReleaseError: Strata that are not those of one split.
+        ReleaseError: Strata that do not belong to one split.
     """
     found = {}
     arrays: dict[str, dict[str, NDArray[Any]]] = {}
@@ -70,7 +70,7 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
 
 
 def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Stratum:
-    """A stratum, with the names by which tables and reports call it where these were kept."""
+    """Stratum from stored levels, with the stored display names of its levels if there are any."""
     stratum = Stratum.from_dict(levels)
     if names is None:
         return stratum
@@ -81,7 +81,7 @@ def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Strat
 
 
 def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What is kept of all parts together, and of each; nothing together where no two of a few have the same lists.
+    """Facts shared by all parts, and each part's own; the former is empty if up to `MANY` parts all differ.
 
     Args:
         parts: The facts of each part.
@@ -99,7 +99,7 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What each part has in common with others, refused where together that would be more than a file may say."""
+    """Shared facts of each part, empty if it shares none; damaged or more than `MOST_ALIKE` characters are refused."""
     known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
     items, told = facts.get("items", []), facts.get("itemised", [])
     sound = all(type(one) is dict and one == _lists(one) for one in known) and type(items) is type(told) is list
@@ -113,6 +113,7 @@ def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         len(json.dumps(one)) + sum(lengths[number] for key, value in one.items() if key in names for number in value)
         for one in known
     ]
+    # refused before anything is expanded: small files can name a large structure thousands of times
     if sum(sizes[number] for number in numbers if number is not None) > MOST_ALIKE:
         raise ReleaseError(f"model: what its strata have in common is more than {MOST_ALIKE:,} characters.")
     whole = [
@@ -123,12 +124,12 @@ def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What parts may have in common; parts of a part are looked through where models are read, and stay with it."""
+    """Facts that parts may share: all lists except nested parts, which are read by a model of their own."""
     return {key: value for key, value in facts.items() if isinstance(value, list) and key != "parts"}
 
 
 def _itemised(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Structures, with what is a list of lists in all of them as numbers of the distinct inner lists."""
+    """Structures in which keys that always hold lists of lists refer to the distinct inner lists by number."""
     every = dict.fromkeys(key for one in structures for key in one)
     names = [key for key in every if all(type(item) is list for one in structures for item in one.get(key, ()))]
     items: dict[str, int] = {}

@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 
 class Shown(dict[str, "NDArray[np.integer[Any]]"]):
-    """Rows to predict, as level numbers by column; a numeric column's numbers too, which its levels blur to bins.
+    """Rows to predict: level numbers by column, and the numbers of numeric columns, which levels only give as bins.
 
     A mapping and not `CodedRows`, since `Predictor.predict` takes plain mappings of level numbers as well.
     """
 
     def __init__(self, codes: Codes, numbers: Mapping[str, NDArray[np.float64]]) -> None:
-        """`numbers` are within their bounds, and NaN where a row has none."""
+        """`numbers`: numeric column -> values within its bounds, NaN if the row has none."""
         super().__init__(codes)
         self.numbers = dict(numbers)
 
 
 def numbers_of(rows: Codes) -> Mapping[str, NDArray[np.float64]]:
-    """The numbers that were shown with the level numbers; none of rows that are level numbers alone."""
+    """Numbers of the numeric columns; empty for rows that are level numbers alone."""
     return rows.numbers if isinstance(rows, Shown) else {}
 
 
 class Predictor(Model):
-    """Predicts something of each row from some of its columns.
+    """Model that predicts something of each row from some of its columns.
 
-    To be declared beside what every model declares: `inputs` and `predict`. A release of it holds no tables.
+    Subclasses declare `inputs` and `predict` too. A release of such a model holds no tables.
     """
 
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -52,45 +52,45 @@ class Predictor(Model):
     @property
     @abstractmethod
     def inputs(self) -> tuple[str, ...]:
-        """The columns that it reads, all of its schema."""
+        """Columns that the model reads, a subset of its schema's."""
 
     @abstractmethod
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Predictions, the first axis one entry a row, in the order of the rows.
+        """Predictions, one entry per row along the first axis, in the order of the rows.
 
         Args:
-            rows: At least one row, as the level numbers of `inputs` in this model's schema; with the numbers of numeric
-                columns (`numbers_of`) where a release is shown data.
+            rows: At least one row, as level numbers of `inputs` in this model's schema; with the numbers of numeric
+                columns (`numbers_of`) if a release is shown data.
         """
 
     def seeded(self, seed: int) -> Predictor:
-        """The same with the seed of its draws, for a model that predicts by chance; others are as they were."""
+        """Return the model with the seed of its random predictions; a deterministic model returns itself."""
         return self
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """What `stratsynth predict` writes, one array a column: the predictions, and what a model adds to them."""
+        """Columns that `stratsynth predict` writes, one array each: the predictions, and what a model adds to them."""
         return {"prediction": self.predict(rows)}
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Each row is predicted by its stratum's model; no weight enters a prediction."""
+        """Predictor by group: each row is predicted by its stratum's model, and no weight enters a prediction."""
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:
-        """Itself."""
+        """Return this model."""
         return self
 
     def shown(self, data: Data) -> Codes:
-        """The rows of a file, a frame or an Arrow table, as `predict` takes them; other columns are not read."""
+        """Rows of a file, a data frame or an Arrow table as `predict` takes them; other columns are not read."""
         from stratsynth.data.sources import open_source
 
         return self.encoded(open_source(data).read(self.inputs))
 
     def encoded(self, data: pa.Table) -> Codes:
-        """The level numbers of `inputs`, row by row, and the numbers of those that are numeric.
+        """Level numbers of `inputs`, row by row, and the numbers of the numeric ones.
 
         Raises:
-            UsageError: Rows with a value that the schema neither knows nor admits, or there is no row.
+            UsageError: Rows with a value that the schema does not admit, or no rows.
         """
         from stratsynth.schema import Numeric
         from stratsynth.schema.encoding import encode
@@ -109,39 +109,39 @@ class Predictor(Model):
 
 @dataclass(frozen=True)
 class ByGroup(Predictor):
-    """Has each row predicted by the model of the stratum that it lies in."""
+    """Predictor that passes each row to the model of its stratum."""
 
     kind: ClassVar[str] = "by_group"
     schema: Schema
     """All columns; those that define the strata are constant in each part, or vary among merged levels."""
     parts: Mapping[Stratum, Predictor]
-    """The full crossing of the strata's columns, merges included: every row lies in one."""
+    """Stratum -> its model, for the full crossing of the strata's columns, merges included: every row lies in one."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The strata's columns, and what the parts read."""
+        """Columns that define the strata, and the inputs of the parts."""
         read = {name for stratum, part in self.parts.items() for name in (*stratum.columns, *part.inputs)}
         return tuple(name for name in self.schema.names if name in read)
 
     def seeded(self, seed: int) -> Predictor:
-        """Each part with a seed of its own."""
+        """Return the predictor with an independent seed for each part."""
         seeds = np.random.SeedSequence(seed).generate_state(len(self.parts), np.uint64)
         return replace(
             self, parts={s: p.seeded(int(own)) for (s, p), own in zip(self.parts.items(), seeds, strict=True)}
         )
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Each stratum's rows by its own part, put back in the order of the rows."""
+        """Predictions of each row by its stratum's model, in the order of the rows."""
         return self._by_part(rows, lambda part, own: {"": part.predict(own)})[""]
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Each stratum's rows by its own part; all parts write the same columns."""
+        """Columns of each row by its stratum's model, in the order of the rows; all parts write the same columns."""
         return self._by_part(rows, lambda part, own: part.table(own))
 
     def _by_part(
         self, rows: Codes, told: Callable[[Predictor, Codes], Mapping[str, NDArray[Any]]]
     ) -> dict[str, NDArray[Any]]:
-        """What each stratum's part tells of its rows, put back in the order of the rows."""
+        """Arrays that `told` returns for each stratum's model and rows, in the order of the rows."""
         places, found = [], []
         for stratum, part in self.parts.items():
             numbers = stratum.codes(self.schema)
@@ -158,7 +158,7 @@ class ByGroup(Predictor):
         return {name: np.concatenate([one[name] for one in found])[order] for name in found[0]}
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Those of the parts, each as one chapter in which the reader chooses a group."""
+        """Sections of the parts, merged by name into one each, in which the reader chooses a group."""
         whole: dict[str, Section] = {}
         for stratum, part in self.parts.items():
             for section in part.sections(_below(stratum, named)):
@@ -175,16 +175,16 @@ class ByGroup(Predictor):
         return list(whole.values())
 
     def foretell(self, path: StratumPath) -> str:
-        """What the part of the path's first stratum says of the rest of the path."""
+        """Line of a plan from the model of the path's first stratum."""
         return self.parts[path[0]].foretell(path[1:]) if path else ""
 
     def state(self) -> State:
-        """The parts' states side by side, each with its kind."""
+        """States of the parts side by side, each with its kind."""
         return stored(self.parts, lambda stratum: {"names": list(stratum.names), "kind": self.parts[stratum].kind})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ByGroup:
-        """Each part from its own state; together they must leave no row without a part."""
+        """Restore each part from its own state; strata that leave some row without a part are refused."""
         from stratsynth.models.files import restore  # restoring a part looks its kind up, this one included
 
         parts: dict[Stratum, Predictor] = {}
@@ -200,5 +200,5 @@ class ByGroup(Predictor):
 
 
 def _below(stratum: Stratum, named: Callable[[str], str]) -> Callable[[str], str]:
-    """The names of groups inside a stratum."""
+    """Function from a group's label inside a stratum to its name for readers."""
     return lambda label: named("|".join(filter(None, (stratum.label, label))))

@@ -1,9 +1,9 @@
 """Structural rules at sampling: no row that breaks one is ever given out.
 
-Rows that break a rule are drawn again, which is conditioning: they follow the model, given that no rule is
-broken. Within a stratum that leaves the strata's shares as they are. A model that knows nothing of the rules
-may break one in nearly every row; what is left after many rounds is mended, a value at a time, and then follows
-the model only roughly. Models that hold the rules themselves need neither.
+Rows that break a rule are drawn again, which conditions the model on the rules (rejection sampling). Done within a
+stratum, it leaves the strata's shares unchanged. A model that ignores the rules may break one in nearly every row; rows
+left after many rounds are repaired, one value at a time, and follow the model only roughly. Models that obey the rules
+themselves need neither.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 ROUNDS = 50
-"""How often the rows that break a rule are drawn again before they are mended."""
+"""Number of redrawing rounds before the remaining rows are repaired."""
 LEAST = 1000
-"""How many rows a round draws at least: a few stubborn rows must not cost a round each."""
+"""Smallest number of rows drawn in a round, so that a few stubborn rows do not cost a round each."""
 SWEEPS = 1000
-"""How often mending goes over all rules; a set of rules that can be kept takes a few dozen."""
+"""Passes over all rules that repairing may take; satisfiable rules take a few dozen."""
 
 Boxes = list[dict[str, "NDArray[np.bool_]"]]
-"""Forbidden boxes: for each column of one, which levels lie in it."""
+"""Forbidden boxes: for each, column -> mask of the levels inside the box."""
 
 
 @dataclass
 class Moved:
-    """How much of some samples the rules have moved: what a model that holds them itself need not have moved."""
+    """Counts of rows that the rules had redrawn or repaired, by stratum."""
 
     rows: dict[str, int] = field(default_factory=dict)
-    """Rows given out, by stratum (levels joined by `|`); everybody's under the empty text."""
+    """Stratum -> rows given out; its levels joined by `|`, empty for all records."""
     redrawn: dict[str, int] = field(default_factory=dict)
-    """Rows that broke a rule as they were first drawn: their share estimates the model's mass on forbidden rows."""
+    """Stratum -> rows that broke a rule when first drawn: their share estimates the model's mass on forbidden rows."""
     mended: dict[str, int] = field(default_factory=dict)
-    """Those of them that were not drawn better in many rounds, and had values changed."""
+    """Stratum -> rows among those that were still forbidden after `ROUNDS` rounds, and had values changed."""
 
     stratum: str = ""
-    """Whose rows `add` counts."""
+    """Stratum whose counts `add` changes."""
 
     def inside(self, stratum: str) -> Moved:
-        """The same counts, to which rows are added as a stratum's within this one."""
+        """Return a view of the same counts in which `add` counts for a stratum inside this one."""
         return Moved(self.rows, self.redrawn, self.mended, "|".join(filter(None, (self.stratum, stratum))))
 
     def add(self, rows: int, redrawn: int, mended: int) -> None:
-        """Count what one draw came to."""
+        """Add the counts of one draw."""
         for counts, number in ((self.rows, rows), (self.redrawn, redrawn), (self.mended, mended)):
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
-        """The sums, and each stratum of which there is something to tell."""
+        """Totals, and the counts of each stratum with redrawn rows."""
         strata = {
             name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
             for name, number in self.redrawn.items()
@@ -79,12 +79,12 @@ def draw_allowed(
     """Draw n rows that break no rule.
 
     Args:
-        schema: Whose rules are kept.
-        n: How many rows.
-        rng: The source of what is drawn.
-        draw: Gives any number of rows, and counts what it moves itself.
-        fixed: Columns that mending leaves alone.
-        moved: Where it is counted what the rules moved.
+        schema: Schema whose rules are kept.
+        n: Number of rows.
+        rng: Source of randomness.
+        draw: Draws a number of rows, and adds to `Moved` what it changes itself.
+        fixed: Columns that repairing must not change.
+        moved: Counts to add to; None to count nothing.
 
     Raises:
         MechanismError: Rules that no row can keep.
@@ -92,7 +92,7 @@ def draw_allowed(
     moved = Moved() if moved is None else moved
     rows, boxes = draw(n, moved), _boxes(schema)
     wrong = np.flatnonzero(_broken(boxes, rows)) if boxes and n else np.zeros(0, dtype=np.intp)
-    # what is drawn instead of a row is not counted again
+    # replacement rows are not counted a second time
     mended = _redraw(boxes, rows, wrong, rng, lambda number: draw(number, Moved()), fixed) if wrong.size else 0
     moved.add(n, int(wrong.size), mended)
     return rows
@@ -106,16 +106,17 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Put rows that break no rule in the place of those that do; returns how many were mended in the end."""
+    """Replace rows that break a rule by rows that do not; return the number of rows repaired in the end."""
     for _ in range(ROUNDS):
         if not wrong.size:
             return 0
         fresh = draw(max(LEAST, wrong.size))
-        # a model may order its rows: which of the good ones are taken must not follow that order
+        # a model may order its rows: choose among the valid ones at random
         good = rng.permutation(np.flatnonzero(~_broken(boxes, fresh)))[: wrong.size]
         for column, codes in rows.items():
             codes[wrong[: good.size]] = fresh[column][good]
         wrong = wrong[good.size :]
+    # rejection failed: these rows follow the model only roughly
     mended = _mend(boxes, {column: codes[wrong] for column, codes in rows.items()}, rng, fixed)
     for column, codes in rows.items():
         codes[wrong] = mended[column]
@@ -123,12 +124,12 @@ def _redraw(
 
 
 def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
-    """Which rows break a rule of the schema."""
+    """Mask of the rows that break a rule of the schema."""
     return _broken(_boxes(schema), rows)
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """The rules' boxes; a level set as a table of true and false is quickly looked up."""
+    """Forbidden boxes of all rules, level sets as masks for fast lookup."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -155,7 +156,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Take every row out of every box: again and again, one of a box's columns gets a level outside the box."""
+    """Repair rows: give one column of a violated box a random level outside the box, until none is violated."""
     for _ in range(SWEEPS):
         if not _broken(boxes, rows).any():
             return rows
@@ -171,6 +172,6 @@ def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> 
 
 
 def forbidden(model: TableModel) -> float:
-    """At most how much of the model's rows break a structural rule: the sum over the rules' boxes."""
+    """Upper bound on the model's mass on forbidden rows: the sum over the rules' boxes, at most 1."""
     boxes = [box for rule in model.schema.rules for box in rule.cells(model.schema)]
     return min(1.0, float(sum(model.mass(box) for box in boxes if all(box.values()))))

@@ -1,8 +1,8 @@
-"""The mean of everybody from the means of groups: weights, and the error that each part of it brings.
+"""Mean of all records from the means of groups: weights, and each source of error.
 
-A column that everybody has is weighted by the strata's shares. A column that some people lack, because a question
-did not apply to them or was not answered, is a mean over those who have it, and the groups' shares among those
-are not the groups' shares: it is weighted by the sizes that the estimates were divided by.
+A column without missing values is weighted by the strata's shares. A column that some records lack, because a question
+did not apply or was not answered, is a mean over those that have it, among whom the groups have other shares: it is
+weighted by the sizes that the estimates were divided by.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def weighted(
     *,
     of_rows: bool = False,
 ) -> Estimate:
-    """The weighted estimate. `covariance` is that of the shares, in the order of the parts; None where exact.
+    """Weighted mean of the strata's estimates.
 
-    Shares counted in a public sample or bought from the private table are uncertain: see
-    `sampled_shares_covariance` and `noisy_shares_covariance` in `stratsynth.models.intervals`. Where they are shares
-    `of_rows`, of the very rows that were summed, the groups' numbers among these add to the sampling error.
+    `covariance` is that of the shares, in the order of the parts; None if they are exact. Shares counted in a public
+    sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`
+    in `stratsynth.models.intervals`. With `of_rows`, the shares are of the very rows that were summed, and the random
+    sizes of the groups add to the sampling error.
     """
     first = next(iter(parts.values()))
     if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
@@ -61,38 +62,38 @@ def weighted(
 
 
 def complete(schema: Schema, name: str) -> bool:
-    """Whether every record has a number in this column, by the schema."""
+    """True if every record has a number in this column, by the schema."""
     column = schema.column(name)
     return isinstance(column, Numeric) and not column.missing and not column.words
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:
-    """One column's figures."""
+    """Figures of one column, by name."""
     return {key: float(array[i]) for key, array in vars(part.figures).items()}
 
 
 def _combined(
     parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """The figures of one column, over all groups; by their sizes where no weights are given.
+    """Figures of one column over all groups, weighted by `w`; by the groups' sizes if `w` is None.
 
-    `mixed`: how many rows of the mix at most come with one person, 0 where the groups' numbers are no matter.
+    `mixed`: largest weighted number of rows that one person adds to the groups' sizes; 0 if the sizes are not random.
     """
     f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
     sizes = f["size"]
     tails, drift = 3.0 * law * f["size_noise"] ** 4, f["pull"]
     if w is None:
         w, c = sizes / sizes.sum(), None
-        # noise in a size moves the group's mean, and the group's weight: with m its mean and M everybody's,
-        # the mean of all moves by w pull + (m - M) / N
+        # noise in a size N_g moves the group's mean and its weight N_g / N: with m its mean and M the mean of all,
+        # the mean of all moves by w pull + (m - M) / N per record
         drift = f["pull"] + (f["value"] - w @ f["value"]) / sizes
     moved = w * drift
     mean = float(w @ f["value"])
     between = f["value"] - mean
     errors = f["direct"] ** 2 + (f["pull"] * f["size_noise"]) ** 2 + f["sampling"] ** 2 + f["weighting"] ** 2
-    # shares that sum to one cannot move a constant: only differences between groups are weighed wrongly
+    # shares sum to 1, so their errors act only on differences between the groups' means
     doubt = 0.0 if c is None else weighted_variance(between, errors, np.zeros_like(w), c)
-    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # of shares counted in a sample of this size
+    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # shares of rows in a random sample of this size
     return {
         "value": mean,
         "direct": float(np.sqrt((w**2 * f["direct"] ** 2 + (moved * f["size_noise"]) ** 2).sum())),
@@ -103,6 +104,6 @@ def _combined(
         "spread": float(np.sqrt(np.maximum(w @ (f["spread"] ** 2 + between**2), 0.0))),
         "sampling": float(np.sqrt(max(0.0, (w**2 * f["sampling"] ** 2).sum() + mixing))),
         "weighting": float(np.sqrt(max(0.0, (w**2 * f["weighting"] ** 2).sum() + doubt))),
-        "low": float(f["low"].max()),  # what was clipped in some group was clipped
+        "low": float(f["low"].max()),  # the innermost bounds: a value clipped in any group counts as clipped
         "high": float(f["high"].min()),
     }

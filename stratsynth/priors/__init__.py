@@ -1,4 +1,4 @@
-"""Priors: what is public already, which a fit starts from instead of from nothing."""
+"""Priors: public rows, tables and earlier releases that a fit starts from."""
 
 from stratsynth.priors.prior import Prior
 from stratsynth.priors.tables import PublishedTable

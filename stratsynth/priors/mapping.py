@@ -1,8 +1,8 @@
-"""A prior's rows in the columns and levels of a schema, by declared rules.
+"""Map a prior's rows to the columns and levels of a schema, by declared rules.
 
-Everything here is about public rows, so that refusals may name values and count rows. What the schema has and the prior
-lacks gets some weight all the same: a column that is missing has even levels, in copies of every row; a level that no
-row has gets a few rows, relabelled, that stand for half a person. Paid answers can then move it.
+All rows here are public, so that refusals may name values and count rows. Everything in the schema gets some weight,
+even if the prior lacks it: a missing column has even levels, in copies of every row; a level that no row has gets a few
+relabelled rows that together count as half a person. Measured answers can then move it.
 """
 
 from __future__ import annotations
@@ -33,40 +33,40 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MOST_ROWS = 15_000
-"""About how many rows a fit goes through, copies included; of more, that many evenly spaced ones stand for all."""
+"""Approximate number of rows that a fit uses, copies included; a longer prior is thinned to evenly spaced rows."""
 MOST_COPIES = 8
-"""Of each row, where the prior lacks a column: one for each of its levels, and no more than this."""
+"""Largest number of copies of a row for a missing column, which has at most one copy per level."""
 LENT_LEVEL = 0.5
-"""How many people the rows of a level stand for that the prior does not have."""
+"""Total weight, in people, of the rows relabelled to a level that the prior lacks."""
 ROWS_OF_LEVEL = 20
-"""How many rows are relabelled for such a level."""
+"""Number of rows relabelled to such a level."""
 LEAST_KEPT = 0.5
-"""The part of a prior's rows that must keep the schema's structural rules; those that do not are left out."""
+"""Smallest fraction of a prior's weight that must obey the structural rules; rows that break them are left out."""
 NAMED = 5
-"""How many unknown values a refusal names."""
+"""Number of unknown values that a refusal names."""
 
 Codes = dict[str, "NDArray[np.integer[Any]]"]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How columns and values of a prior become those of a schema."""
+    """Translation of a prior's columns and values to those of a schema."""
 
     rename: Mapping[str, str]
-    """For a column of the schema, the prior's name of it."""
+    """Column of the schema -> name of the prior's column."""
     recode: Mapping[str, Mapping[str, str]]
-    """For a column of the schema, the level that each of the prior's values becomes."""
+    """Column of the schema -> {value of the prior -> level of the schema}."""
     without: tuple[str, ...]
-    """The columns that the prior does not have."""
+    """Columns of the schema that the prior lacks."""
     unknown: str = "refuse"
-    """What becomes of rows with values that the schema does not know."""
+    """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """`unknown` is one of two words."""
+        """Refuse other words for `unknown`."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
-        """Refuse rules about columns and levels that there are not."""
+        """Refuse rules about columns and levels that the schema does not have."""
         for what, names in (("rename", self.rename), ("recode", self.recode), ("without", self.without)):
             for name in names:
                 if name not in schema.columns:
@@ -84,7 +84,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse such rules, and rows that lack columns nobody has mentioned."""
+        """Refuse rules that do not fit the schema, and a prior that lacks columns not listed under `without`."""
         self.check_names(schema)
         for name in schema.names:
             theirs = self.rename.get(name, name)
@@ -101,7 +101,9 @@ class Rules:
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """The rows of a prior as level numbers of a schema.
+    """Rows of a prior as level numbers of a schema; weights in people, scaled to their effective number (Kish).
+
+    Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
     Raises:
         UsageError: Rows, columns or values that have no place in the schema.
@@ -149,7 +151,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """The level number of each row; -1 where the schema has none, which is refused unless such rows are dropped."""
+    """Level number of each row; -1 if the schema has none, which is refused unless such rows are dropped."""
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:
@@ -171,7 +173,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
 
 
 def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
-    """The values by their new names; each different value is looked up once."""
+    """Values under their new names; each distinct value is looked up once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -182,7 +184,7 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
 
 
 def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
-    """Of very many rows evenly spaced ones, which stand for all."""
+    """Thin rows to at most `most` evenly spaced ones of positive weight, scaled to the same total weight."""
     chosen = np.flatnonzero(weights > 0)
     if chosen.size <= most:
         return rows, weights
@@ -193,7 +195,7 @@ def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Code
 
 
 def _steps() -> Iterator[float]:
-    """Roots of prime numbers, no two of which are in a whole proportion."""
+    """Fractional parts of the square roots of the primes, which are linearly independent over the rationals."""
     number = 2
     while True:
         if all(number % smaller for smaller in range(2, math.isqrt(number) + 1)):
@@ -204,15 +206,17 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Rows for columns that are missing, and for levels that no row has; and which rows stand for such levels."""
+    """Add copies for missing columns and rows for missing levels; the mask tells rows added for levels."""
+    # one copy per level of a missing column, with the weight split evenly
     missing = [name for name in schema.names if name in without]
     place = np.repeat(np.arange(weights.size), copies)
     rows, weights = {name: code[place] for name, code in rows.items()}, weights[place] / copies
     for name, step in zip(missing, _steps(), strict=False):
-        # multiples of an irrational number fill the line evenly, and those of two of them the plane (Weyl)
+        # Weyl: multiples of irrational numbers are equidistributed, jointly if independent over the rationals
         rows[name] = (np.arange(place.size) * step % 1.0 * schema.size(name)).astype(np.int32)
     known = weights.size
     for name in schema.names:
+        # rows of any other level stand in: the other columns of a missing level are unknown
         there = np.bincount(rows[name], weights=weights, minlength=schema.size(name)) > 0
         for level in np.flatnonzero(~there):
             lent = np.unique(np.linspace(0, weights.size - 1, ROWS_OF_LEVEL).astype(np.intp))

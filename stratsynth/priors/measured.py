@@ -1,14 +1,14 @@
-"""The noisy tables of an earlier release as a prior: published tables, each with its own noise as standard error.
+"""Noisy tables of an earlier release as a prior: published tables, each with its own noise as standard error.
 
-Those of everybody are taken, as far as the schema has their columns and levels; tables of strata are not. The guarantee
-of the release covers them, as it covers its rows.
+Only tables of all records are used, as far as the schema has their columns and levels; tables of strata are not. The
+guarantee of the release covers them, as it covers its rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,29 +21,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stratsynth.certificate import Certificate
     from stratsynth.priors.mapping import Rules
 
 SCHEMA = "model/schema.toml"
 FILES = (FILE, SCHEMA)
-"""What is read of a release folder, beside its rows."""
+"""Files of a release folder that are read beside its rows."""
 MOST_TABLES = 1_000
-"""The most tables that are taken, in the order in which they were measured."""
+"""Largest number of tables used, in the order in which they were measured."""
 
 
-def measured_tables(folder: Path, record: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[Known, ...]:
-    """The tables of a release in the levels of a schema; those that have no place there are left out.
+def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
+    """Tables of a release as shares by the levels of a schema; tables that do not fit it are left out.
 
-    The caller has checked that `FILES` are those that the certificate lists.
+    The caller has checked that `FILES` match the hashes in the certificate.
     """
-    if record.get("code_lists"):  # they were counted in groups of codes, which the stored schema does not name
+    if certificate.code_lists:  # they were counted in groups of codes, which the stored schema does not name
         return ()
     old = Schema.load(folder / SCHEMA)
     tables = list(_tables(folder, old))[:MOST_TABLES]
     if not tables:
         return ()
+    # total by inverse variance: a table's sum of m cells has variance m sigma^2
     precision = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     total = float(precision @ np.array([values.sum() for _, values, _ in tables]) / precision.sum())
-    if not total > 1:  # nothing was in it, as far as noise tells
+    if not total > 1:  # an empty release, given its noise
         return ()
     places = {name: _places(name, old, rules, schema) for name in schema.names if name not in rules.without}
     found = (_known(clique, values / total, sigma / total, places, rules, schema) for clique, values, sigma in tables)
@@ -51,7 +53,7 @@ def measured_tables(folder: Path, record: Mapping[str, Any], rules: Rules, schem
 
 
 def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
-    """Columns, noisy counts and sigma of everybody's tables, in order."""
+    """Columns, noisy counts and noise standard deviation of the tables of all records, in order."""
     frame = read_measurements(folder).to_pandas()
     frame = frame[frame["stratum"].astype(str) == ""]
     if "sum" in frame:
@@ -70,7 +72,7 @@ def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np
 
 
 def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
-    """For each of the release's levels of a column, the number of the schema's; None where these do not cover them."""
+    """Number in the schema of each of the release's levels of a column; None unless these cover the schema's levels."""
     theirs = rules.rename.get(name, name)
     if theirs not in old.names:
         return None
@@ -86,7 +88,7 @@ def _known(
     clique: Sequence[str], shares: NDArray[np.float64], error: float, places: Mapping[str, NDArray[np.intp] | None],
     rules: Rules, schema: Schema,
 ) -> Known | None:  # fmt: skip
-    """One table, summed over columns that the schema has not; None where nothing of it has a place."""
+    """One table, summed over columns that the schema lacks; None if no column is left."""
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]
     if not left:
@@ -102,4 +104,5 @@ def _known(
     names = [ours[name] for name in left]
     order = sorted(names, key=schema.names.index)
     shares = np.transpose(shares, [names.index(name) for name in order])
+    # a cell that sums r cells has the standard error sqrt(r) times that of one
     return Known(tuple(order), shares, error=error * math.sqrt(cells / shares.size), of_rows=True)

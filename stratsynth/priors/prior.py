@@ -1,7 +1,7 @@
-"""`Prior`: public rows and tables that a fit starts from, with where they come from, which is never left out.
+"""`Prior`: public rows and tables that a fit starts from, with a citation that the certificate repeats.
 
-A prior is public, or it is a release that was paid for. Rows of confidential people that nobody protected are neither,
-whoever the people are: what a fit takes from them would be given out without a charge.
+A prior is public, or it is a release that was paid for. Unprotected rows of confidential people are refused, whoever
+the people are: anything a fit took from them would be published without a charge.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from stratsynth.priors.releases import release_of
 from stratsynth.priors.stated import file_hash
 from stratsynth.priors.tables import PublishedTable, mapped_table
 from stratsynth.release.certificate import read_certificate
-from stratsynth.release.hashes import check_files, hashes_of
+from stratsynth.release.hashes import check_files
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data, Source
     from stratsynth.mechanisms.prior_rows import PriorRows
     from stratsynth.schema import Schema
@@ -42,25 +43,25 @@ KEPT = (
     "created", "unit", "neighbours", "guarantee", "ledger", "unprotected", "unverified", "public_columns", "row_weight",
     "prior",
 )  # fmt: skip
-"""What a certificate repeats of the certificate of a release that is its prior."""
+"""Entries of a release's certificate that are repeated in the certificate of a fit with that release as its prior."""
 ROWS = "synthetic.parquet"
-"""Where a release has its rows."""
+"""File of a release folder that holds its rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prior(PriorSource):
-    """What is public already. Made by `Prior.public(...)`, `Prior.release(...)` or `Prior.tables(...)`."""
+    """Public information for a fit. Made by `Prior.public(...)`, `Prior.release(...)` or `Prior.tables(...)`."""
 
     source: Source | None = field(repr=False)
-    """Where the rows are; None where there are tables alone."""
+    """Source of the rows; None if there are tables alone."""
     rules: Rules = field(repr=False)
-    """How columns and values become those of the schema."""
+    """Translation of columns and values to the schema's."""
     stated: Mapping[str, Any]
-    """What the certificate says of it, besides what mapping it came to."""
+    """Section of the certificate on the prior, without the entries that mapping adds."""
     published: tuple[PublishedTable, ...] = ()
     """Published tables."""
-    behind: tuple[Path, Mapping[str, Any]] | None = field(default=None, repr=False)
-    """The folder and the certificate of the release whose noisy tables go with the rows; None for public rows."""
+    behind: tuple[Path, Certificate] | None = field(default=None, repr=False)
+    """Folder and certificate of the release whose noisy tables go with the rows; None for public rows."""
 
     @classmethod
     def public(
@@ -74,21 +75,20 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Rows that anyone can get: last year's public file, or a neighbouring state's.
+        """Take rows that anyone can get: last year's public file, or a neighbouring state's.
 
         Args:
             data: A file, a frame or an Arrow table.
-            citation: Where it was published. It is listed in the certificate as taken for public.
+            citation: Place of publication, which the certificate lists as taken for public.
             rename: Names that the prior has for columns of the schema, as `{"SEX": "sex"}`.
             recode: Values that the prior has for levels, by column, as `{"SEX": {"male": "1", "female": "2"}}`; several
-                values may become one level. Values that are not listed stay as they are.
-            without: Columns of the schema that the prior does not have. Their levels are taken as even, until a paid
-                answer says otherwise.
+                values may become one level. Values that are not listed are kept.
+            without: Columns of the schema that the prior does not have. Their levels start as equally likely.
             unknown: "refuse" rows with a value that the schema does not know, or "drop" them.
             tables: Published tables besides, as for `Prior.tables`.
 
         Raises:
-            UsageError: No citation, or rules that are none. Rows are read when a fit is prepared.
+            UsageError: No citation, or malformed rules. Rows are read when a fit is prepared.
         """
         from stratsynth.data.overlap import check_public_inputs
         from stratsynth.data.sources import open_source
@@ -114,18 +114,18 @@ class Prior(PriorSource):
         recode: Mapping[str, Mapping[str, str]] | None = None,
         unknown: str = "refuse",
     ) -> Prior:
-        """Published tables and no rows: margins of some columns, with or without their standard errors.
+        """Take published tables and no rows: marginals of some columns, with or without their standard errors.
 
         Args:
             tables: Each a `PublishedTable(file_or_frame, citation)` with the levels of some columns and `share` or
-                `count`, and `error` where standard errors were published; without, the figures are taken to be exact
-                for the population that the rows are a sample of.
+                `count`, and `error` if standard errors were published; without, the figures count as exact for the
+                population that the rows are a sample of.
             rename: As for `public`.
             recode: As for `public`; the figures of values that become one level are added up.
-            unknown: As for `public`; where lines are dropped, the rest is scaled to 1.
+            unknown: As for `public`; if lines are dropped, the rest is scaled to 1.
 
         Raises:
-            UsageError: No table, or rules that are none. Tables are read when a fit is prepared.
+            UsageError: No table, or malformed rules. Tables are read when a fit is prepared.
         """
         found = _published(tables)
         if not found:
@@ -145,10 +145,10 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """An earlier release of this program: it was paid for, so that its guarantee and the new one add up.
+        """Take an earlier release of this program: it was charged, and its guarantee and the new one add up.
 
         Args:
-            folder: The release folder, whose files must be those that its certificate lists.
+            folder: The release folder, whose files must match the hashes in its certificate.
             rename: As for `public`.
             recode: As for `public`.
             without: As for `public`.
@@ -156,41 +156,42 @@ class Prior(PriorSource):
             tables: Published tables besides, as for `Prior.tables`.
 
         Raises:
-            ReleaseError: What is no sound release, or has no rows, or is not private.
+            ReleaseError: No release, a damaged one, one without rows, or one that is not private.
         """
         from stratsynth.data.sources import open_source
 
         path = given_path("prior: the release", folder)
         record = read_certificate(path)
-        if not record["private"]:
+        certificate = record.statement
+        if not certificate.private:
             raise ReleaseError(
                 f"prior: {path} is no private release. If its data are public, take Prior.public(data, citation=...)."
             )
         if not (path / ROWS).exists():
             raise ReleaseError(f"prior: {path} holds no rows ({ROWS}).")
-        if hashes_of(record) is None:
+        if certificate.files is None:
             raise ReleaseError(f"prior: {path} lists no hashes of its files: an older version made it; make it again.")
-        check_files(path, record, [ROWS, *FILES])
+        check_files(path, certificate, [ROWS, *FILES])
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
-        title = record.get("called", {}).get("title") or record["mechanism"]["name"]
+        title = (certificate.called and certificate.called.title) or certificate.mechanism.name
         stated = {
             "origin": "release",
-            "citation": f"release of {record['created']}: {title}",
+            "citation": f"release of {certificate.created}: {title}",
             "release": {key: record[key] for key in KEPT if key in record},
         }
-        return cls(open_source(path / ROWS), rules, stated, _published(tables), (path, record))
+        return cls(open_source(path / ROWS), rules, stated, _published(tables), (path, certificate))
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """What it is read from: sources, paths and frames, none of which may be the private table."""
+        """Sources, paths and frames that the prior is read from, none of which may be the private table."""
         return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
 
     def found(self, schema: Schema) -> Found:
-        """Its rows and tables in the columns and levels of a schema; the same object for the same schema.
+        """Rows and tables in the columns and levels of a schema; computed once for each schema.
 
         Raises:
-            UsageError: Columns that the prior lacks, and values that the schema does not know, with how many rows of
-                the prior have them.
+            UsageError: Columns that the prior lacks, and values that the schema does not know, with the number of rows
+                that have them.
         """
         from stratsynth.data.overlap import check_public_inputs
 
@@ -202,7 +203,7 @@ class Prior(PriorSource):
         return self._mapped[key]
 
     def rows(self, schema: Schema) -> PriorRows | None:
-        """The rows in the columns and levels of a schema; None where there are tables alone."""
+        """Rows in the columns and levels of a schema; None if there are tables alone."""
         return self.found(schema).rows
 
     def _found(self, schema: Schema) -> Found:
@@ -225,7 +226,7 @@ class Prior(PriorSource):
         return Found(stated, digest(stated, marks), rows, known, self.origins)
 
     def _said(self) -> dict[str, Any]:
-        """What is stated of the rows, with the hash of their file."""
+        """Section of the certificate on the rows, with the hash of their file."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property
@@ -237,7 +238,7 @@ KEYS: Mapping[str, Any] = {
     "path": str, "citation": str, "origin": str, "rename": Mapping, "recode": Mapping, "without": Sequence,
     "unknown": str, "tables": Sequence,
 }  # fmt: skip
-"""The keys of [prior] in a recipe."""
+"""Keys of [prior] in a recipe, with their types."""
 HELP = {
     "path": "a file with public rows, or the folder of an earlier release",
     "citation": "where the rows were published; needed, but for a release, which says itself what it is",
@@ -248,11 +249,11 @@ HELP = {
     "tables": "published tables, each a section [[prior.tables]] with path and citation; beside rows, or alone",
     "unknown": 'what becomes of rows with a value that the schema does not know: "refuse" (the default) or "drop"',
 }
-"""What keys mean, for the reference."""
+"""Meanings of the keys, for the reference."""
 
 
 def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
-    """The prior that a recipe's section [prior] describes; its path is relative to the recipe's folder."""
+    """Prior that a recipe's section [prior] describes; its path is relative to the recipe's folder."""
     check_keys(section, KEYS, "[prior]")
     origin = section.get("origin", "public")
     one_of("[prior] origin", origin, ORIGINS)
@@ -278,7 +279,7 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
 
 
 def _table(section: object, folder: Path) -> PublishedTable:
-    """One of the published tables of a recipe."""
+    """Published table of one section [[prior.tables]]."""
     if not isinstance(section, Mapping):
         raise UsageError("[prior] tables are sections [[prior.tables]], each with path and citation.")
     check_keys(section, {"path": str, "citation": str}, "[[prior.tables]]")
@@ -294,7 +295,7 @@ def _published(tables: object) -> tuple[PublishedTable, ...]:
 
 
 def _texts(what: str, given: object) -> dict[str, str]:
-    """A mapping from texts to texts."""
+    """Mapping from texts to texts, copied; anything else is refused."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for item in given.items() for text in item):

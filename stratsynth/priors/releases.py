@@ -1,4 +1,4 @@
-"""Whether a file is of a release, whose guarantee has to be named where it is a prior."""
+"""Recognition of files that belong to a release, whose guarantee must be named if it is a prior."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from stratsynth.release.hashes import CERTIFICATE
 
 
 def release_of(path: Path) -> Path | None:
-    """The release folder that a file, or a file of a folder, lies in or is a link into; None where there is none."""
+    """Release folder that holds or is linked to by a file, or by a file below a folder; None if there is none."""
     folders = dict.fromkeys(folder for place in _files(path) for folder in (place.parent, _real(place).parent))
     return next((folder for folder in folders if (folder / CERTIFICATE).exists()), None)
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """A file; of a folder, all files below it."""
+    """Yield the path itself and, for a folder, all files below it."""
     yield path
     try:
         if path.is_dir():
@@ -25,7 +25,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _real(path: Path) -> Path:
-    """Where a path leads to, links followed; itself where that is nowhere."""
+    """Path with links resolved; the path itself if that fails."""
     try:
         return path.resolve()
     except (OSError, ValueError, RuntimeError):  # links in a circle, and names that no system can have

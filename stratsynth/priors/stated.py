@@ -1,4 +1,4 @@
-"""What ties the section `prior` of a certificate to the files it was read from, and to the ledger."""
+"""Hashes that tie the section `prior` of a certificate to the files it was read from, and to the ledger."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.reading import sha256
 
 FILE = "file"
-"""The key of a file's SHA-256: anybody who has the public file can see that it is the one that was read."""
+"""Key of a file's SHA-256, by which anybody with the public file can check that it is the one that was read."""
 
 
 def file_hash(data: object) -> dict[str, str]:
-    """The SHA-256 of a file under its key; nothing for frames, and for folders.
+    """SHA-256 of a file under its key; empty for frames and for folders.
 
     Raises:
-        UsageError: A file that cannot be read any more.
+        UsageError: A file that has become unreadable.
     """
     if not isinstance(data, str | PathLike) or Path(data).is_dir():
         return {}
@@ -31,5 +31,5 @@ def file_hash(data: object) -> dict[str, str]:
 
 
 def section_digest(section: Mapping[str, Any]) -> str:
-    """The hash of what a certificate says of a prior, the same in a file of its own order of keys."""
+    """Digest of a certificate's section on a prior, independent of the order of its keys."""
     return digest(json.dumps(section, sort_keys=True))

@@ -1,4 +1,4 @@
-"""Published tables as a prior: figures of some columns' cells, as a file or a frame has them.
+"""Published tables as a prior: figures of some columns' cells, from a file or a frame.
 
 A line names a level of each of the table's columns and gives its `share` or its `count`; `error` beside it is the
 figure's standard error. Everything here is public, so that refusals may name values.
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
 
 FIGURES = ("share", "count", "error")
 LARGEST = 1e15
-"""No table counts more people."""
+"""Largest figure of a cell, in people."""
 TOLERANCE = 1e-2
-"""How far the sum of shares may be from 1, as printed tables round; they are then scaled to 1."""
+"""Largest distance of the sum of shares from 1, as printed tables round; shares are then scaled to 1."""
 MOST_CELLS = 2**20
-"""The most cells of a table."""
+"""Largest number of cells of a table."""
 NAMED = 3
-"""How many cells a refusal names."""
+"""Largest number of cells that a refusal names."""
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A published table: where it is, and where it was published."""
+    """Published table with its citation."""
 
     data: Tabular = field(repr=False)
-    """A CSV file or a frame."""
+    """CSV file or data frame."""
     citation: str
-    """Where it was published; the certificate names it as taken for public."""
+    """Place of publication, which the certificate lists as taken for public."""
 
     def __post_init__(self) -> None:
-        """A citation, and no file of private rows or of a release."""
+        """Refuse a missing citation, and a file of private rows or of a release."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
@@ -70,10 +70,10 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """A published table in the levels of a schema, and what the certificate says of it.
+    """Published table in the levels of a schema, and its entry in the certificate.
 
     Raises:
-        UsageError: Columns, levels or figures that have no place in the schema, and cells that are missing.
+        UsageError: Columns, levels or figures that have no place in the schema, and missing cells.
     """
     lines = records("prior", table.data)
     what, ours = _header(lines[0], rules, schema)
@@ -120,7 +120,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
 
 
 def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:
-    """Whether figures are shares or counts; and for each of the schema's columns that are there, its name there."""
+    """Kind of figures, "share" or "count"; and column of the schema -> name in the table, for those in the table."""
     have = [name for name in ("share", "count") if name in line]
     if len(have) != 1:
         raise UsageError("prior: a published table has a column `share` or a column `count`, and not both.")
@@ -143,7 +143,7 @@ def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str,
 def _cell(
     line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
 ) -> tuple[int, ...] | None:
-    """The level numbers of a line; None where it has a level that the schema does not know, and these are dropped."""
+    """Level numbers of a line; None if it has a level unknown to the schema, and such lines are dropped."""
     found = []
     for name in clique:
         said = level(line[ours[name]])
@@ -170,7 +170,7 @@ def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
 def _complete(
     values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
 ) -> float:
-    """What the figures add up to; refuses a table that leaves cells out which a row may be in."""
+    """Sum of the figures; a table is refused if it lacks a cell that the structural rules allow."""
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}
     inside = schema.restrict(clique)

@@ -13,6 +13,7 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
+from stratsynth.certificate import FORMAT, Certificate
 from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
@@ -21,9 +22,9 @@ from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
 from stratsynth.release.declared import comparisons, too_close
 from stratsynth.release.few import small_groups
-from stratsynth.release.hashes import CERTIFICATE, written_by
-from stratsynth.release.meaning import malformed
+from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.notices import notices
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.release.stated import ROW_WEIGHT, contradictions, read_stated
 from stratsynth.strata import impossible
 from stratsynth.version import VERSION
@@ -33,19 +34,6 @@ if TYPE_CHECKING:
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
 
-FORMAT = "stratsynth-certificate/1"
-KEYS = (
-    "created", "software", "private", "unverified", "unit", "neighbours", "guarantee", "prices", "ledger", "strata",
-    "weights", "unprotected", "schema", "mechanism", "composition", "charges",
-)  # fmt: skip
-"""Keys of every certificate. Later versions add: `conversion`, the theorem by which epsilon follows from the charges;
-`dearest`, the worst-case course of an adaptive mechanism; `row_weight`, the column of row weights; `prior`, the public
-rows that the fit started from; `mechanism_words`, a third-party mechanism's words for readers; `called`, the release's
-title and publisher; and, on disk, `files`, the hashes of all other files."""
-_SHAPES = {
-    ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
-    ("unverified", "unprotected", "charges"): list,
-}
 ADDED = 10_000
 """Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
 up."""
@@ -62,7 +50,7 @@ def certificate(
     private: bool,
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
-) -> dict[str, Any]:
+) -> CertificateRecord:
     """Return every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
     In the paths of charges the levels of a merge are joined by `|`; `strata.merged` has its name in other files.
@@ -121,7 +109,7 @@ def certificate(
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),
     }
-    return {**record, limits.KEY: limits.sentences(record)}
+    return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
 def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
@@ -183,16 +171,17 @@ def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
     return record
 
 
-def read_certificate(folder: Path) -> dict[str, Any]:
+def read_certificate(folder: Path) -> CertificateRecord:
     """Return the certificate of a release folder.
 
     Raises:
         ReleaseError: No certificate, a damaged one, or one that was edited: its numbers contradict each other.
     """
     record = read_record(folder)
-    added = record if len(record["charges"]) <= ADDED else {**record, "charges": []}
+    certificate, charges = record.statement, record["charges"]
     try:
-        wrong = next(contradictions(read_stated(added), record["prices"]), None)
+        stated = read_stated(certificate, charges if len(charges) <= ADDED else [])
+        wrong = next(contradictions(stated, certificate.prices), None)
     except (ValueError, OverflowError) as error:  # a charge may be as large as a float can be
         raise ReleaseError(f"{folder}: {CERTIFICATE} is damaged: {error}.") from None
     if wrong is not None:
@@ -203,22 +192,31 @@ def read_certificate(folder: Path) -> dict[str, Any]:
     return record
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """Return the certificate of a release folder, without checking that its numbers agree."""
+def read_record(folder: Path) -> CertificateRecord:
+    """The certificate of a release folder, whose numbers may contradict each other.
+
+    Raises:
+        ReleaseError: None, or one that has not the form of `stratsynth.certificate`.
+    """
     try:
-        record = read_json(folder / CERTIFICATE, error=ReleaseError)
+        found = read_json(folder / CERTIFICATE, error=ReleaseError)
     except FileNotFoundError:
         raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise ReleaseError(f"{folder}: certificate.json is damaged ({why}).") from None
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}{written_by(record)}.")
-    lacking = [key for key in KEYS if key not in record]
-    if lacking:
-        raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
-    wrong = [key for keys, kind in _SHAPES.items() for key in keys if not isinstance(record[key], kind)]
-    wrong.extend(key for key in (malformed(record),) if key is not None)
-    if wrong or not isinstance(record["schema"].get("sha256"), str):
-        raise ReleaseError(f"{folder}: certificate.json is damaged: its {(wrong or ['schema'])[0]} is none.")
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}{_written_by(found)}.")
+    record = CertificateRecord(found)
+    try:
+        record.statement  # noqa: B018 - read, so that whoever has the record may rely on its form
+    except ValueError as error:
+        raise ReleaseError(f"{folder}: certificate.json is damaged: {error}{_written_by(found)}.") from None
     return record
+
+
+def _written_by(record: object) -> str:
+    """The version that wrote a release, to be added to a refusal, where its certificate names one."""
+    software = record.get("software") if isinstance(record, dict) else None
+    version = software.get("stratsynth") if isinstance(software, dict) else None
+    return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import is_texts
+from stratsynth.certificate import SmallGroup
 from stratsynth.errors import FewPeopleWarning
 from stratsynth.release.declared import NORMAL_95, SHARE, Comparison
 from stratsynth.strata import Cell
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
     from stratsynth.models import Where
     from stratsynth.schema import Schema
@@ -61,17 +62,16 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
     return [record for _, record in sorted(listed, key=operator.itemgetter(0))[:LISTED]]
 
 
-def warn_of_few(certificate: Mapping[str, Any], schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
+def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
     """Warn if rows of listed groups are drawn by name; `parts` are conditions and numbers of rows."""
-    listed = certificate.get("small_groups", ())
-    by = certificate.get("strata", {}).get("by", ())
-    if not listed or not is_texts(by) or any(group["levels"].keys() != {*by} for group in listed):
+    listed, by = certificate.small_groups, certificate.strata.by
+    if not listed or any(group.levels.keys() != {*by} for group in listed):
         return
     if not all(column in schema.columns for column in by):  # a certificate of another model
         return
-    order, cells = sorted(by), dict[Cell, Mapping[str, Any]]()
+    order, cells = sorted(by), dict[Cell, SmallGroup]()
     for group in listed:
-        for cell in itertools.product(*(group["levels"][column] for column in order)):
+        for cell in itertools.product(*(group.levels[column] for column in order)):
             cells[cell] = group
     named = dict.fromkeys(
         text
@@ -88,7 +88,7 @@ def warn_of_few(certificate: Mapping[str, Any], schema: Schema, parts: Iterable[
         )
 
 
-def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, Mapping[str, Any]]) -> Iterator[str]:
+def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
     """Yield the warning about a condition, if it allows listed groups alone."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
@@ -99,11 +99,12 @@ def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cel
     if len(asked) < math.prod(len(allowed.get(column, schema.levels(column))) for column in order):
         return
     groups = list(unique(asked))
-    people = [group["people"] for group in groups]
-    total = None if None in people else math.fsum(people)
-    merged, of = (Counter(group["fitted_in"] for group in several) for several in (asked, cells.values()))
+    people = [group.people for group in groups]
+    known = [number for number in people if number is not None]
+    total = math.fsum(known) if len(known) == len(people) else None
+    merged, of = (Counter(group.fitted_in for group in several) for several in (asked, cells.values()))
     split = [label for label, number in merged.items() if label is not None and number < of[label]]
-    few = total is not None and (total < FEW or all(group["few"] for group in groups))
+    few = total is not None and (total < FEW or all(group.few for group in groups))
     if few or split:
         name = " ".join(f"{column}={'|'.join(levels)}" for column, levels in allowed.items())
         size = "" if total is None else f", about {total:,.0f} people by declared figures"
@@ -112,6 +113,6 @@ def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cel
         yield f"{name}{size}{noise}{merge}"
 
 
-def unique(groups: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
     """Return each group once, though it may have several cells."""
     return {id(group): group for group in groups}.values()

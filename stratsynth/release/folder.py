@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stratsynth.checks import path as given_path
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
@@ -12,9 +12,10 @@ from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Model, files
 from stratsynth.models.rules import Moved
 from stratsynth.release.certificate import read_certificate
-from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of, written_by
+from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import opened_measurements
+from stratsynth.release.shown import CertificateRecord
 
 if TYPE_CHECKING:
     from stratsynth.release.release import Release
@@ -51,8 +52,8 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
             )  # fmt: skip
             write_text(parts / REPORT, page)
             files.save(model, parts / "model")
-            record, own = release.certificate, model.schema.sha256
-            if own != schema_of(record):  # the model knows fewer columns than the table had
+            record, own = dict(release.certificate), model.schema.sha256
+            if own != schema_of(release.statement):  # the model knows fewer columns than the table had
                 record = {**record, "schema": {**record["schema"], "model_sha256": own}}
             # last, as it lists the hashes of all the others
             write_json(parts / CERTIFICATE, {**record, "files": listed_files(parts)})
@@ -64,23 +65,25 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     return target
 
 
-def read(folder: str | os.PathLike[str]) -> tuple[Model, dict[str, Any], Path]:
+def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path]:
     """Return a folder's model, certificate and path, or refuse it as `Release.load` describes."""
     path = given_path("the release", folder, error=ReleaseError)
     record = read_certificate(path)
-    check_files(path, record, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
+    check_files(path, record.statement, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
     with opened_measurements(path):  # its footer is sound; sampling needs no more of it
         pass
     try:
         model = files.load(path / "model")
     except ReleaseError as error:
-        raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
-    if model.schema.sha256 != schema_of(record):  # levels in another order would swap groups
+        raise ReleaseError(
+            f"{str(error).removesuffix('.')}; it was written by stratsynth {record.statement.software.stratsynth}."
+        ) from None
+    if model.schema.sha256 != schema_of(record.statement):  # levels in another order would swap groups
         raise ReleaseError(
             f"{path}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
             "Get the release again from whoever made it."
         )
-    return model, {key: value for key, value in record.items() if key != "files"}, path
+    return model, CertificateRecord({key: value for key, value in record.items() if key != "files"}), path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:

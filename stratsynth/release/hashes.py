@@ -6,12 +6,15 @@ The certificate is written last and lists no hash of itself, so a signature over
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stratsynth.errors import ReleaseError
 from stratsynth.files.reading import sha256
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
 
 CERTIFICATE = "certificate.json"
 SIGNATURES = (f"{CERTIFICATE}.sig", f"{CERTIFICATE}.minisig", f"{CERTIFICATE}.asc")
@@ -47,36 +50,25 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def hashes_of(record: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Return a certificate's list of files; None if its version listed none; ValueError if it is no list."""
-    found = record.get("files")
-    if found is None:
-        return None
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise ValueError("its `files` are no table of names and hashes")
-    return found
-
-
-def schema_of(record: Mapping[str, Any]) -> Any:
+def schema_of(certificate: Certificate) -> str:
     """Return the SHA-256 of the schema in the model's folder: the table's, unless the model has fewer columns."""
-    return record["schema"].get("model_sha256", record["schema"]["sha256"])
+    return certificate.schema.model_sha256 or certificate.schema.sha256
 
 
-def check_files(folder: Path, record: Mapping[str, Any], wanted: Sequence[str]) -> None:
+def check_files(folder: Path, certificate: Certificate, wanted: Sequence[str]) -> None:
     """Refuse files of a release that differ from the list in its certificate; without a list, refuse none.
 
     Raises:
         ReleaseError: A file that is missing, unreadable, not listed, or different from the listed one.
     """
-    try:
-        listed = hashes_of(record)
-    except ValueError as error:
-        raise ReleaseError(f"{folder}: {CERTIFICATE} is damaged: {error}.") from None
-    for name in wanted if listed is not None else ():
+    listed, written = certificate.files, f"; it was written by stratsynth {certificate.software.stratsynth}"
+    if listed is None:
+        return
+    for name in wanted:
         if not os.path.lexists(folder / name):
-            raise ReleaseError(f"{folder}: {name} is missing{written_by(record)}.")
+            raise ReleaseError(f"{folder}: {name} is missing{written}.")
         try:
-            same = sha256(folder / name) == (listed or {}).get(name)
+            same = sha256(folder / name) == listed.get(name)
         except OSError as error:
             raise ReleaseError(f"{folder}: {name} cannot be read ({error.strerror}).") from None
         if not same:
@@ -84,10 +76,3 @@ def check_files(folder: Path, record: Mapping[str, Any], wanted: Sequence[str]) 
                 f"{folder}: {name} is not the file that {CERTIFICATE} lists: it was damaged or exchanged. Get the "
                 "release again from whoever made it."
             )
-
-
-def written_by(record: Any) -> str:
-    """Return the version that wrote a release, to be added to a refusal; empty if its certificate has none."""
-    software = record.get("software") if isinstance(record, dict) else None
-    version = software.get("stratsynth") if isinstance(software, dict) else None
-    return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

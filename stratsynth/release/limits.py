@@ -7,10 +7,12 @@ repeats `ALWAYS` word for word.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stratsynth.weights.sources import SHARE_SOURCES
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
 
 ALWAYS = {
     "Several rows of one person": "Unless the schema's unit names the column of persons and how many rows each may "
@@ -53,64 +55,65 @@ KEY = "not_protected"
 """Key of the sentences in a certificate; those of version 0.1 have none."""
 
 
-def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
+def disclosed(certificate: Certificate) -> dict[str, str]:
     """Return the disclosures without noise, by subject, for the names under a certificate's `unprotected`."""
-    unprotected: Sequence[str] = certificate["unprotected"]
     found = {}
-    if named := certificate.get("public_columns"):
+    if named := certificate.public_columns:
         found["Public columns"] = (
             f"{', '.join(named)}: the release may show them as they are, record by record. Only what the other columns "
             "say of a record is protected, and not whether it is there."
         )
-        if "record" in certificate:
+        if certificate.record is not None:
             found["Public columns"] += (
                 " A line of the file that cannot be read as a record is left out, also where a protected value is "
                 "why, as by a stray quote; Parquet has no such lines."
             )
-    prior = certificate.get("prior")
-    if isinstance(prior, dict) and prior.get("tables"):
-        tables = dict.fromkeys(str(table.get("citation")) for table in prior["tables"] if isinstance(table, dict))
+    prior = certificate.prior
+    if prior is not None and prior.tables:
+        tables = dict.fromkeys(table.citation for table in prior.tables)
         found["Tables of the prior"] = f"{'; '.join(tables)}. They were taken for public as they are."
-    if isinstance(prior, dict) and "rows" in prior:
+    if prior is not None and prior.rows is not None:
         found["Rows of the prior"] = (
-            f"{prior.get('citation')}. They were taken for public, and rows of the release may be rows of it as they "
+            f"{prior.citation}. They were taken for public, and rows of the release may be rows of it as they "
             "are, beside rows that the mechanism has made up: the guarantee is about the data that were fitted, not "
             "about whoever is in the prior."
         )
-        if prior.get("origin") == "release":
+        if prior.origin == "release":
             found["Rows of the prior"] += (
                 " It is a release itself: who is in both is protected by both guarantees together, which add up only "
                 "where unit and neighbours are the same."
             )
     said = (
-        OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns"
+        OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}."))
+        for item in certificate.unprotected
+        if item != "public_columns"
     )
     return found | dict(said)
 
 
-def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
+def limits(certificate: Certificate) -> dict[str, str]:
     """Return all limits of a release, by subject; its own limits come first."""
     found = {}
-    if not certificate["private"]:
+    if not certificate.private:
         found["Everybody"] = "This is no private release: it protects nobody."
-    if certificate["unverified"]:
-        found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate['unverified'])}."
+    if certificate.unverified:
+        found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate.unverified)}."
     return found | disclosed(certificate) | ALWAYS
 
 
-def sentences(certificate: Mapping[str, Any]) -> list[str]:
+def sentences(certificate: Certificate) -> list[str]:
     """Return the limits as a certificate has them, one string each."""
     return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]
 
 
-def in_full(certificate: Mapping[str, Any]) -> str:
+def in_full(certificate: Certificate) -> str:
     """Return all limits for a terminal."""
-    said = certificate.get(KEY) or sentences(certificate)
+    said = certificate.not_protected or sentences(certificate)
     items = (textwrap.fill(line, 100, initial_indent="  - ", subsequent_indent="    ") for line in said)
     return "\n".join(["What is not protected", *items])
 
 
-def in_short(certificate: Mapping[str, Any]) -> str:
+def in_short(certificate: Certificate) -> str:
     """Return the subjects of all limits, in two or three lines of a terminal."""
     about = "; ".join(name[:1].lower() + name[1:] for name in limits(certificate))
     return textwrap.fill(f"Not protected {about}.", 100, subsequent_indent=" " * 14)

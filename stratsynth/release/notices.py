@@ -5,12 +5,13 @@ Every notice follows from public facts and paid answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison
+from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, Measured
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
 
 CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
@@ -61,19 +62,21 @@ def open_columns(names: Sequence[str]) -> Iterator[str]:
         )
 
 
-def measured_line(certificate: Mapping[str, Any]) -> str:
+def measured_line(certificate: Certificate) -> str:
     """Return declared and measured numbers in one line; empty if nothing was compared."""
-    found = [Comparison(**record) for record in certificate.get("declared_and_measured", ())]  # none in 0.1.0
-    whole = [c for c in found if c.what == DECLARED_SIZE]
-    if not whole:
+    found = certificate.declared_and_measured  # none in 0.1.0
+    everybody = [c for c in found if c.what == DECLARED_SIZE]
+    if not everybody:
         return ""
-    first, groups = whole[0], [c for c in found if c.what == SHARE]
+    first, groups = everybody[0], [c for c in found if c.what == SHARE]
     declared = "no size was declared" if first.declared is None else f"declared {first.declared:,.0f}"
     other = [c for c in groups if c.verdict not in ("agrees", "cannot tell")]
     unclear = sum(c.verdict == "cannot tell" for c in groups)
     parts = [f"{len(groups) - len(other) - unclear} of {len(groups)} groups agree with their shares"] * bool(groups)
     parts += [f"{len(other)} differ"] * bool(other) + [f"noise hides {unclear}"] * bool(unclear)
-    return f"{declared}; measured {first.estimate}" + (f"; {', '.join(parts)}" if parts else "")
+    return f"{declared}; measured {Measured(first.measured, first.noise_sd)}" + (
+        f"; {', '.join(parts)}" if parts else ""
+    )
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:

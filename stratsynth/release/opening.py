@@ -22,13 +22,13 @@ def open_answers(folder: Path) -> Answers:
     Raises:
         ReleaseError: A folder that is no release, or files that differ from the list in its certificate.
     """
-    record = read_certificate(folder)
-    check_files(folder, record, ("model/schema.toml", FILE))
+    certificate = read_certificate(folder).statement
+    check_files(folder, certificate, ("model/schema.toml", FILE))
     try:
         schema = Schema.from_toml(folder / "model" / "schema.toml")
     except UsageError as error:
         raise ReleaseError(f"model: {error}") from None
-    if schema.sha256 != schema_of(record):
+    if schema.sha256 != schema_of(certificate):
         raise ReleaseError(
             f"{folder}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
             "Get the release again from whoever made it."
@@ -39,4 +39,4 @@ def open_answers(folder: Path) -> Answers:
 
         return Release.load(folder).model
 
-    return Answers(schema, record, lambda: read_measurements(folder), model)
+    return Answers(schema, certificate, lambda: read_measurements(folder), model)

@@ -15,8 +15,8 @@ from typing import Any
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.conversion import CONVERSIONS
-from stratsynth.accounting.joined import answers
-from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.certificate import Certificate, SchemaStated
+from stratsynth.errors import UsageError
 from stratsynth.files.reading import sha256
 from stratsynth.models import Returns
 from stratsynth.release.hashes import CERTIFICATE
@@ -103,20 +103,16 @@ def registry_record(folder: Path, person: Person) -> str:
     """
     person.check()
     release = Release.load(folder)
-    record = release.certificate
-    if record["private"] is not True:
+    certificate = release.statement
+    if not certificate.private:
         raise UsageError(
-            f"{folder} promises nothing ({record.get('warning', 'NOT PRIVATE')}): there is no record of it."
+            f"{folder} promises nothing ({certificate.warning or 'NOT PRIVATE'}): there is no record of it."
         )
-    try:
-        document = _document(folder, release, person)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise ReleaseError(f"{folder}: the certificate is damaged ({type(error).__name__}).") from None
-    return "\n".join(_yaml(document)) + "\n"
+    return "\n".join(_yaml(_document(folder, release, person))) + "\n"
 
 
 def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
-    record = release.certificate
+    record, certificate = release.certificate, release.statement
     return {
         "url_slug": person.slug,
         "status": "Draft",
@@ -132,7 +128,7 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
                 "publication_date": person.published,
                 **({} if person.sector is None else {"data_product_sector": person.sector}),
             },
-            **_protection(record, release.model.schema),
+            **_protection(release),
             "deployment_model": {
                 "model_name": "Central",
                 "model_name_details": "One machine, run by whoever holds the rows, adds the noise. It, its randomness "
@@ -142,13 +138,13 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
                 "access_type": "Non-interactive",
             },
             "accounting": {
-                "composition": _composition(record),
+                "composition": _composition(certificate),
                 "post_processing": "Models are fitted to the answers, and rows, estimates or predictions come from the "
                 f"models. Shares that combine groups: {words.weights(record)}",
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": _preparation(record),
-                "mechanisms": _mechanisms(record),
+                "preprocessing_and_hyperparameter_tuning": _preparation(certificate.schema),
+                "mechanisms": _mechanisms(certificate),
             },
             "administrative": {
                 "notes": f"Made from certificate.json, sha256 {sha256(folder / CERTIFICATE)}; `stratsynth verify` "
@@ -160,37 +156,38 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
 
 
 def _description(release: Release) -> str:
-    record, names = release.certificate, release.model.schema.names
-    by = record["strata"]["by"]
-    strata = f" in {words.groups(record)} groups by {listed(by)}" if by else ""
+    certificate, names = release.statement, release.model.schema.names
+    by = certificate.strata.by
+    strata = f" in {words.groups(release.certificate)} groups by {listed(by)}" if by else ""
     called = words.CALLED[release.model.returns].cited
     return (
         f"A {called} of {len(names)} columns ({', '.join(names)}), made by the mechanism "
-        f"{record['mechanism']['name']}{strata}."
+        f"{certificate.mechanism.name}{strata}."
     )
 
 
-def _protection(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    guarantee, currency = record["guarantee"], Currency(record["guarantee"]["currency"])
-    unit, exchanged = words.unit(record), record["neighbours"] == "replace"
+def _protection(release: Release) -> dict[str, Any]:
+    certificate = release.statement
+    guarantee, currency = certificate.guarantee, Currency(certificate.guarantee.currency)
+    unit, exchanged = words.unit(release.certificate), certificate.neighbours == "replace"
     step = f"one {unit} is exchanged for any other" if exchanged else f"one {unit} is added or removed"
-    if named := ", ".join(record.get("public_columns", ())):
+    if named := ", ".join(certificate.public_columns):
         step = f"the values of one {unit} in the columns other than {named} change"
-    none = words.price(record["neighbours"], None)
-    others = [f"{words.STEPS.get(s, s)}: {none if p is None else f'{p:.6g}'}" for s, p in record["prices"].items()]
+    none, columns = words.price(certificate.neighbours, None), "; ".join(_columns(release.model.schema))
+    others = [f"{words.STEPS.get(s, s)}: {none if p is None else f'{p:.6g}'}" for s, p in certificate.prices.items()]
     return {
         "dp_variant": {
             "variant_name": VARIANTS[currency],
-            "data_domain": f"Tables of any number of rows with these columns: {'; '.join(_columns(schema))}.",
-            "unprotected_quantities": " ".join(disclosed(record).values()) or "None was declared.",
+            "data_domain": f"Tables of any number of rows with these columns: {columns}.",
+            "unprotected_quantities": " ".join(disclosed(certificate).values()) or "None was declared.",
         },
         "privacy_loss": {
-            "privacy_unit": str(record["unit"]) if isinstance(record["unit"], str) else record["unit"]["column"],
+            "privacy_unit": certificate.unit if isinstance(certificate.unit, str) else certificate.unit.column,
             "privacy_unit_details": f"Two tables are adjacent if {step}.",
             "privacy_parameters": {
-                "epsilon": guarantee["epsilon"],
-                "delta": guarantee["delta"],
-                **({"rho": guarantee["rho"]} if currency == Currency.ZCDP else {}),
+                "epsilon": guarantee.epsilon,
+                "delta": guarantee.delta,
+                **({"rho": guarantee.rho} if currency == Currency.ZCDP else {}),
             },
             "privacy_parameters_details": f"Epsilon at this delta, of one {unit}, whether {'; '.join(others)}. "
             f"{CONVERSIONS[currency]['source']}.",
@@ -208,41 +205,39 @@ def _columns(schema: Schema) -> Iterator[str]:
             yield f"{name}, one of {column.size} categories"
 
 
-def _composition(record: Mapping[str, Any]) -> str:
-    conversion = CONVERSIONS[Currency(record["guarantee"]["currency"])]
-    number = answers(record["charges"])
+def _composition(certificate: Certificate) -> str:
+    conversion = CONVERSIONS[Currency(certificate.guarantee.currency)]
     return (
-        f"{number} charges, each recorded before anything was read for it: {record['composition']} (sequential "
-        f"composition, and parallel composition over disjoint groups). {conversion['from']}: {conversion['formula']}; "
-        f"{conversion['source']}."
+        f"{certificate.answers} charges, each recorded before anything was read for it: {certificate.composition} "
+        "(sequential composition, and parallel composition over disjoint groups). "
+        f"{conversion['from']}: {conversion['formula']}; {conversion['source']}."
     )
 
 
-def _preparation(record: Mapping[str, Any]) -> str:
-    schema = record["schema"]
-    reviewed = f", reviewed by {schema['reviewed_by']}" if schema["reviewed_by"] else ""
+def _preparation(schema: SchemaStated) -> str:
+    reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
     return (
         "Values are clipped to declared bounds and put into declared categories, row by row. Columns, levels, bounds "
-        f"and groups were declared beforehand; their source: {schema['origin']}{reviewed}. What was disclosed without "
+        f"and groups were declared beforehand; their source: {schema.origin}{reviewed}. What was disclosed without "
         "noise is listed as unprotected. How settings were chosen, the certificate does not know."
     )
 
 
-def _mechanisms(record: Mapping[str, Any]) -> str:
-    kinds = {charge["kind"] for charge in record["charges"]}
-    pure = record["guarantee"]["currency"] == Currency.PURE
+def _mechanisms(certificate: Certificate) -> str:
+    kinds = {charge.kind for charge in certificate.charges}
+    pure = certificate.guarantee.currency == Currency.PURE
     used = {
         "counts": "discrete Gaussian noise on contingency tables",
         "choose": "the exponential mechanism",
         "total": f"discrete {'Laplace' if pure else 'Gaussian'} noise on clipped sums on an integer grid",
         "raw": "third-party code whose claims nobody checked",
     }
-    software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
-    unverified = f" Unverified: {listed(list(map(str, record['unverified'])))}." if record["unverified"] else ""
+    software = ", ".join(f"{name} {version}" for name, version in certificate.software.to_dict().items())
+    unverified = f" Unverified: {listed(certificate.unverified)}." if certificate.unverified else ""
     own = "Noise is integers added to integers, never floating point, from the operating system's randomness. "
     own = own if kinds <= {"counts", "choose", "total"} else ""
     asked = listed([used.get(kind, kind) for kind in sorted(kinds)]) or "nothing was asked"
-    return f"{record['mechanism']['name']}: {asked}. {own}Timing is not protected. {software}.{unverified}"
+    return f"{certificate.mechanism.name}: {asked}. {own}Timing is not protected. {software}.{unverified}"
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:

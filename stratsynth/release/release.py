@@ -20,7 +20,7 @@ from stratsynth.release.folder import read, write
 from stratsynth.release.measurements import LazyTable
 from stratsynth.release.predicting import predicted, predicted_table
 from stratsynth.release.sampling import Drawing, Wanted, check_rows
-from stratsynth.release.shown import Certificate, release_html, release_text
+from stratsynth.release.shown import CertificateRecord, release_html, release_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.answers import Answers
+    from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
 
 
@@ -37,8 +38,8 @@ class Release:
     """A model, its certificate and its measurements; public, as made from noisy answers and public facts alone."""
 
     model: Model
-    certificate: Mapping[str, Any]
-    """Guarantee and its evidence; `json.dumps` writes it as in `certificate.json`."""
+    certificate: CertificateRecord
+    """The certificate as `certificate.json` has it; any mapping is taken."""
     measurements: pa.Table = cast("Any", LazyTable())  # noqa: RUF009 - a descriptor: each release keeps its own
     """Every noisy answer, with its noise scale. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
@@ -46,7 +47,13 @@ class Release:
 
     def __post_init__(self) -> None:
         """Keep the certificate as an object that notebooks show in words."""
-        object.__setattr__(self, "certificate", Certificate(self.certificate))
+        if not isinstance(self.certificate, CertificateRecord):
+            object.__setattr__(self, "certificate", CertificateRecord(self.certificate))
+
+    @property
+    def statement(self) -> Certificate:
+        """The certificate as typed sections: `release.statement.guarantee.epsilon`."""
+        return self.certificate.statement
 
     def __repr__(self) -> str:
         """Return the mechanism and the guarantee, in a line."""
@@ -130,7 +137,7 @@ class Release:
 
         wanted, model = Wanted(n, where or {}, n_by_group, by, balance), self.table_model
         check_rows(wanted.n or 0, model.schema)
-        drawing = Drawing.of(model, self.certificate, wanted, seed)
+        drawing = Drawing.of(model, self.statement, wanted, seed)
         check_rows(drawing.rows, model.schema)
         counts = Moved() if moved is None else moved
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
@@ -236,7 +243,7 @@ class Release:
         """Source of answers to questions; `answers.frames` takes many questions at once."""
         from stratsynth.answers import Answers
 
-        return Answers(self.model.schema, self.certificate, lambda: self.measurements, lambda: self.model)
+        return Answers(self.model.schema, self.statement, lambda: self.measurements, lambda: self.model)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Return predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
@@ -275,7 +282,7 @@ class Release:
         for key, value in given.items():
             check_line(key, value)
         named = {key: value for key, value in given.items() if value is not None}
-        return replace(self, certificate={**self.certificate, "called": named}) if named else self
+        return replace(self, certificate=CertificateRecord({**self.certificate, "called": named})) if named else self
 
     def save(
         self,

@@ -9,7 +9,7 @@ others, which tables drawn from one choice do not show.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.random import Generator
 
+    from stratsynth.certificate import Certificate
     from stratsynth.release.release import Release
 
 MOST = 1_000
@@ -36,8 +37,8 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
     """Return the tables of `Release.samples`."""
     whole("samples: m", m, 2, MOST)
     check_seed(seed)
-    name, weights = release.certificate["mechanism"]["name"], release.certificate["weights"]["source"]
-    sound, source = words_of(release.certificate).samples, source_of(weights)
+    name, weights = release.statement.mechanism.name, release.statement.weights.source
+    sound, source = words_of(release.statement).samples, source_of(weights)
     if not sound or (source is not None and not source.samples):
         why = f"with {weights} weights" if sound else f"of {name}"
         raise Unsupported(
@@ -64,15 +65,15 @@ def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> 
         return _together(model, found.get("", []), times, rng)
     parts = {
         stratum: _again(part, found.get(label, []), times, rng)
-        for (stratum, part), label in zip(model.parts.items(), _labels(model, release.certificate), strict=True)
+        for (stratum, part), label in zip(model.parts.items(), _labels(model, release.statement), strict=True)
     }
     return [replace(model, parts={stratum: again[i] for stratum, again in parts.items()}) for i in range(times)]
 
 
-def _labels(model: Mixture, certificate: Mapping[str, Any]) -> Iterator[str]:
+def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
     from stratsynth.answers.tables import label_of
 
-    if any(len(charge["path"]) > 1 for charge in certificate["charges"]):
+    if any(len(charge.path) > 1 for charge in certificate.charges):
         raise Unsupported("samples: strata that are divided again are not supported.")
     return (label_of(stratum, certificate) for stratum in model.parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.random import Generator
 
+    from stratsynth.certificate import Certificate
     from stratsynth.schema import Schema
 
 CHUNK = 2**18
@@ -76,7 +77,7 @@ class Drawing:
     """Generator of the only piece, if there is one."""
 
     @classmethod
-    def of(cls, model: TableModel, certificate: Mapping[str, Any], wanted: Wanted, seed: int | None) -> Drawing:
+    def of(cls, model: TableModel, certificate: Certificate, wanted: Wanted, seed: int | None) -> Drawing:
         """Return the checked request, with nothing drawn; without a seed, one is drawn."""
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
@@ -115,15 +116,13 @@ class Drawing:
         return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
 
 
-def _parts(
-    model: TableModel, certificate: Mapping[str, Any], wanted: Wanted, rng: Generator
-) -> Sequence[tuple[Where, int]]:
+def _parts(model: TableModel, certificate: Certificate, wanted: Wanted, rng: Generator) -> Sequence[tuple[Where, int]]:
     """Return conditions, each with its number of rows."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
     if wanted.n_by_group is not None:
-        names = wanted.by if wanted.by is not None else certificate.get("strata", {}).get("by", ())
+        names = wanted.by if wanted.by is not None else certificate.strata.by
         return allocation.wanted(model, wanted.n_by_group, names, condition, wanted.n)
     if wanted.balance is not None:
         return allocation.balanced(model, n, wanted.balance, condition, rng)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.display import panel, preformatted
 
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
 
-class Certificate(dict[str, Any]):
-    """A certificate, as `certificate.json` has it; a notebook shows it in words."""
+
+class CertificateRecord(dict[str, Any]):
+    """A certificate as `certificate.json` has it, whose `statement` is typed; a notebook shows it in words."""
+
+    @cached_property
+    def statement(self) -> Certificate:
+        """The certificate in its sections; ValueError names the key that is none."""
+        from stratsynth.certificate import Certificate
+
+        return Certificate.from_dict(self)
 
     def __repr__(self) -> str:
         """The guarantee in a line."""
@@ -22,12 +33,12 @@ class Certificate(dict[str, Any]):
         return preformatted("Certificate", summary(self, brief=True))
 
 
-def release_text(certificate: Mapping[str, Any], columns: int) -> str:
+def release_text(certificate: CertificateRecord, columns: int) -> str:
     """A release in a line."""
     return f"Release({_in_short(certificate)}; {columns} column{'s' * (columns != 1)})"
 
 
-def release_html(certificate: Mapping[str, Any], columns: int, declared_size: int | None) -> str:
+def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
     """A release for a notebook."""
     from stratsynth.release.page import words
 

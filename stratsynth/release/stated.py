@@ -7,18 +7,21 @@ All of it follows from the certificate alone and takes little time, so it is che
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.prices import Worst
 from stratsynth.accounting.zcdp import epsilon_of
-from stratsynth.checks import is_number, is_whole
+from stratsynth.checks import is_number
 from stratsynth.errors import UsageError
 from stratsynth.schema.weight import MOST
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
 
 ROW_WEIGHT = "row_weight"
 """Key of a certificate with the column of row weights and the largest; absent if every row counts 1."""
@@ -51,61 +54,56 @@ class Stated:
         return self.budget.delta - self.budget.truncation_delta
 
 
-def read_stated(record: Mapping[str, Any]) -> Stated:
-    """Return the numbers of a certificate; ValueError names the one that is impossible."""
+def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
+    """The numbers of a certificate.
+
+    Args:
+        certificate: Its sections.
+        charges: Its charges as JSON has them, or none of them: a kind of question may state more than the sections do.
+
+    Raises:
+        ValueError: Numbers that cannot be, in words.
+    """
     try:
-        return _read(record)
+        return _read(certificate, charges)
     except UsageError as error:
         raise ValueError(str(error)) from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"its guarantee, unit or charges are not a certificate's ({type(error).__name__})") from None
 
 
-def _read(record: Mapping[str, Any]) -> Stated:
-    guarantee, unit = record["guarantee"], record["unit"]
-    for key in ("epsilon", "delta", "truncation_delta"):
-        if not is_number(guarantee[key]) or guarantee[key] < 0:
-            raise ValueError(f"its {key} is no number of at least 0")
-    if not 0 < guarantee["epsilon"] <= MOST_EPSILON:
+def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
+    guarantee, unit = certificate.guarantee, certificate.unit
+    if not guarantee.epsilon <= MOST_EPSILON:
         raise ValueError(f"its epsilon is not above 0 and at most {MOST_EPSILON:g}")
-    currency = Currency(guarantee["currency"])
-    delta, cut = guarantee["delta"], guarantee["truncation_delta"]
+    currency = Currency(guarantee.currency)
+    delta, cut = guarantee.delta, guarantee.truncation_delta
     if currency == Currency.PURE:  # pure epsilon uses nothing of the delta that was offered
         if delta != 0:
             raise ValueError("its currency is pure epsilon, and its delta is not 0")
         delta = cut / TRUNCATION_SHARE
     elif not math.isclose(cut, delta * TRUNCATION_SHARE, rel_tol=1e-6):
         raise ValueError(f"its truncation_delta is not {TRUNCATION_SHARE:g} of its delta")
-    unit, rows = (unit, 1) if isinstance(unit, str) else (unit["column"], unit["max_rows"])
-    public = record.get("public_columns", ())
-    if (record["neighbours"] == Neighbours.ATTRIBUTE) != bool(public):
+    unit, rows = (unit, 1) if isinstance(unit, str) else (unit.column, unit.max_rows)
+    public = certificate.public_columns
+    if (certificate.neighbours == Neighbours.ATTRIBUTE) != bool(public):
         raise ValueError("its public columns do not go with its neighbours")
-    budget = Budget(guarantee["epsilon"], delta, record["neighbours"], unit, rows, public)
-    amount = guarantee.get("reserved", guarantee[currency.unit])
-    if not is_number(amount) or not amount > 0:
+    budget = Budget(guarantee.epsilon, delta, Neighbours(certificate.neighbours), unit, rows, public)
+    amount = guarantee.reserved if guarantee.reserved is not None else getattr(guarantee, currency.unit)
+    if amount is None or not 0 < amount < math.inf:
         raise ValueError(f"its {currency.unit} is no positive number")
-    if currency == Currency.SAMPLED and not all(is_number(guarantee[key]) and guarantee[key] > 0
-                                                for key in ("noise", "rate")):  # fmt: skip
+    if currency == Currency.SAMPLED and not (guarantee.noise and guarantee.rate):
         raise ValueError("its noise or rate is no positive number")
-    allot = Allotment(currency, amount, budget, guarantee.get("noise"), guarantee.get("rate"))
-    charges = [_charge(charge, currency) for charge in record["charges"]]
-    dearest = record.get("dearest")
-    worst = None if dearest is None else _worst(dearest)
+    allot = Allotment(currency, amount, budget, guarantee.noise, guarantee.rate)
+    if certificate.row_weight is not None and certificate.row_weight.max > MOST:
+        raise ValueError(f"its row_weight is above {MOST:,}")
+    worst = certificate.dearest
     return Stated(
-        budget, allot, currency in (Currency.ZCDP, Currency.SAMPLED) or "reserved" in guarantee,
-        Spending(budget.neighbours, charges), worst, record["mechanism"].get("adaptive") is True,
-        _weight(record),
+        budget, allot, currency in (Currency.ZCDP, Currency.SAMPLED) or guarantee.reserved is not None,
+        Spending(budget.neighbours, [_charge(charge, currency) for charge in charges]),
+        None if worst is None else Worst(worst.factor, worst.only_strata), certificate.mechanism.adaptive,
+        1 if certificate.row_weight is None else certificate.row_weight.max,
     )  # fmt: skip
-
-
-def _weight(record: Mapping[str, Any]) -> int:
-    """Return the largest weight of a row; 1 if the certificate names no column of weights."""
-    if ROW_WEIGHT not in record:
-        return 1
-    weight = record[ROW_WEIGHT]
-    if not isinstance(weight["column"], str) or not is_whole(weight["max"]) or not 1 <= weight["max"] <= MOST:
-        raise ValueError("its row_weight names no column, or no whole number as the largest weight")
-    return int(weight["max"])
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
@@ -116,14 +114,7 @@ def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
     return charge
 
 
-def _worst(dearest: Mapping[str, Any]) -> Worst:
-    factor, only_strata = dearest["factor"], dearest["only_strata"]
-    if not is_whole(factor) or not 1 <= factor <= 4 or not isinstance(only_strata, bool):
-        raise ValueError("its dearest course is none")
-    return Worst(factor, only_strata)
-
-
-def contradictions(stated: Stated, prices: object) -> Iterator[str]:
+def contradictions(stated: Stated, prices: Mapping[str, float | None]) -> Iterator[str]:
     """Yield sentences on numbers of a certificate that contradict each other; none if they agree.
 
     Args:
@@ -144,9 +135,6 @@ def contradictions(stated: Stated, prices: object) -> Iterator[str]:
     spent, unit = stated.spending.spent(), allot.currency.unit
     if spent > Fraction(allot.amount) * (1 + Fraction(TOLERANCE)):
         yield f"its charges come to {unit} {float(spent):.9g}, above the {allot.amount:.9g} that it says was reserved"
-    if not isinstance(prices, Mapping) or not all(p is None or (is_number(p) and p >= 0) for p in prices.values()):
-        yield "its prices are not all numbers of at least 0"
-        return
     price = prices.get(str(budget.neighbours))
     if price is None:
         yield f"it states no price for {budget.neighbours}, which its guarantee is about"

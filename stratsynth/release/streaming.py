@@ -33,7 +33,7 @@ def write_file(release: Release, wanted: Wanted, seed: int | None, out: Path, mo
     import pyarrow.parquet as pq
 
     _check_parent(out)
-    drawing = Drawing.of(release.table_model, release.certificate, wanted, seed)
+    drawing = Drawing.of(release.table_model, release.statement, wanted, seed)
     with new_file(out) as file, steps("sampling", drawing.pieces, None) as done:
         writer = None
         for number in range(drawing.pieces):
@@ -56,7 +56,7 @@ def write_folder(release: Release, wanted: Wanted, seed: int | None, out: Path) 
     import pyarrow.parquet as pq
 
     known = _begun(out)
-    drawing = Drawing.of(release.table_model, release.certificate, wanted, known.get("seed") if seed is None else seed)
+    drawing = Drawing.of(release.table_model, release.statement, wanted, known.get("seed") if seed is None else seed)
     rows = [[{column: sorted(codes) for column, codes in where.items()}, number] for where, number in drawing.parts]
     request = digest(dict(release.certificate), rows, drawing.seed, PIECE)
     if known.get("request", request) != request:

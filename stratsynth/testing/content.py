@@ -1,4 +1,4 @@
-"""What a value holds, as one digest: whatever a mechanism or a model may hand out, arrays and frames included."""
+"""Digest of a value's content: of anything that a mechanism or a model may return, arrays and data frames included."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def content(value: Any) -> str:
-    """The same for values of the same content, to the last bit, in this process or in another one."""
+    """Digest that is equal for values of equal content, to the last bit, in any process."""
     return digest(_plain(value))
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - a table of kinds
-    """A value as `digest` takes it. What has no known content is known by its text, without addresses."""
+    """Value as `digest` accepts it; an unknown type is represented by its text, without memory addresses."""
     if value is None or isinstance(value, bool | int | float | str | Digested | type):
         return value
     if isinstance(value, Schema):

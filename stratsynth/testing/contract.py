@@ -1,4 +1,4 @@
-"""The contract every mechanism must pass, as one function that returns what it found wrong."""
+"""Contract that every mechanism must pass, as one function that returns the violations it finds."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from stratsynth.questions.reading import Rows
 
 Build = Callable[[World, "pd.DataFrame"], Mechanism[Any]]
-"""Makes the mechanism for a world. It is handed the private rows so that tests can build one that cheats."""
+"""Maker of the mechanism for a world; it gets the private rows so that tests can build a mechanism that cheats."""
 
 KINDS = ("any", "empty", "one", "constant", "lopsided", "any", "many")
 NEVER = 1e-9
-"""The probability of a finding about noise that is what it is declared to be."""
+"""Probability of a false finding about noise that has the declared distribution."""
 SAID = {
     "questions": "neighbouring tables are asked different questions",
     "charges": "neighbouring tables are charged differently",
@@ -45,7 +45,7 @@ SAID = {
     "result": "the same answers gave different results on neighbouring tables",
     "failure": "a fit fails on some tables and not on others",
 }
-"""What it means that runs with the same answers differ, by kind of finding."""
+"""Kind of finding -> sentence, for differences between runs with the same answers."""
 
 
 @dataclass(frozen=True)
@@ -68,30 +68,31 @@ def check_contract(
     neighbours: int = 10,
     seed: int = 0,
 ) -> list[Finding]:
-    """Every way found in which the mechanism depends on rows without paying; empty when it is sound.
+    """Violations found, in which the mechanism depends on rows without paying; empty if it is sound.
 
-    First, in processes of their own, where nothing has been run before: on two very different tables in both orders,
-    with answers about the same one of them, every run must be the same. That finds what is kept from one run to the
-    next, and what begins above a few hundred rows. It needs a system that can fork, Linux; and a mechanism that this
-    process has already run may have kept something, so check in a fresh one.
+    First, in separate processes where nothing has been run before, two very different tables are fitted in both orders,
+    with answers about the same one of them: every run must be equal. That detects state kept from one run to the next,
+    and behaviour that begins above a few hundred rows. It needs a system that can fork, Linux; and a mechanism that
+    this process has already run may have kept something, so check in a fresh one.
 
-    Then, for each table: fit once and record. For each of its neighbouring tables, check that the exact answers to the
-    recorded questions differ by no more than was charged. Then fit again with the recorded answers: questions,
-    shapes, charges, work, what the mechanism and its certificate state, output, result, and what the model gives out
-    with a fixed seed must be the same, and nothing may fail. Any table will do for that, since a chain of neighbours
-    leads to it: every second one is a stranger, which finds thresholds that a single record seldom crosses.
+    Then each table is fitted once and recorded. For each of its neighbouring tables, the exact answers to the recorded
+    questions may differ by no more than was charged. Then the neighbour is fitted with the recorded answers: questions,
+    shapes, charges, work, what the mechanism and its certificate state, output, result, and the model's outputs with a
+    fixed seed must be equal, and nothing may fail. Every second of these tables is a stranger, not a neighbour: any
+    table is valid there, since a chain of neighbours leads to it, and it reveals thresholds that one record seldom
+    crosses.
 
-    No fit may write files, start programs, open connections, or leave the process other than it was. What cannot be
-    seen: a trigger on one value that no made-up table has, time, and memory that other processes share.
+    No fit may write files, start programs, open connections, or change the state of the process. Not detectable are a
+    trigger on one value that no generated table has, timing, and memory shared with other processes.
 
     Args:
         build: Makes the mechanism for a world.
-        driver: What answers from rows; tests put broken ones in its place.
-        load: What makes rows of a source, for exact answers.
+        driver: Makes the answers from rows; tests replace it by broken ones.
+        load: Makes rows of a source, for exact answers.
         among: Worlds for a mechanism that needs columns which the usual ones lack; all of one notion of neighbour.
-        tables: The number of tables.
-        neighbours: The number of neighbouring tables of each.
-        seed: Of the tables, and of the kind of table to begin with.
+        tables: Number of tables.
+        neighbours: Number of neighbouring tables of each.
+        seed: Seed of the tables, and number of the kind of table to begin with.
     """
     rng = np.random.default_rng(seed)
     found: dict[Finding, None] = {}
@@ -130,12 +131,12 @@ def check_contract(
 
 
 def _course(run: Run) -> Counter[Any]:
-    """The number of charges by path, kind, amount and price factor under replace-one."""
+    """Number of charges by path, kind, amount and price factor under replace-one."""
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Two tables in both orders, each order in a process of its own; every answer is about the first of them."""
+    """Findings of two tables fitted in both orders, each order in its own process, answered from the first table."""
     one = world.table(rng, "any")
     many = world.stranger(one, rng, "many")
 
@@ -157,7 +158,7 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit once, and look whether anything outside the fit was touched."""
+    """Fit once, and report anything changed outside the fit."""
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []
@@ -172,7 +173,7 @@ def _quietly(
 
 
 def _traces(run: Run) -> Iterator[Finding]:
-    """What a fit may not leave behind, on any table."""
+    """Side effects that a fit may not have, on any table."""
     for event in sorted(run.watched.did):
         yield Finding("files", f"a fit does what others can see: {event}")
     for what in sorted(run.watched.changed):
@@ -185,7 +186,7 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 
 
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
-    """The exact answers of neighbouring tables, priced by the noise they got, against what was charged."""
+    """Compare the privacy loss between neighbouring tables with the charges, for each question and in all."""
     neighbours, everywhere = budget.neighbours, Fraction(0)
     for (a, answer), one, two in zip(_asked(run), here, there, strict=True):
         cost = moved(a, one, two, neighbours, answer)
@@ -195,13 +196,13 @@ def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Bu
         if cost > charged:
             yield Finding("sensitivity", f"{type(a.question).__name__}: one record moved more than was charged")
         everywhere += cost
-    # one record moves one stratum of a split, so what moved anywhere is within the cost of the whole
+    # parallel composition: one record is in one stratum of a split, so all costs together stay within the fit's charge
     if everywhere > Spending(neighbours, run.charges).spent() * Fraction(1 + 1e-9):
         yield Finding("sensitivity", "all questions together moved more than the whole fit was charged")
 
 
 def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
-    """The sum of squares of n standard noises has the law of chi-square, and passes either bound once in 10^9."""
+    """Chi-square test of the pooled standardised noise; each side has probability `NEVER` under the declared noise."""
     from scipy import stats
 
     pooled = np.concatenate([*noise, np.zeros(0)])
@@ -211,7 +212,7 @@ def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
 
 
 def _compare(first: Run, second: Run) -> Iterator[Finding]:
-    """With the answers frozen, nothing may differ between neighbouring tables."""
+    """Report every difference between runs on neighbouring tables with the same answers."""
     if second.failure:
         yield Finding("failure", second.failure)
     yield from _traces(second)

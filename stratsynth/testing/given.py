@@ -1,4 +1,4 @@
-"""What a model gives out: everything that may end in a release, drawn with a fixed seed."""
+"""Outputs of a model: everything that may end in a release, drawn with a fixed seed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from stratsynth.models.predictor import Predictor
 
 ROWS = 40
-"""The number of rows drawn, and of rows predicted."""
+"""Number of rows drawn, and of rows predicted."""
 
 
 def given_out(model: Model) -> list[Any]:
-    """What a release, its report and a reader get of a model; of what it refuses, the refusal."""
+    """Outputs that a release, its report and a reader get from a model; a refusal counts as its text."""
     returns = _tried(lambda: model.returns)
     asked: list[Callable[[], Any]] = [
         lambda: [str(returns), model.kind, model.schema.sha256],
@@ -52,7 +52,7 @@ def _masses(model: TableModel) -> list[Any]:
 
 
 def _drawn(model: TableModel) -> list[Any]:
-    """Rows, some of them on a condition, as level numbers and as the files of a release."""
+    """Rows, some of them under a condition, as level numbers and as the files of a release."""
     rng, last = np.random.default_rng(1), model.schema.names[-1]
     rows = model.sample(ROWS, rng)
     where = {last: frozenset({model.schema.size(last) - 1})}

@@ -1,4 +1,4 @@
-"""How far a neighbouring table moves the exact answers to recorded questions, as a share of what was paid."""
+"""Privacy loss of recorded questions: how far a neighbouring table moves their exact answers, priced by their noise."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
-    """What each question is about, without noise."""
+    """Exact answers to the questions on these rows, without noise."""
     return Reader(rows, SystemEntropy()).read([(a.path, _whole(a)) for a in asked])
 
 
 def _whole(asked: Asked) -> Wanted:
-    """What a question wants, of all rows: a sample of them moves by no more."""
+    """Statistics that a question asks for, computed on all rows: a sample of them moves by no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 
 
 def moved(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """What telling two tables apart by this answer costs, in the fit's currency: at most what was charged."""
+    """Cost, in the fit's currency, of telling two tables apart by this answer; sound if at most what was charged."""
     return asked.question.cost(Setting(asked.schema, neighbours), here, there, answer)
 
 
 def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
-    """The noise that was added, in units of the noise that was declared."""
+    """Noise of the answer divided by its declared scale, one array for each table or sum."""
     return asked.question.standard_noise(Setting(asked.schema, neighbours), exact, answer)
 
 
 def shape(asked: Asked, answer: Answer) -> Any:
-    """What may be known of an answer without its values."""
+    """Properties of an answer that may be public without its values, such as lengths and types."""
     return asked.question.shape(answer)

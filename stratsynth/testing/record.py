@@ -1,4 +1,4 @@
-"""Recording what a program asks, and replaying the answers on other rows."""
+"""Record what a program asks, and replay the answers on other rows."""
 
 from __future__ import annotations
 
@@ -46,38 +46,38 @@ if TYPE_CHECKING:
     from stratsynth.testing.worlds import World
 
 Driver = Callable[[Callable[[], "Rows"], Account, "Entropy"], "PrivateAnswers"]
-"""Makes what answers from rows; tests put broken ones in its place."""
+"""Maker of the answers from rows; tests replace it by broken ones."""
 
 
 @dataclass
 class Run:
-    """One fit, as seen from outside."""
+    """Record of one fit as observed from outside."""
 
     batches: list[list[Asked]] = field(default_factory=list)
-    """What was asked, moment by moment."""
+    """Questions asked, in batches."""
     questions: list[str] = field(default_factory=list)
-    """The same, as digests."""
+    """Digest of each batch."""
     answers: list[list[Answer]] = field(default_factory=list)
     charges: list[Charge] = field(default_factory=list)
     shapes: list[Any] = field(default_factory=list)
-    """Shapes, types and noise of the answers the driver gave, whatever was passed on."""
+    """Shapes, types and noise of the answers that the driver gave, even if others were passed on."""
     works: list[Any] = field(default_factory=list)
-    """The problems handed out as `Work`, in order, each with its path and solver, as digests."""
+    """Digests of the problems handed out as `Work`, in order, each with its path and solver."""
     stated: str = ""
-    """What the mechanism says of itself, settings, name and price included, as a digest."""
+    """Digest of the mechanism's declarations: settings, name, price and others."""
     certified: str = ""
-    """The certificate, as a digest."""
+    """Digest of the certificate."""
     watched: Watched = field(default_factory=Watched)
-    """What was written, said and changed meanwhile."""
+    """Output and side effects of the fit."""
     result: Any = None
-    """The model's state."""
+    """State of the model."""
     given: str = ""
-    """What the model gives out with a fixed seed, as a digest: rows, masses, estimates, predictions."""
+    """Digest of the model's outputs with a fixed seed: rows, masses, estimates, predictions."""
     failure: str = ""
-    """The exception, if there was one."""
+    """Type and text of the exception; empty if there was none."""
 
     def parts(self) -> dict[str, str]:
-        """Everything that must not depend on rows when the answers do not, as digests by kind of finding."""
+        """Digests, by kind of finding, of everything that may depend on rows only through the answers."""
         return {
             "questions": digest(self.questions),
             "charges": content(self.charges),
@@ -92,12 +92,12 @@ class Run:
 
 
 class _Parted(Exception):
-    """Raised to stop a replay whose questions differ from the recorded ones."""
+    """Stop of a replay whose questions differ from the recorded ones."""
 
 
 @dataclass
 class _Recorder(Answers):
-    """The driver's answers, noted as they come; passed on are those of `frozen`, or of the driver's twin."""
+    """Answers that record the driver's, and pass on those of `frozen`, or of the driver on the twin table."""
 
     answers: Answers
     others: Answers | None
@@ -107,13 +107,13 @@ class _Recorder(Answers):
     frozen: Run | None
 
     def admit(self, asked: Asked) -> None:
-        """Refuse what the mechanism has not declared, as a fit does."""
+        """Refuse questions that the mechanism has not declared, as a fit does."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self.prepared.admit(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Answer, note what was asked and charged, and pass on the answers of the table that is compared."""
+        """Answer; record questions, charges and shapes; pass on the recorded or the twin's answers, if any."""
         answers = self.answers(asked)
         self.run.batches.append(list(asked))
         self.run.questions.append(_what(asked))
@@ -134,17 +134,17 @@ def record(
     mechanism: Mechanism[Any], world: World, rows: pd.DataFrame, budget: Budget, driver: Driver = PrivateAnswers,
     frozen: Run | None = None, seed: int = 0, twin: pd.DataFrame | None = None,
 ) -> Run:  # fmt: skip
-    """Fit once.
+    """Fit once and record.
 
     Args:
-        mechanism: What is fitted.
-        world: What is public.
-        rows: The private table.
-        budget: The budget of the fit.
-        driver: What answers from rows.
-        frozen: A recorded run: questions are answered as they were then, whatever these rows would say.
-        seed: Of the noise.
-        twin: Another table: questions are answered from it, whatever `rows` would say.
+        mechanism: Mechanism to fit.
+        world: Public facts.
+        rows: Private table.
+        budget: Budget of the fit.
+        driver: Makes the answers from rows.
+        frozen: Recorded run: questions get the answers recorded there, independent of `rows`.
+        seed: Seed of the noise.
+        twin: Another table: questions are answered from it, independent of `rows`.
     """
     seen = Run()
 
@@ -178,14 +178,14 @@ def record(
         except (_Parted, Interrupted) as stopped:
             if isinstance(stopped, Interrupted):
                 raise
-        # whatever it is, it is what we look for: a mechanism may try to end the process too
+        # every exception is a finding, even an attempt to end the process
         except (Exception, GeneratorExit, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
             seen.failure = f"{type(error).__name__}: {error}"
     return seen
 
 
 def _stated(mechanism: Mechanism[Any], *further: Any) -> list[Any]:
-    """All that a mechanism declares."""
+    """Declarations of a mechanism about itself."""
     return [
         describe(mechanism), mechanism.name, mechanism.title, str(mechanism.returns), mechanism.adaptive,
         sorted(kind.__name__ for kind in mechanism.needs), mechanism.unprotected, mechanism.takes_row_count, *further,
@@ -193,16 +193,16 @@ def _stated(mechanism: Mechanism[Any], *further: Any) -> list[Any]:
 
 
 CAN_FORK = sys.platform == "linux"
-"""Whether a child process can be made of this one, classes and closures included."""
+"""True if the system can fork this process, classes and closures included."""
 PATIENCE = 600.0
-"""Seconds until a child is given up."""
+"""Time in seconds after which a child process is killed."""
 
 
 def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] | None:
-    """What is seen of some runs in a process of their own, in which this mechanism has not been run before.
+    """Parts of some runs made in a child process, where this mechanism has not been run before.
 
     Returns:
-        The parts of each run; None where the process ended before it could say.
+        Parts of each run; None if the process ended before it wrote them.
     """
     here, there = os.pipe()
     sys.stdout.flush()
@@ -213,11 +213,11 @@ def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] 
     if child == 0:
         try:
             os.close(here)
-            gc.freeze()  # what the parent made is not looked through, and so not copied, by collections
+            gc.freeze()  # keeps collections from touching, and so copying, the parent's objects
             with os.fdopen(there, "w") as pipe:
                 json.dump(list(runs()), pipe)
         finally:
-            os._exit(0)  # whatever happened: nothing of the parent's may be done twice
+            os._exit(0)  # skip the parent's exit handlers in every case
     os.close(there)
     with os.fdopen(here, "rb") as pipe:
         told = b""
@@ -240,7 +240,7 @@ def _what(asked: Sequence[Asked]) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two results are equal to the last bit, arrays included."""
+    """True if two results are equal to the last bit, arrays included."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return (
             isinstance(a, np.ndarray) and isinstance(b, np.ndarray)

@@ -1,4 +1,4 @@
-"""Watching a fit from outside: what it says, to whom, and what it changes. A mechanism may do none of this."""
+"""Observe a fit from outside: its output and side effects, of which a mechanism may have none."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ EVENTS = frozenset({
     "pty.spawn", "signal.pthread_kill", "socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyname",
     "socket.sendmsg", "socket.sendto", "sqlite3.connect", "subprocess.Popen", "syslog.syslog",
 })  # fmt: skip
-"""Audit events of Python for what others can see; `open` for writing is one too.
+"""Python's audit events for side effects that others can see; `open` for writing counts too.
 
-Nothing is removed by a fit either, but what the garbage collector removes of others' temporary files looks the same.
+Removal of files is not among them: the garbage collector's removal of others' temporary files looks the same.
 """
 
 
 @dataclass
 class Watched:
-    """What a fit did beside asking questions."""
+    """Side effects of a fit."""
 
     heard: str = ""
-    """Everything written to the logs, at any level and of any logger, as warnings, and to the terminal."""
+    """Text written to the logs, at any level and by any logger, as warnings, and to the terminal."""
     did: set[str] = field(default_factory=set)
-    """Files written, programs started, connections opened, variables set: the names of Python's audit events."""
+    """Names of Python's audit events: files written, programs started, connections opened, variables set."""
     changed: set[str] = field(default_factory=set)
-    """What of the process is not as it was: `global random state`, `working folder`."""
+    """Changed parts of the process: `global random state`, `working folder`."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, told from a `KeyboardInterrupt` that a mechanism raises."""
+    """Ctrl-C of the user, as opposed to a `KeyboardInterrupt` that a mechanism raises."""
 
 
 @contextlib.contextmanager
 def watching(seen: Watched) -> Iterator[None]:
-    """Fill `seen` with whatever is done inside the block."""
+    """Fill `seen` with the side effects of the block."""
     before = _process()
     stream = _Hearing()
     with (
@@ -70,14 +70,14 @@ def watching(seen: Watched) -> Iterator[None]:
 
 
 def _process() -> dict[str, Any]:
-    """What a fit must leave as it is."""
+    """State of the process that a fit must leave unchanged."""
     _, *words = np.random.get_state()  # noqa: NPY002 - looked at, not used
     states = hash(random.getstate()), [np.asarray(part).tobytes() for part in words]
     return {"global random state": states, "working folder": os.getcwd()}  # noqa: PTH109
 
 
 class _Hearing(io.StringIO):
-    """Takes what is written, and never counts as closed to those who hold on to it."""
+    """Text stream that records writing and ignores `close`, for those who keep a reference to it."""
 
     def close(self) -> None:
         """Stay open."""
@@ -85,7 +85,7 @@ class _Hearing(io.StringIO):
 
 @contextlib.contextmanager
 def _logs(stream: _Hearing) -> Iterator[None]:
-    """Hear every record of every logger, whatever its level and whether or not it is passed on."""
+    """Record every log message of every logger, whatever its level, propagated or not."""
     enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
 
     def heard(self: logging.Logger, record: logging.LogRecord) -> None:
@@ -102,16 +102,16 @@ def _logs(stream: _Hearing) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _terminal(stream: _Hearing) -> Iterator[None]:
-    """Hear the streams, and what goes to their file descriptors without them."""
+    """Record the standard streams, and what is written directly to their file descriptors."""
     with contextlib.ExitStack() as stack:
         kept = stack.enter_context(tempfile.TemporaryFile())
         for number in (1, 2):
-            with contextlib.suppress(OSError):  # a closed one says nothing
+            with contextlib.suppress(OSError):  # a closed descriptor has no output
                 copy = os.dup(number)
                 stack.callback(os.close, copy)
                 os.dup2(kept.fileno(), number)
                 stack.callback(os.dup2, copy, number)
-        own = sys.__stdout__, sys.__stderr__  # buffered by themselves
+        own = sys.__stdout__, sys.__stderr__  # these have buffers of their own
         stack.enter_context(contextlib.redirect_stdout(stream))
         stack.enter_context(contextlib.redirect_stderr(stream))
         try:
@@ -125,7 +125,7 @@ def _terminal(stream: _Hearing) -> Iterator[None]:
 
 
 _LISTENING: list[set[str]] = []
-"""Where audit events go at the moment: a hook cannot be taken off again."""
+"""Stack of sets that receive audit events; needed because an audit hook cannot be removed."""
 _HOOKED: list[bool] = []
 
 
@@ -140,7 +140,7 @@ def _writes(arguments: tuple[Any, ...]) -> bool:
 
 
 def _importing() -> bool:
-    """Whether a library is being imported, which may write caches and ask the system about itself."""
+    """True while a library is being imported, which may write caches and ask the system about itself."""
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the only way to see who called
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
@@ -151,7 +151,7 @@ def _importing() -> bool:
 
 @contextlib.contextmanager
 def _events(did: set[str]) -> Iterator[None]:
-    """Note what reaches beyond the process."""
+    """Collect the names of audit events in `did`."""
     if not _HOOKED:
         sys.addaudithook(_hook)
         _HOOKED.append(True)
@@ -164,7 +164,7 @@ def _events(did: set[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ctrl_c() -> Iterator[None]:
-    """Have the user's Ctrl-C raise `Interrupted`. Only the main thread is interrupted by signals."""
+    """Make the user's Ctrl-C raise `Interrupted` in the main thread, the only one that signals interrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

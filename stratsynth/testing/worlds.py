@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 300
 MANY_ROWS = 4321
-"""Enough for what begins only above some hundreds or a thousand rows."""
+"""Number of rows that exceeds thresholds of some hundreds or a thousand rows."""
 
 
 @dataclass(frozen=True)
 class World:
-    """What is public: a schema, groups, their shares, and about how many rows there are."""
+    """Public facts of a test: a schema, groups, their shares, and the declared number of rows."""
 
     schema: Schema
     by: tuple[str, ...]
-    """The columns to stratify by."""
+    """Columns to stratify by."""
     weights: Weights
     declared_size: int = 100
     neighbours: Neighbours = Neighbours.ADD_REMOVE
-    """What two tables of this world differ in: a record more or fewer; or, for `attribute`, what one record holds in
-    the columns that the schema does not name public. Budgets of the contract say the same."""
+    """Notion of neighbour, also of the contract's budgets: one record more or fewer; for `attribute`, other values of
+    one record in the columns that the schema does not declare public."""
     prior: PriorSource | None = None
     """Public rows that fits start from; None without a prior."""
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
-        """Random rows, as a file would hold them: `empty`, `one`, `constant`, `lopsided`, `many`, or `any`."""
+        """Random rows as a file would hold them, of kind `empty`, `one`, `constant`, `lopsided`, `many`, or `any`."""
         number = {"empty": 0, "one": 1, "many": MANY_ROWS}.get(kind, int(rng.integers(0, MOST_ROWS)))
         columns = {}
         for name in self.schema.names:
@@ -56,9 +56,9 @@ class World:
         return pd.DataFrame(columns)
 
     def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
-        """The same rows with one more or one fewer; the new one is as likely to be rare as common.
+        """Neighbour of a table: one row more or fewer, the new one as likely to be rare as common.
 
-        For `attribute`, the same rows with other values in the protected columns of one.
+        For `attribute`, one row with other values in its protected columns.
         """
         if self.neighbours == Neighbours.ATTRIBUTE:
             return self._changed(table, rng, [int(rng.integers(len(table)))] if len(table) else [])
@@ -70,13 +70,13 @@ class World:
         return pd.concat([table.astype(object), row.astype(object)], ignore_index=True)
 
     def stranger(self, table: pd.DataFrame, rng: Generator, kind: str) -> pd.DataFrame:
-        """A table that a chain of neighbours leads to: any one; for `attribute`, all protected values drawn again."""
+        """Table at the end of a chain of neighbours: any table; for `attribute`, all protected values drawn again."""
         if self.neighbours == Neighbours.ATTRIBUTE:
             return self._changed(table, rng, range(len(table)))
         return self.table(rng, kind)
 
     def _changed(self, table: pd.DataFrame, rng: Generator, rows: Sequence[int]) -> pd.DataFrame:
-        """Other values in the protected columns of some rows."""
+        """Table with new values in the protected columns of some rows."""
         found = table.astype(object)
         for name in (name for name in self.schema.names if not self.schema.column(name).public):
             values = _values(self.schema, name)
@@ -90,7 +90,7 @@ def _pick(rng: Generator, values: list[str | None]) -> str | None:
 
 
 def _values(schema: Schema, name: str) -> list[str | None]:
-    """What a file may hold in a column: its levels, nothing at all, and what the schema has never heard of."""
+    """Values that a file may hold in a column: its levels, a missing value, and values unknown to the schema."""
     column = schema.columns[name]
     if isinstance(column, Categorical):
         return [*column.levels, None, "zebra"]
@@ -98,13 +98,13 @@ def _values(schema: Schema, name: str) -> list[str | None]:
 
 
 def _weights(schema: Schema) -> list[str | None]:
-    """What a file may hold in the column of weights: whole and broken ones, far too large ones, and no number."""
+    """Values that a file may hold in the weight column: valid, fractional and far too large ones, and no numbers."""
     most = schema.row_weight.most
     return [*(str(w) for w in range(0, most + 1, max(1, most // 4))), str(most), "1.5", str(7 * most), "-3", "x", None]
 
 
 def worlds() -> Iterator[World]:
-    """A few worlds of four columns with at most five levels each."""
+    """Yield a few worlds of two to four columns with at most five levels each."""
     sex = Categorical(levels=("1", "2"))
     group = Categorical(levels=("1", "2", "8", "9"), outside="missing")
     work = Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no")

@@ -1,4 +1,4 @@
-"""Whether a release is what its certificate says: worked out again from its own files, and its ledger if given."""
+"""Check a release against its certificate: recompute the guarantee from its own files, and its ledger if given."""
 
 from stratsynth.verifying.verdict import Verdict
 from stratsynth.verifying.verify import verify

@@ -1,4 +1,4 @@
-"""Whether the ledger holds the fit: its reservation, its charges, and the total that the certificate states."""
+"""Check that the ledger holds the fit: its reservation, its charges, and the total that the certificate states."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from typing import Any
 
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.joined import answers, joined
+from stratsynth.accounting.joined import joined
 from stratsynth.accounting.lines import allotment_of, head_of
 from stratsynth.accounting.totals import readable, total
-from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import LedgerError
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.release.stated import TOLERANCE, Stated
 from stratsynth.verifying.prior import check_reserved
 from stratsynth.verifying.verdict import Notes
 
 
-def check_account(ledger: Path | None, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """What the certificate says of its account, then the account itself if it is at hand."""
-    said = record["ledger"]
-    cap, spent, delta = said["cap_epsilon"], said["spent_epsilon"], said.get("spent_delta")
-    if not is_number(spent) or not (cap is None or is_number(cap)) or not is_whole(said["releases"]):
-        notes.findings.append("certificate.json is damaged: what it says of its account are no numbers.")
-        return
-    if record["private"] is True and is_number(delta):
+def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
+    """Check the certificate's section on its account, then the account itself if it is at hand."""
+    said = record.statement.ledger
+    cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
+    if record.statement.private and delta is not None:
         alone = total([stated.allot], readable([stated.allot], delta))
         if spent < alone * (1 - TOLERANCE):
             notes.findings.append(
@@ -37,16 +34,16 @@ def check_account(ledger: Path | None, record: Mapping[str, Any], stated: Stated
         notes.findings.append("certificate.json says that more was spent than its account's cap.")
     if ledger is not None:
         _ledger(ledger, record, stated, notes)
-    elif said["name"]:
+    elif said.name:
         notes.unchecked.append(
-            f"the ledger {said['name']}: give it with --ledger, to see that it holds these charges, and that delta "
+            f"the ledger {said.name}: give it with --ledger, to see that it holds these charges, and that delta "
             "covers the cut-off tails of the noise"
         )
     else:
         notes.unchecked.append("what else was spent on these data: the fit was charged to no ledger file")
 
 
-def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
     try:
         lines = Chain(ledger).read()
         if lines:
@@ -63,32 +60,34 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
         )
         return
     notes.checked.append(
-        f"{ledger.name} is unbroken, and holds the reservation and all {answers(record['charges']):,} charges of this "
+        f"{ledger.name} is unbroken, and holds the reservation and all {record.statement.answers:,} charges of this "
         "fit."
     )
-    check_reserved(_own(same, made, lines, record["ledger"]["releases"]), record, notes)
+    said = record.statement.ledger
+    check_reserved(_own(same, made, lines, said.releases), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
-    said = record["ledger"]
-    if said["releases"] <= min(same):
+    if said.releases <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
-    reserved = [allotment_of(line) for line in made[: max(0, said["releases"])]]
-    delta = said.get("spent_delta")
-    if is_number(delta) and reserved and len(reserved) == said["releases"]:
-        found = total(reserved, readable(reserved, delta))
-        if said["spent_epsilon"] < found * (1 - TOLERANCE):
+    reserved = [allotment_of(line) for line in made[: said.releases]]
+    if said.spent_delta is not None and reserved and len(reserved) == said.releases:
+        found = total(reserved, readable(reserved, said.spent_delta))
+        if said.spent_epsilon < found * (1 - TOLERANCE):
             notes.findings.append(
-                f"certificate.json says that epsilon {said['spent_epsilon']:.6g} was spent in all; by the ledger it "
+                f"certificate.json says that epsilon {said.spent_epsilon:.6g} was spent in all; by the ledger it "
                 f"was {found:.6g}."
             )
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """The total variation between the noise of a fit as it was drawn, tails cut off, and as it was priced."""
+    """Total variation between a fit's noise as drawn, tails cut off, and as priced: the sum over its charges."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Within t of what is (epsilon, d)-DP is (epsilon, d + (1 + exp(epsilon)) t)-DP: a part of delta is kept for it."""
+    """Check that the part of delta kept for cut-off tails suffices.
+
+    A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
+    """
     kept = stated.budget.truncation_delta
     found = (1 + math.exp(stated.budget.epsilon)) * min(distances)
     if found > kept * (1 + TOLERANCE):
@@ -102,10 +101,10 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Of the reservations that have a release's charges those that may be its own.
+    """Reservations, among those with a release's charges, that may be its own.
 
-    A certificate says how many there were when its fit reserved, so it is the last of these; or an earlier one, if the
-    fit went on after an interruption, when the last was there already.
+    A certificate states how many reservations there were when its fit made one, so it is the last of these; or an
+    earlier one, if an interrupted fit was continued when the last existed already.
     """
     if not 0 < releases <= len(made):
         return [made[place] for place in same]
@@ -119,9 +118,9 @@ def _own(
 
 
 def _is_it(
-    line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], stated: Stated
+    line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """Whether a reservation is of this mechanism, budget and allotment, and its charges are the certificate's."""
+    """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
     allot = allotment_of(line)
     promised = (allot.currency, allot.promise.epsilon, allot.promise.neighbours, allot.promise.unit,
                 allot.promise.public)  # fmt: skip
@@ -129,7 +128,7 @@ def _is_it(
               stated.budget.public)  # fmt: skip
     if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
         return False
-    if str(record["mechanism"]["name"]) not in line["mechanism"]:
+    if record.statement.mechanism.name not in line["mechanism"]:
         return False
     charged = (
         charge

@@ -1,4 +1,4 @@
-"""Epsilon, delta and every price worked out again from the charges of a certificate."""
+"""Recompute epsilon, delta and every price from the charges of a certificate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
@@ -20,32 +20,35 @@ from stratsynth.release.stated import TOLERANCE, Stated, contradictions
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
 
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
+
 CLOSE = 1e-7
-"""The relative difference at which a stated price is another than the recomputed one."""
+"""Relative tolerance between a stated price and the recomputed one."""
 
 
-def check_guarantee(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Everything that follows from the certificate alone."""
-    if record["private"] is not True:
-        notes.findings.append(f"It promises nothing: {record.get('warning') or 'it is stamped NOT PRIVATE.'}")
-    wrong = list(contradictions(stated, record["prices"]))
+def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    """Check everything that follows from the certificate alone."""
+    if not certificate.private:
+        notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
+    wrong = list(contradictions(stated, certificate.prices))
     notes.findings += [f"certificate.json contradicts itself: {why}." for why in wrong]
-    _conversion(record, stated, notes)
+    _conversion(certificate, stated, notes)
     if not wrong:
         _epsilon(stated, notes)
-        _prices(record["prices"], stated, notes)
-        _strata(record, stated, notes)
-    if record["unverified"]:
-        notes.unchecked.append(f"what rests on somebody's word: {', '.join(map(str, record['unverified']))}")
-    if record.get("prior"):
+        _prices(certificate.prices, stated, notes)
+        _strata(certificate, stated, notes)
+    if certificate.unverified:
+        notes.unchecked.append(f"what rests on somebody's word: {', '.join(certificate.unverified)}")
+    if certificate.prior is not None:
         notes.unchecked.append(
             "that the rows and tables of the prior were public, or are those of the release that it names"
         )
 
 
-def _conversion(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    named = record.get("conversion")
-    if named is None:
+def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    named = certificate.conversion
+    if not named:
         notes.unchecked.append(
             "by which theorem epsilon was worked out: an older version wrote the certificate, which names none; the "
             "one of this version was used"
@@ -57,7 +60,7 @@ def _conversion(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None
 
 
 def _epsilon(stated: Stated, notes: Notes) -> None:
-    """The sentence on the guarantee. Contradictions that take no time to see have been looked for before."""
+    """Recompute epsilon from what was reserved, after consistency checks that take no time have passed."""
     budget, allot, spent = stated.budget, stated.allot, float(stated.spending.spent())
     source = CONVERSIONS[allot.currency]["source"]
     wrong = _steps(stated) if allot.currency == Currency.SAMPLED else _claims(stated)
@@ -69,6 +72,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
         notes.findings.append(f"What was reserved is epsilon {found:.6g}, above the stated {budget.epsilon:g}.")
         return
     number = sum(charge.times for charge in stated.spending.charges)
+    # pure epsilon holds with delta 0
     guaranteed = 0.0 if allot.currency == Currency.PURE else budget.delta
     unit = "" if budget.rows == 1 else f" Charges are for all of the {budget.rows} rows that a {budget.unit} may have."
     notes.checked.append(
@@ -79,7 +83,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """The epsilon of what was reserved."""
+    """Epsilon of the reserved amount, at the stated delta."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)
@@ -91,7 +95,7 @@ def _reserved(stated: Stated) -> float:
 
 
 def _steps(stated: Stated) -> str:
-    """What is wrong with steps on samples; empty where nothing is."""
+    """Contradiction among steps on samples (DP-SGD); empty if there is none."""
     allot = stated.allot
     kept = all((c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate)
                for c in stated.spending.charges)  # fmt: skip
@@ -102,7 +106,7 @@ def _steps(stated: Stated) -> str:
 
 
 def _claims(stated: Stated) -> str:
-    """What is wrong with the deltas of claims, which add up along paths as epsilons do; empty where nothing is."""
+    """Contradiction among the deltas of claims, which add up along paths as epsilons do; empty if there is none."""
     if stated.allot.currency != Currency.CLAIMED:
         return ""
     deltas: list[Any] = [charge.details.get("delta") for charge in stated.spending.charges]
@@ -116,7 +120,7 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Every stated price against those that the charges give, for whatever an older certificate leaves open."""
+    """Compare every stated price with those that follow from the charges, in each reading of an older certificate."""
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append("certificate.json states a dearest course that is cheaper than what was asked.")
@@ -138,18 +142,19 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
 
 
 def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
-    """What was reserved and the dearest course: as stated, or all that an older certificate may mean."""
+    """Possible reserved amounts and worst cases: the stated ones, or all that an older certificate may mean."""
     allots, spent = [stated.allot], float(stated.spending.spent())
     if not stated.reserved and 0 < spent < stated.allot.amount:
         allots.append(replace(stated.allot, amount=spent))
     worsts: list[Worst | None] = [stated.worst]
     if stated.adaptive and stated.worst is None:
+        # an older version stored no worst case: any of the possible ones may justify the stated prices
         worsts = [Worst(factor, only_strata) for factor in (4, 2, 1) for only_strata in (False, True)]
     return [(allot, worst) for allot in allots for worst in worsts]
 
 
 def _same(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
-    """Whether every step that is stated has its price."""
+    """True if every stated price equals the recomputed one."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 
 
@@ -161,13 +166,13 @@ def _figure(price: float | None) -> str:
     return "unknown" if price is None else f"epsilon {price:.6g}"
 
 
-def _strata(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Budgets of single strata: what was charged on the way into each is within its own."""
-    own = record["strata"].get("epsilon")
-    if own is None:
+def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    """Check that the charges along the way into each stratum are within the stratum's own budget."""
+    own = certificate.strata.epsilon
+    if not own:
         return
     before = len(notes.findings)
-    for name, spent in _spent_in_strata(record, stated):
+    for name, spent in _spent_in_strata(certificate, stated):
         if name not in own:
             notes.findings.append(f"Stratum {name} was charged, and has no budget among those stated.")
         elif spent > own[name] * (1 + TOLERANCE):
@@ -178,10 +183,10 @@ def _strata(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
         notes.checked.append(f"What was charged in each of {len(own):,} strata is within that stratum's own budget.")
 
 
-def _spent_in_strata(record: Mapping[str, Any], stated: Stated) -> Iterator[tuple[str, float]]:
+def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple[str, float]]:
     charges = stated.spending.charges
     for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
         way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]
         spent = float(Spending(stated.budget.neighbours, way).spent())
         epsilon = epsilon_of(spent, stated.slack) if stated.allot.currency == Currency.ZCDP else spent
-        yield label(named_path((stratum,), record)), epsilon
+        yield label(named_path((stratum,), certificate)), epsilon

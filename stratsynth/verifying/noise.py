@@ -1,4 +1,4 @@
-"""Whether each charge pays for the noise that it states, and the measurements are the tables that were paid for."""
+"""Check that each charge pays for its stated noise, and that the measurements are the tables and sums charged for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
@@ -18,19 +18,22 @@ from stratsynth.release.stated import TOLERANCE, Stated
 from stratsynth.strata import StratumPath, label
 from stratsynth.verifying.verdict import Notes
 
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
+
 KNOWN = {"counts", "choose", "total", "raw"}
-"""The kinds of questions of which the price follows from the charge."""
+"""Kinds of questions whose price follows from the charge."""
 Kind = tuple[str, float]
-"""A stratum's label, and the noise of a table or sum in it."""
+"""Stratum's label, and standard deviation of the noise of a table or sum in it."""
 MOST = 10
-"""As many wrong charges are named."""
+"""Largest number of wrong charges that are named."""
 _SILENT = "it does not state its noise"
 
 
-def check_noise(record: Mapping[str, Any], stated: Stated, folder: Path, notes: Notes) -> None:
-    """Each charge by itself, then all of them against measurements.parquet."""
+def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
+    """Check each charge by itself, then all of them against measurements.parquet."""
     charges = stated.spending.charges
-    paths = {path: label(named_path(path, record)) for path in dict.fromkeys(charge.path for charge in charges)}
+    paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
     for i, charge, why in wrong[:MOST]:
         where = f"stratum {paths[charge.path]}" if charge.path else "the whole table"
@@ -52,9 +55,10 @@ def check_noise(record: Mapping[str, Any], stated: Stated, folder: Path, notes: 
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """What is wrong with a charge's price or sensitivity; empty where nothing is, or nobody could say."""
+    """Error in a charge's price or sensitivity; empty if there is none, or the kind is unknown."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
+        # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
         tables = charge.details.get("cliques")
         wide = (
             is_whole(tables)
@@ -73,7 +77,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
 
 
 def _at_least(charge: Charge, added: float, times: float) -> bool:
-    """Whether adding a record moves the answer by that much, and exchanging one by that many times as much."""
+    """True if the sensitivity is at least `added` for one record more, and `times` that for an exchanged record."""
     one, two = (charge.sensitivity[notion] * (1 + TOLERANCE) for notion in (Neighbours.ADD_REMOVE, Neighbours.REPLACE))
     return one >= added and two >= times * charge.sensitivity[Neighbours.ADD_REMOVE]
 
@@ -105,7 +109,7 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """The released tables and sums by stratum and noise, against those that were charged."""
+    """Compare the released tables and sums, counted by stratum and noise, with those that were charged."""
     tables: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
     for charge in charges:
@@ -141,7 +145,7 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """No sum without its charge. Older versions published none, and long descents are not published whole."""
+    """Report sums without a charge; unreleased sums are allowed, as of older versions and long descents."""
     if held - paid:
         name, sigma = next(iter(held - paid))
         notes.findings.append(
@@ -163,18 +167,18 @@ def _where(name: str) -> str:
 
 
 def _digits(sigma: float) -> float:
-    """Nine digits: a sum's noise is stated in units of its grid, and worked back from these."""
+    """Number rounded to nine significant digits: a sum's noise is stored in units of its grid, and converted back."""
     return float(f"{sigma:.9g}")
 
 
 def _deviation(charge: Charge) -> float:
-    """Of the noise of a sum; Laplace noise of scale b has deviation sqrt(2) b."""
+    """Standard deviation of the noise of a sum; sqrt(2) b for Laplace noise of scale b."""
     details: Any = charge.details
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 
 
 def _held(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Stratum, whether it is a sum, and noise of each table and sum, in batches: the file may be large."""
+    """Yield (stratum, is a sum, noise standard deviation) of each table and sum, in batches: the file may be large."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,6 +1,7 @@
-"""Whether a certificate's section `prior` is the one that the fit was made with.
+"""Check that a certificate's section `prior` is the one that the fit was made with.
 
-A ledger's reservation holds the hash of that section, and the section those of the files that the prior was read from.
+A ledger's reservation holds the digest of that section, and the section the hashes of the files that the prior was read
+from.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
-    """That a reader is told of the prior where the certificate says what is not protected; and the files at hand."""
+    """Check that the certificate names its prior under what is not protected, and compare the files at hand."""
     section = record.get("prior")
     if section is None:
         notes.findings += [f"{path.name} was given as its prior, and certificate.json names none." for path in given]
@@ -38,7 +39,7 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Whether a file, or a release folder, is one that the prior was read from."""
+    """Compare a file, or a release folder, with the hashes of what the prior was read from."""
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
     if release and "release" not in section and FILE in section:
@@ -62,12 +63,12 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
 
 
 def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], notes: Notes) -> None:
-    """That the prior is the one that was reserved with.
+    """Check that the prior is the one named in the ledger's reservation.
 
     Args:
-        lines: The reservations that may be this fit's.
-        record: The certificate.
-        notes: What is found.
+        lines: Reservations that may be this fit's.
+        record: Certificate.
+        notes: Collects the sentences.
     """
     section = record.get("prior")
     wanted = None if section is None else section_digest(section)

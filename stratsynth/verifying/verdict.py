@@ -1,4 +1,4 @@
-"""What was found of a release: what is wrong, what was checked, and what no file can show."""
+"""Verdict on a release: what is wrong, what was checked, and what no file can show."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NEVER = (
     "that model and tables were made from the noisy answers alone; the program that made them sees nothing else",
     "that nothing else was published of the same people, under other ledgers or by others",
 )
-"""What no release can show, whoever looks at it."""
+"""Assumptions that no release can prove, whoever checks it."""
 
 
 @dataclass
 class Notes:
-    """Sentences as they are found."""
+    """Sentences collected during the checks."""
 
     findings: list[str] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
@@ -26,27 +26,27 @@ class Notes:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `verify` found."""
+    """Result of `verify`."""
 
     findings: tuple[str, ...]
-    """What is wrong, a sentence each; empty where everything that was looked at holds."""
+    """Errors, one sentence each; empty if every check passed."""
     checked: tuple[str, ...]
-    """What was looked at and holds."""
+    """Checks that passed."""
     unchecked: tuple[str, ...]
-    """What could not be looked at, and has to be believed."""
+    """Statements that could not be checked, and must be believed."""
 
     @property
     def ok(self) -> bool:
-        """Whether everything that was looked at holds. What could not be looked at does not count against it."""
+        """True if no check failed. Statements that could not be checked do not count."""
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Verdict as plain values, for programs."""
         parts = {"findings": self.findings, "checked": self.checked, "unchecked": self.unchecked}
         return {"ok": self.ok, **{name: list(sentences) for name, sentences in parts.items()}}
 
     def to_text(self) -> str:
-        """For a reader: the verdict first."""
+        """Verdict as text, the outcome first."""
         parts = ["What was looked at holds." if self.ok else "DOES NOT HOLD:", *_listed(self.findings)]
         for head, sentences in (("Checked:", self.checked), ("Not checked, and to be believed:", self.unchecked)):
             parts += ["", head, *_listed(sentences)] if sentences else []

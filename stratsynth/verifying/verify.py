@@ -1,4 +1,4 @@
-"""The door: every check of a release folder, in the order in which a reader wants them."""
+"""`verify`: every check of a release folder, in the order in which a reader wants them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def verify(
     ledger: str | os.PathLike[str] | None = None,
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Verdict:
-    """Work the guarantee of a release out again from its charges, and compare its files with those it lists.
+    """Recompute the guarantee of a release from its charges, and compare its files with those it lists.
 
     Nothing is written, and no private row is read.
 
     Args:
         release: A release folder, of this version or one before.
         ledger: The ledger that the fit was charged to, if at hand.
-        prior: Files that the fit's prior was read from, or the folder of the release that it was, if at hand.
+        prior: Files that the fit's prior was read from, or the folder of the release that was the prior, if at hand.
 
     Returns:
-        The verdict: `.ok`, and `.findings`, sentences on what is wrong. `.checked` and `.unchecked` say what was looked
-        at and what has to be believed. Releases of versions that listed no hashes are `.ok` if the rest holds;
-        `.unchecked` says so.
+        The verdict: `.ok`; `.findings`, one sentence for each error; `.checked`, the checks that passed; `.unchecked`,
+        what has to be believed. Releases of versions that listed no hashes are `.ok` if the rest holds; `.unchecked`
+        says so.
 
     Raises:
         UsageError: No such folder, no such ledger, or no such file of the prior.
@@ -52,20 +52,21 @@ def verify(
             raise UsageError(f"there is no file or folder {each}.")
     try:
         record = read_record(folder)
-        stated = read_stated(record)
+        certificate = record.statement
+        stated = read_stated(certificate, record["charges"])
     except (ReleaseError, ValueError) as error:
         notes.findings.append(f"certificate.json cannot be relied on: {error}")
     else:
-        _guarded(notes, lambda: check_guarantee(record, stated, notes))
-        _guarded(notes, lambda: check_noise(record, stated, folder, notes))
-        _guarded(notes, lambda: check_folder(folder, record, stated, notes))
+        _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
+        _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
 
 
 def _guarded(notes: Notes, check: Callable[[], object]) -> None:
-    """Run a check; whatever it stumbles over in a damaged certificate is a finding."""
+    """Run a check; an exception caused by a damaged certificate becomes a finding."""
     try:
         check()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

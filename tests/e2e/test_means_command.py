@@ -12,6 +12,7 @@ from helpers.laboratory import environment
 from helpers.small import edit
 from stratsynth import Schema, census, cli
 from stratsynth.schema import Unit
+from stratsynth.schema.weight import RowWeight
 
 RECIPE = """\
 [data]
@@ -206,3 +207,20 @@ def test_merged_groups_and_several_rows_a_person(tmp_path):
         text = (tmp_path / "recipe.toml").read_text(encoding="utf-8")
         (tmp_path / "other.toml").write_text(text.replace(old, new), encoding="utf-8")
         assert "another recipe" in complaint(stratsynth("means", "other.toml", cwd=tmp_path), 2)
+
+
+def test_true_means_count_rows_as_the_release_does(tmp_path):
+    """Where a column says what a row counts, the true means beside the private ones are weighted by it too."""
+    people = census.make(3000)
+    people["W"] = np.where(people["AGEP"].astype(float) > 60, 5, 1)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    Schema(census.schema().columns, row_weight=RowWeight(5, "W")).write_toml(tmp_path / "schema.toml")
+    census.shares(("SEX",)).to_csv(tmp_path / "shares.csv", index=False)
+    (tmp_path / "recipe.toml").write_text(
+        RECIPE.replace("declared_size = 3000", f"declared_size = {people['W'].sum()}"), encoding="utf-8"
+    )
+    run(tmp_path, "means", "recipe.toml")
+    shown = json.loads(run(tmp_path, "means", "recipe.toml", "--internal", "--json"))["means"]
+    found = {(row["stratum"], row["column"]): row["true"] for row in shown}
+    for label, rows in (("", people), ("1", people[people["SEX"] == "1"])):
+        assert found[label, "AGEP"] == pytest.approx(np.average(rows["AGEP"].astype(float), weights=rows["W"]))

@@ -12,6 +12,7 @@ from helpers.command import stratsynth
 from helpers.small import BUDGET, SCHEMA, people
 from stratsynth import Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
 from stratsynth.adapters import MST, ClippedMean, Independent
+from stratsynth.certificate import Certificate
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.notices import measured_line
@@ -122,7 +123,7 @@ def test_nothing_more_is_charged_and_old_certificates_are_summed_up():
     found = made(0, 5000)
     assert found["ledger"]["releases"] == 1
     old = {k: v for k, v in found.items() if k not in ("declared_and_measured", "notices")}
-    assert measured_line(old) == ""
+    assert measured_line(Certificate.from_dict(old)) == ""
     assert "Measured" not in summary(old)
 
 

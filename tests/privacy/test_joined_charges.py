@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import recompute, small
+from helpers.certificates import statement
 from helpers.releases import copied, edited, record_of
 from stratsynth import Stratified, fit
 from stratsynth.accounting import joined as joining
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
-from stratsynth.accounting.joined import answers, entries, joined
+from stratsynth.accounting.joined import entries, joined
 from stratsynth.adapters import MST
+from stratsynth.certificate import Certificate
 from stratsynth.errors import ReleaseError
 from stratsynth.strata import Stratum
 
@@ -48,7 +50,7 @@ def test_joined_charges_add_up_to_the_same_in_every_step(single):
     before, after = (Spending(Neighbours.ADD_REMOVE, each) for each in (single, several))
     assert [before.step(step) for step in STEPS] == [after.step(step) for step in STEPS]
     assert len(several) == entries(single) == len({(c.path, c.amount) for c in single})
-    assert answers(c.to_dict() for c in several) == len(single)
+    assert statement(charges=[c.to_dict() for c in several]).answers == len(single)
     assert [Charge.from_dict(c.to_dict(), Currency.ZCDP) for c in several] == several
 
 
@@ -103,7 +105,7 @@ def test_a_release_with_joined_charges_holds_and_says_how_many_there_were(place)
     record = record_of(place / "release")
     assert any(c.get("times", 1) > 1 for c in record["charges"])
     assert recompute.total_rho(record["charges"]) <= record["guarantee"]["rho"] * (1 + 1e-9)
-    number = answers(record["charges"])
+    number = Certificate.from_dict(record).answers
     verdict = ss.verify(place / "release", ledger=place / "people.ledger")
     assert not verdict.findings
     said = " ".join(verdict.checked)

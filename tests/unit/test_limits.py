@@ -10,6 +10,7 @@ from helpers import small
 from helpers.pages import Page
 from stratsynth import cli
 from stratsynth.adapters import MST, Pooled
+from stratsynth.certificate import Certificate
 from stratsynth.fitting import fit
 from stratsynth.release import Release
 from stratsynth.release.limits import ALWAYS, OF_THIS, limits, sentences
@@ -46,7 +47,7 @@ def test_the_security_policy_lists_the_same_in_the_same_words():
 def test_the_certificate_lists_all_of_it_and_so_do_the_terminal_and_the_report(release, tmp_path, capsys):
     folder = release.save(tmp_path / "release", rows=10, seed=1)
     certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
-    assert certificate["not_protected"] == sentences(certificate)
+    assert certificate["not_protected"] == sentences(Certificate.from_dict(certificate))
     assert len(certificate["not_protected"]) == len(ALWAYS) + 1
     assert cli.run(["certificate", str(folder)]) == 0
     printed = flat(capsys.readouterr().out)
@@ -60,7 +61,7 @@ def test_the_certificate_lists_all_of_it_and_so_do_the_terminal_and_the_report(r
 
 def test_what_a_fit_prints_names_every_limit(release):
     said = flat(summary(release.certificate, brief=True)).lower()
-    assert all(about.lower() in said for about in limits(release.certificate))
+    assert all(about.lower() in said for about in limits(release.statement))
 
 
 def test_a_certificate_of_version_0_1_is_shown_with_them_too(release):
@@ -76,7 +77,7 @@ def test_this_releases_own_limits_come_first(release):
         "unverified": ["somebody's own claim"],
         "unprotected": ["declared_size", "group_counts", "holdout_people", "row_count", "undeclared", "the colour"],
     }
-    found = list(limits(worse))
+    found = list(limits(Certificate.from_dict(worse)))
     assert found[:2] == ["Everybody", "Unverified parts"]
     assert set(found[2:8]) == {"the colour"}.union(about for about, _ in OF_THIS.values())
     assert found[8:] == list(ALWAYS)

@@ -6,6 +6,7 @@ import pytest
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.evaluation import mean_disparity, parity_error
+from stratsynth.schema.weight import RowWeight
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),
@@ -176,6 +177,21 @@ def test_a_gap_is_between_the_groups_that_are_large_enough():
     assert found.loc["(largest)", ["real", "synthetic"]].tolist() == pytest.approx([0.2, 0.1])
     every = mean_disparity(real, made, SCHEMA, "G", few=1).set_index("variable")
     assert every.loc["X", ["real", "left_out"]].tolist() == pytest.approx([89, 0])
+
+
+def test_the_interval_of_a_gap_between_weighted_groups_is_as_wide_as_the_gap_varies():
+    """Rows of weight 50 among rows of weight 1: some 30 rows count, not 120."""
+    schema = Schema({**SCHEMA.columns, "G": Categorical(levels=("a", "b"))}, row_weight=RowWeight(50, "W"))
+    rng, far = np.random.default_rng(11), np.repeat([20.0, 70.0], 120)
+    gaps, widths = [], []
+    for _ in range(100):
+        real = pd.DataFrame({"G": np.repeat(["a", "b"], 120), "X": np.clip(far + rng.normal(0, 5, 240), 0, 100)})
+        real = real.assign(Z="1", W=np.where(rng.random(240) < 0.2, 50, 1))
+        made = real.assign(X=far, W=1)  # without any spread: the gap varies by the real rows alone
+        found = mean_disparity(real, made, schema, "G").set_index("variable").loc["X"]
+        gaps.append(found["value"])
+        widths.append(found["high"] - found["low"])
+    assert np.mean(widths) == pytest.approx(2 * 1.96 * np.std(gaps), rel=0.2)
 
 
 def test_a_gap_without_groups_to_compare_has_no_score():

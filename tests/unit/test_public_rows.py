@@ -20,6 +20,7 @@ from stratsynth.accounting.prices import prices
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.adapters import MST, DPFermi, Independent
 from stratsynth.adapters.predictors import Regression
+from stratsynth.certificate import Certificate
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
@@ -325,5 +326,5 @@ def test_the_certificate_says_first_what_is_not_protected(release):
     assert first.startswith("*** NOT PROTECTED: the columns C, D, X, Y, Z, and the number of records.")
     assert "one record is added or removed   not protected" in summary(record)
     assert record["not_protected"][0].startswith("Public columns: C, D, X, Y, Z: the release may show them")
-    assert next(iter(limits.limits(record))) == "Public columns"
+    assert next(iter(limits.limits(Certificate.from_dict(record)))) == "Public columns"
     assert "attribute" in repr(pd.Series(record["prices"]))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import small
+from helpers.certificates import record
 from stratsynth import cli
 from stratsynth.adapters.external import Drawn
 from stratsynth.adapters.independent import Product
@@ -131,7 +132,7 @@ def test_no_sample_breaks_a_rule_whatever_the_rules(given_rules, kind, by, seed)
         model = combine(schema, parts, Resolved(dict.fromkeys(strata, 1 / len(strata))))
     else:
         model = part(schema, kind, rng)
-    release = ss.Release(model, {"strata": {"by": list(by)}}, None)
+    release = ss.Release(model, record(strata={"by": list(by)}), None)
     for settings in ({}, {"balance": ["C"]}, {"where": {"D": ["x", "y"]}}):
         try:
             rows = release.sample(60, seed=1, **settings)

@@ -1,4 +1,4 @@
-"""The American Community Survey's public-use person records, 2014 to 2024: schemas, loading, public group shares.
+"""Public-use person records of the American Community Survey, 2014 to 2024: schemas, loading, group shares.
 
     from stratsynth.census import acs
 
@@ -7,7 +7,7 @@
     acs.load("ny.parquet", state="NY", year=2018)                    # the Bureau's file, verified
     shares = acs.shares("earlier.csv", ["SEX", "RAC1P"], year=2017)  # weighted by PWGTP
 
-What a column means is in `columns.toml`, code lists are in `codes.toml`, structural rules in `rules.toml`, tasks in
+Meanings of columns are in `columns.toml`, code lists in `codes.toml`, structural rules in `rules.toml`, tasks in
 `tasks.toml`. All of it is public; nothing is read from private rows.
 """
 

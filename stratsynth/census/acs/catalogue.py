@@ -1,4 +1,4 @@
-"""What is known of the columns of the person records: read from the tables beside this file, one entry a meaning."""
+"""Catalogue of the columns of the person records: read from the tables beside this file, one entry per meaning."""
 
 from __future__ import annotations
 
@@ -13,87 +13,87 @@ from stratsynth.checks import whole
 from stratsynth.errors import UsageError, nearest
 
 FIRST, LAST = 2014, 2024
-"""The survey years that are known."""
+"""First and last survey year in the catalogue."""
 _FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A column with one meaning, in some years."""
+    """Column with one meaning, in some years."""
 
     name: str
     years: tuple[int, int]
-    """The first and the last year in which it means this."""
+    """First and last year in which the column has this meaning."""
     about: str = ""
     absent: str = ""
-    """Who has no value; the level is N. Empty where everybody has one."""
+    """People without a value, whose level is N; empty if everybody has one."""
     instead: str = ""
-    """The column that has its meaning in other years."""
+    """Column that has this meaning in other years."""
     levels: tuple[tuple[str, str], ...] = ()
-    """Codes and what they mean, in order."""
+    """Codes with their meanings, in order."""
     number: Mapping[str, Any] | None = None
-    """The keys of a numeric column."""
+    """Arguments of a numeric column; None for other columns."""
     codes: str = ""
-    """The name of its code list."""
+    """Name of the column's code list; empty if it has none."""
     refused: str = ""
-    """Why it is no column of a release, and what to do instead."""
+    """Reason that it cannot be a column of a release, and what to do instead; empty if it can."""
 
     def valid(self, year: int) -> bool:
-        """Whether it is of that year."""
+        """True if the column has this meaning in that year."""
         return self.years[0] <= year <= self.years[1]
 
 
 @dataclass(frozen=True)
 class CodeList:
-    """The codes of a column in some years, and what the list stands on."""
+    """Codes of a column in some years, with their source."""
 
     years: tuple[int, int]
     source: str
     codes: tuple[str, ...]
     state: str = ""
-    """The state that it is of; empty for one of all states."""
+    """State that the list is for; empty for all states."""
 
 
 @dataclass(frozen=True)
 class Codes:
-    """How the codes of a column are spelt and go together, and the lists of them."""
+    """Code lists of a column, with the spelling of codes and their grouping."""
 
     digits: int
     groups: tuple[int | tuple[tuple[str, str], ...], ...]
-    """From fine to coarse: a number of leading digits, or the first code of each group and its name."""
+    """Groupings from fine to coarse: a number of leading digits, or the first code of each group and its name."""
     lists: tuple[CodeList, ...]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A prediction task of folktables."""
+    """Prediction task of folktables."""
 
     name: str
     about: str
     features: tuple[str, ...]
-    """The columns to predict from, by their names of 2018."""
+    """Columns to predict from, by their names of 2018."""
     target: str
-    """The column that is predicted."""
+    """Column to predict."""
     positive: str
-    """Which of its values are the positive class."""
+    """Condition on the target that defines the positive class."""
     group: str
-    """The column of the groups that are compared."""
+    """Column of the groups that are compared."""
     keep: tuple[str, ...]
-    """Conditions that a record has to meet."""
+    """Conditions that a record must meet to be in the task."""
 
 
 @dataclass(frozen=True)
 class RuleText:
-    """A structural rule as written."""
+    """Structural rule as written in rules.toml."""
 
     when: Mapping[str, Any]
     never: Mapping[str, Any]
     held: tuple[str, ...]
-    """The public-use files without a record that breaks it."""
+    """Public-use files in which no record breaks the rule."""
 
 
 def check_year(year: int) -> int:
-    """A survey year that is known."""
+    """Return a survey year of the catalogue; refuse others."""
     whole("census: year", year, FIRST, LAST)
     return year
 
@@ -105,10 +105,10 @@ def entries() -> tuple[Entry, ...]:
 
 
 def entry(name: str, year: int) -> Entry:
-    """What a column means in a year.
+    """Entry of a column in a year.
 
     Raises:
-        UsageError: One that is not known, is of other years, or is none of a release; with the remedy.
+        UsageError: A column that is unknown, belongs to other years, or cannot be released; with the remedy.
     """
     same = [each for each in entries() if each.name == name]
     if not same:
@@ -125,14 +125,14 @@ def entry(name: str, year: int) -> Entry:
 
 
 def other_year(found: Entry, year: int) -> str:
-    """What to say of a column that is of other years."""
+    """Sentence for a column that belongs to other years."""
     own = [f"{a} to {b}" for a, b in (each.years for each in entries() if each.name == found.name)]
     remedy = f"; in {year} it is {found.instead}" if found.instead else ""
     return f"{found.name} is a column of {' and '.join(own)}, not of {year}{remedy}."
 
 
 def in_year(name: str, year: int) -> str:
-    """The name that a column has in a year: its own, or that of the one which replaced it."""
+    """Name of a column in a year: its own, or that of the column which replaced it."""
     for each in entries():
         if each.name == name and not each.valid(year) and each.instead:
             other = [e for e in entries() if e.name == each.instead and e.valid(year)]
@@ -142,20 +142,20 @@ def in_year(name: str, year: int) -> str:
 
 @cache
 def code_lists() -> Mapping[str, Codes]:
-    """The long code lists by column, but that of the states."""
+    """Long code lists by column, without that of the states."""
     found = _read("codes.toml")
     return {name: _codes(keys) for name, keys in found.items() if name != "states"}
 
 
 @cache
 def states() -> Mapping[str, tuple[str, str]]:
-    """Code and name of each state by its two letters."""
+    """State's two letters -> (code, name)."""
     lines = (line.split(" ", 2) for line in _read("codes.toml")["states"]["names"].strip().splitlines())
     return {letters: (code, name) for code, letters, name in lines}
 
 
 def state_of(letters: object) -> tuple[str, str]:
-    """Code and name of a state."""
+    """Code and name of a state; unknown letters are refused."""
     if not isinstance(letters, str) or letters.upper() not in states():
         hint = nearest(str(letters).upper(), states())
         raise UsageError(f"census: {letters!r} is no state by its two letters, such as PA{hint}.")
@@ -164,7 +164,7 @@ def state_of(letters: object) -> tuple[str, str]:
 
 @cache
 def tasks() -> Mapping[str, Task]:
-    """The tasks by name."""
+    """Tasks by name."""
     return {
         name: Task(name, keys["about"], tuple(keys["features"]), keys["target"], keys["positive"], keys["group"],
                    tuple(keys["keep"]))
@@ -173,7 +173,7 @@ def tasks() -> Mapping[str, Task]:
 
 
 def task(name: str) -> Task:
-    """A task by its name."""
+    """Task of a name; unknown names are refused."""
     if name not in tasks():
         raise UsageError(
             f"census: there is no task {name!r}{nearest(str(name), tasks())}; there are {', '.join(tasks())}."
@@ -183,7 +183,7 @@ def task(name: str) -> Task:
 
 @cache
 def rules() -> tuple[RuleText, ...]:
-    """Every rule."""
+    """Every structural rule."""
     return tuple(RuleText(r["when"], r["never"], tuple(r.get("held", ()))) for r in _read("rules.toml")["rule"])
 
 

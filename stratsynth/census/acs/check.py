@@ -1,4 +1,4 @@
-"""INTERNAL: whether a file fits a schema and a year, and how many records break each structural rule."""
+"""INTERNAL: check of a file against a schema and a year, with the number of records that break each structural rule."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ STAMP = "INTERNAL: computed from the data without a charge; not for publication.
 
 @dataclass(frozen=True)
 class Checked:
-    """INTERNAL. What a file is, against a schema of a year."""
+    """INTERNAL. Result of checking a file against a schema of a year."""
 
     verdict: Verdict
-    """What the names of its columns say."""
+    """Findings from the names of its columns."""
     rows: int
-    """Its records; 0 where columns are missing, as it was not read then."""
+    """Records of the file; 0 if columns are missing, as the file was not read then."""
     left_out: int
-    """Those with a value that the schema does not know."""
+    """Records with a value that the schema does not know."""
     rules: tuple[tuple[str, int], ...]
-    """Each rule, and how many of the others break it."""
+    """Each rule with the number of the other records that break it."""
 
     @property
     def fits(self) -> bool:
-        """Whether the columns are there, and no rule is broken."""
+        """True if no column is missing or of another year, and no rule is broken."""
         return not self.verdict and not any(count for _, count in self.rules)
 
     def text(self) -> str:
-        """For a reader."""
+        """Result as text for a reader."""
         lines = [STAMP, *self.verdict.missing, *self.verdict.other]
         if self.verdict.unknown:
             lines.append(f"Columns that are known of no year, and of no schema: {', '.join(self.verdict.unknown)}.")
@@ -50,9 +50,9 @@ def check(data: Data, schema: Schema, year: int) -> Checked:
     """INTERNAL. Compare the header with the year, and count the records that break rules.
 
     Args:
-        data: The file.
-        schema: Its schema.
-        year: The survey year that it is taken for.
+        data: File to check.
+        schema: Schema of the file.
+        year: Assumed survey year.
     """
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode

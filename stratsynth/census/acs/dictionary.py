@@ -1,4 +1,4 @@
-"""The Census Bureau's own data dictionary, PUMS_Data_Dictionary_YYYY.csv, which there is for 2017 and later."""
+"""Reader of the Census Bureau's data dictionary, PUMS_Data_Dictionary_YYYY.csv, published for 2017 and later."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from stratsynth.errors import UsageError
 from stratsynth.files.reading import read_bytes
 
 URL = "https://www2.census.gov/programs-surveys/acs/tech_docs/pums/data_dict/PUMS_Data_Dictionary_{year}.csv"
-"""Where the Bureau has it."""
+"""Address of the dictionary at the Bureau."""
 MOST = 16_000_000
-"""The largest dictionary that is read, in bytes: those there are have a third of a megabyte."""
+"""Largest dictionary that is read, in bytes; published ones have a third of a megabyte."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """What the dictionary says of one column."""
+    """Entry of the dictionary for one column."""
 
     about: str
-    """Its description."""
+    """Description of the column."""
     coded: bool
-    """Whether its values are codes, and not amounts."""
+    """True if values are codes, False if they are amounts."""
     absent: str
-    """Who has no value; empty where it does not say so."""
+    """People without a value; empty if the dictionary names none."""
     values: Mapping[str, str]
     """Single values with their meaning, as the dictionary spells them, in its order."""
     ranged: bool
-    """Whether it gives values from one to another too, so that `values` are not all."""
+    """True if the dictionary also gives ranges of values, so that `values` are not all."""
 
 
 def read(path: str | PathLike[str]) -> Mapping[str, Variable]:
-    """Every column of a dictionary by name; of one that housing and person records share, the person's.
+    """Entry of every column by name; for one in both housing and person records, the latter.
 
     Lines are `NAME,column,C or N,digits,description` and `VAL,column,C or N,digits,first,last,meaning`; b is blank.
 
     Raises:
-        UsageError: A file that is not there, or is no such dictionary.
+        UsageError: A missing file, or one that is no such dictionary.
     """
     file = given_path("census: dictionary", path)
     try:
@@ -77,7 +77,7 @@ def _lines(text: str, file: Path) -> list[list[str]]:
 
 
 def _with(known: Variable, first: str, last: str, meaning: str) -> Variable:
-    """The variable with one more line."""
+    """Entry with one more VAL line."""
     if first and set(first) == {"b"}:
         return Variable(known.about, known.coded, meaning.removeprefix("N/A").strip(" ()"), known.values, known.ranged)
     if first != last:

@@ -1,4 +1,4 @@
-"""Whether a file is of the year that it is taken for, as far as the names of its columns tell."""
+"""Check by the names of its columns that a file is of the assumed year."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from stratsynth.errors import nearest
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the names of a file's columns say."""
+    """Findings from the names of a file's columns."""
 
     other: tuple[str, ...]
-    """A sentence for each column that is of other years."""
+    """One sentence for each column of other years."""
     missing: tuple[str, ...]
-    """A sentence for each wanted column that is not there."""
+    """One sentence for each wanted column that is missing."""
     unknown: tuple[str, ...]
-    """Columns that are known of no year."""
+    """Columns of no known year."""
 
     def __bool__(self) -> bool:
-        """Whether something is wrong: a column that nobody knows is none of a schema, and does no harm."""
+        """True if a column is missing or of another year; unknown columns do no harm."""
         return bool(self.other or self.missing)
 
     def text(self) -> str:
-        """The sentences."""
+        """Sentences on missing columns and columns of other years."""
         return " ".join((*self.missing, *self.other))
 
 
 def judge(names: Collection[str], wanted: Iterable[str], year: int) -> Verdict:
-    """The columns of a file, against those that are wanted of a year."""
+    """Compare the columns of a file with those wanted of a year."""
     known = {each.name for each in entries()}
     other = [each for each in entries() if each.name in names and each.instead and not _in(each.name, year)]
     return Verdict(
@@ -45,7 +45,7 @@ def _in(name: str, year: int) -> bool:
 
 
 def _missing(name: str, names: Collection[str], year: int) -> str:
-    """A wanted column that is not there, and where its meaning may be."""
+    """Sentence on a missing column, naming its replacement if the file has that."""
     for each in entries():
         if each.name == name and each.instead and each.instead in names:
             own = "the file is of another year" if _in(name, year) else f"in {year} it is {each.instead}"

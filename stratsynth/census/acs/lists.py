@@ -1,4 +1,4 @@
-"""Code lists: those of this package, of the Bureau's data dictionary, or of a table that a user hands over."""
+"""Code lists: from this package, from the Bureau's data dictionary, or from a user's table."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from stratsynth.files.records import level, records
 from stratsynth.schema import Nested
 
 MANY = 40
-"""Lists of more codes than this, and all of codes.toml, can be measured in groups."""
+"""Number of codes above which a list can be measured in groups; lists of codes.toml always can."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """The codes of one column."""
+    """Codes of one column."""
 
     codes: Mapping[str, str]
-    """Codes and what they mean; an empty text where nobody says."""
+    """Codes with their meanings; empty texts if unknown."""
     source: str
-    """What the list stands on."""
+    """Source of the list."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """The group of each code, where the table names one."""
+    """Code -> its group, if the table names groups."""
 
 
 def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: Mapping[str, Variable] | None) -> Listed:
-    """The codes of a column: of a table that was given, else of the dictionary, else of this package.
+    """Codes of a column: from the given table, else from the dictionary, else from this package.
 
     Raises:
-        UsageError: None of them has them, with the remedy.
+        UsageError: None of them lists the codes; with the remedy.
     """
     known, place = code_lists()[entry.codes], None if state is None else state_of(state)[0]
     if given is not None:
@@ -48,7 +48,7 @@ def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: M
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Which remedy there is."""
+    """Error message on a missing code list, with the remedy."""
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -67,7 +67,7 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None) -> Listed:
-    """Of a table with a column `code`, or of that name; `label` and `group` beside it; or the Bureau's of tracts."""
+    """Codes from a table with a column `code` or `name`, perhaps `label` and `group`; or the Bureau's of tracts."""
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
     if key is None:
@@ -97,7 +97,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """The column of a code list, with the ways in which its codes go together."""
+    """Nested column of a code list, with its groupings."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -120,7 +120,7 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The codes by leading digits, or by where groups begin; a code before the first group is a group of its own."""
+    """Group codes by leading digits, or by the first code of each group; codes before the first are groups alone."""
 
     def name(code: str) -> str:
         if isinstance(how, int):

@@ -1,7 +1,7 @@
-"""Loading: from the Bureau's file to a table of the wanted columns, after it was verified.
+"""Loading: verify the Bureau's file and write the wanted columns as a table.
 
-Codes are kept as the file spells them, numbers as whole numbers, and what does not apply as null, which a schema's
-`not_applicable` reads. (folktables turns such values into 0, where 0 is a level of its own in some columns.)
+Codes are kept as the file spells them, numbers as integers, and values that do not apply as null, which a schema's
+`not_applicable` reads. (folktables turns such values into 0, which is a level of its own in some columns.)
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ALWAYS = ("SERIALNO", "SPORDER", "PWGTP")
-"""Columns that are written unless others are named: who shares a household, and how many people a record stands for."""
+"""Columns written unless others are named: household, person in it, and weight in people."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What was loaded, and from where."""
+    """Result of loading: the source and what was written."""
 
     path: Path
     """The Bureau's file."""
     rows: int
-    """The records of the file."""
+    """Records of the file."""
     kept: int
-    """Those written: of a task, the ones that meet its conditions."""
+    """Records written: for a task, those that meet its conditions."""
     columns: tuple[str, ...]
-    """The columns written."""
+    """Columns written."""
 
 
 def load(
@@ -61,8 +61,8 @@ def load(
         task: Instead, the columns and the rows of a task of folktables.
         source: The Bureau's file, as CSV or zip, or a folder that holds it, also as folktables keeps it.
         horizon: "1-Year" or "5-Year".
-        download: Whether to fetch the file into the folder where it is not there. Nothing else uses the network.
-        fetch: How, instead of HTTPS.
+        download: True to fetch the file into the folder if it is missing. Nothing else uses the network.
+        fetch: Function that fetches it, instead of HTTPS.
 
     Raises:
         UsageError: No file, a damaged one, or one of another state or year; with the remedy.
@@ -108,7 +108,7 @@ def _known(year: int) -> set[str]:
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """The names of the columns; the first lines say whether these are person records at all."""
+    """Names of the columns; a file of anything but person records is refused."""
     from stratsynth.data.csvlines import header
 
     with wanted.open(path) as file:
@@ -128,7 +128,7 @@ def _refuse(verdict: Verdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """The columns as text, whole numbers where the survey has numbers; the state and the year of every row compared."""
+    """Columns as text, or integers for numeric ones; the state and the year of every row are compared."""
     import pyarrow as pa
     import pyarrow.csv as reader
 
@@ -169,7 +169,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Serial numbers of 2017 and later begin with the year of the interview."""
+    """Refuse other years: serial numbers of 2017 and later begin with the year of the interview."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
@@ -181,13 +181,13 @@ def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _conditions(name: str, year: int) -> list[tuple[str, str, float]]:
-    """A task's conditions: column, comparison, number."""
+    """Conditions of a task: column, comparison, number."""
     parts = (text.split() for text in task(name).keep)
     return [(in_year(column, year), sign, float(value)) for column, sign, value in parts]
 
 
 def _meets(column: Any, sign: str, value: float) -> Any:
-    """Which rows meet a condition; one without a value does not."""
+    """Mask of the rows that meet a condition; a row without a value does not."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Schemas of person records: the entries of the wanted columns, their code lists, and the rules that concern them."""
+"""Schemas of person records: entries of the wanted columns, their code lists, and the rules that concern them."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 
 WEIGHT = "PWGTP"
-"""How many people a record stands for."""
+"""Column of weights: the number of people a record stands for."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A schema, and what a reader of it should know."""
+    """Schema with notes for its reader."""
 
     schema: Schema
     """The public schema."""
     notes: tuple[str, ...]
-    """What its code lists stand on, which rows a task keeps, and which rules were not counted on any file."""
+    """Sources of its code lists, rows that a task keeps, and number of rules that were counted on no file."""
 
     def to_toml(self) -> str:
-        """The schema file, with the notes as comments."""
+        """Schema file, with the notes as comments."""
         return "".join(f"# {note}\n" for note in self.notes) + self.schema.to_toml()
 
 
@@ -62,26 +62,26 @@ def schema(
     citation: str = "",
     weight: int | None = None,
 ) -> Schema:
-    """The public schema of person records.
+    """Make the public schema of person records.
 
     Args:
         columns: The columns, by their names in that year.
         year: The survey year, 2014 to 2024.
         task: Instead of columns, a task of folktables; columns that were renamed have their name of that year.
-        state: The two letters of the state, where the file is of one: its code, and its areas.
+        state: The two letters of the state, for a file of one state: its code, and its areas.
         without: Columns of the task to leave out.
         dictionary: The Bureau's data dictionary of that year (PUMS_Data_Dictionary_YYYY.csv): its levels and labels
             take the place of those in this package.
         codes: Tables of codes by column, with a column `code`, and perhaps `label` and `group`.
-        within: Tables of public shares of codes, by which records of a group come back as codes: see `Nested`.
-        citation: Where these shares were published.
+        within: Tables of public shares of codes, by which a group's records are given single codes: see `Nested`.
+        citation: Place of publication of these shares.
         weight: Count every record as its PWGTP, up to this number: see `RowWeight`.
 
     Returns:
         The schema, of public origin.
 
     Raises:
-        UsageError: A column that is not known, is of other years, or whose codes are not known; with the remedy.
+        UsageError: A column that is unknown, is of other years, or whose codes are unknown; with the remedy.
     """
     made = make(
         columns, year=year, task=task, state=state, without=without, dictionary=dictionary, codes=codes, within=within,
@@ -103,7 +103,7 @@ def make(
     citation: str = "",
     weight: int | None = None,
 ) -> Made:
-    """What `schema` returns, with notes: arguments as there."""
+    """Make the schema that `schema` returns, with notes; arguments as there."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
@@ -144,7 +144,7 @@ def make(
 def _wanted(
     columns: Sequence[str] | None, name: str | None, year: int, without: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The columns in order, and what is to be said of the task."""
+    """Names of the columns in order, and notes on the task."""
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
     notes = list[str]()
@@ -167,7 +167,7 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """What is known of a column; of one that is not in this package, what the dictionary says of it."""
+    """Entry of a column; for one that is not in the catalogue, made from the dictionary."""
     variable = None if variables is None else variables.get(name)
     if variables is not None and variable is None and any(each.name == name and not each.refused for each in entries()):
         entry(name, year)
@@ -183,7 +183,7 @@ def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None
 
 
 def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
-    """A column of a few levels; the dictionary's levels and labels where there is one."""
+    """Column of a few levels; the dictionary's levels and labels if there is one."""
     levels = known.levels
     if variable is not None and variable.values and not variable.ranged:
         levels = tuple((str(int(code)) if code.isdigit() else code, said) for code, said in variable.values.items())
@@ -195,13 +195,13 @@ def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
 
 
 def _states(place: str | None) -> Categorical:
-    """All states, or the one."""
+    """Column of all states, or of the given one alone."""
     found = {code: name for code, name in states().values() if place in (None, code)}
     return Categorical(levels=tuple(found), labels=found)
 
 
 def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
-    """A numeric column; single values that the dictionary has beyond its bounds are codes that are no amounts."""
+    """Numeric column; single values of the dictionary outside its bounds are codes that are no amounts."""
     keys: dict[str, Any] = dict(known.number or {})
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]
     special = tuple(dict.fromkeys((*keys.pop("special", ()), *beyond)))

@@ -1,4 +1,4 @@
-"""The structural rules that concern the columns of a schema, and how often records break rules."""
+"""Structural rules that concern the columns of a schema, and the number of records that break them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
-    """The rules whose columns a schema has, and how many of them were counted on no file."""
+    """Rules whose columns a schema has, and the number of them that were counted on no file."""
     found, unchecked = list[Rule](), 0
     for each in rules():
         if not each.when.keys() <= schema.columns.keys():
@@ -30,7 +30,7 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
 
 
 def broken(schema: Schema, rows: CodedRows) -> list[int]:
-    """INTERNAL. For each rule, how many rows break it."""
+    """INTERNAL. Number of rows that break each rule."""
     found = []
     for rule in schema.rules:
         bad = np.zeros(rows.size, bool)
@@ -44,7 +44,7 @@ def broken(schema: Schema, rows: CodedRows) -> list[int]:
 
 
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """A condition as schemas have it: the words "codes" and "numbers", and spans of codes, written out."""
+    """Condition in a schema's form: the words "codes" and "numbers", and spans of codes, written out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return f">= {column.lower:g}" if said == "numbers" else said
@@ -63,12 +63,12 @@ def _condition(schema: Schema, name: str, said: Any) -> Any:
 
 
 def _codes(column: Categorical) -> list[str]:
-    """Every level but not applicable."""
+    """Every level except not applicable."""
     return [level for level in column.levels if level != column.not_applicable]
 
 
 def described(rule: Rule) -> str:
-    """A rule in a line."""
+    """Rule as one line of text."""
 
     def said(conditions: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())

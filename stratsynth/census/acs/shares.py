@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
 
 SMOOTH = 0.5
-"""Records of average weight that are added to every group, as to those of a holdout: a group that the file misses is
-rare, and not impossible."""
+"""Pseudo-count added to every group, in records of average weight: a group that the file lacks is rare, not
+impossible."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares with where they come from."""
+    """Shares with their citation."""
 
     frame: pd.DataFrame
     """The columns, and `share`; a line for every declared group."""
     citation: str
-    """Where the figures were published, and how they were worked out."""
+    """Place of publication of the figures, and their computation."""
     rows: int
-    """The records that they stand on."""
+    """Number of records that the shares are computed from."""
     empty: int
-    """The groups without a record in the file."""
+    """Number of groups without a record in the file."""
 
 
 def shares(
@@ -56,11 +56,11 @@ def shares(
 
     Args:
         source: A public-use file: .csv, .csv.gz or .parquet. Never the private table, nor one with an account.
-        by: The columns, by their names in that year; of ages, the schema's bins are the levels.
+        by: The columns, by their names in that year; for ages, the schema's bins are the levels.
         year: Its survey year.
         weight: The column of the records' weights; None counts records.
-        smooth: Records of average weight that are added to every group.
-        origin: What the file is, if it is not the Bureau's own: the citation begins with it.
+        smooth: Pseudo-count added to every group, in records of average weight.
+        origin: Description of the file, if it is not the Bureau's own: the citation begins with it.
         state: As for `schema`, with the next two.
         dictionary: As for `schema`.
         codes: As for `schema`.
@@ -104,7 +104,7 @@ def shares(
 
 
 def _strange(schema: Schema, table: Any) -> str:
-    """Which columns have values that the schema does not know; the file is public."""
+    """Sentence on the columns with values that the schema does not know; the file is public."""
     from stratsynth.schema.encoding import encode
 
     lost = {}

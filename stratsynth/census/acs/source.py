@@ -1,4 +1,4 @@
-"""The Bureau's file of a state and a year: what it is called, where it is looked for, and how it is fetched."""
+"""The Bureau's file of a state and a year: its name, the places where it is looked for, and its download."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 BASE = "https://www2.census.gov/programs-surveys/acs/data/pums"
 HORIZONS = ("1-Year", "5-Year")
 SECONDS = 60
-"""How long a server may keep silent."""
+"""Time in seconds that a server may keep silent."""
 Fetch = Callable[[str, IO[bytes]], None]
-"""Copies what an address holds to a file; raises OSError where it cannot."""
+"""Function that copies the content of an address to a file, or raises OSError."""
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """The person records of one state and one year."""
+    """Person records of one state and one year."""
 
     state: str
-    """Its two letters."""
+    """Two letters of the state."""
     year: int
     horizon: str = "1-Year"
 
@@ -45,36 +45,36 @@ class StateFile:
 
     @property
     def code(self) -> str:
-        """The state's two digits."""
+        """Two digits of the state."""
         return state_of(self.state)[0]
 
     @property
     def name(self) -> str:
-        """What the Bureau calls the CSV file."""
+        """Name of the CSV file at the Bureau."""
         if self.year >= 2017:
             return f"psam_p{self.code}.csv"
         return f"ss{self.year % 100}p{self.state.lower()}.csv"
 
     @property
     def archive(self) -> str:
-        """What it calls the zip file."""
+        """Name of the zip file at the Bureau."""
         return f"csv_p{self.state.lower()}.zip"
 
     @property
     def url(self) -> str:
-        """Where it has that."""
+        """Address of the zip file."""
         return f"{BASE}/{self.year}/{self.horizon}/{self.archive}"
 
     def places(self, folder: Path) -> tuple[Path, ...]:
-        """Where it is looked for in a folder; the last two are where folktables keeps it."""
+        """Paths in a folder where the file may be; folktables uses the last two."""
         inner = folder / str(self.year) / self.horizon
         return (folder / self.name, folder / self.archive, inner / self.name, inner / self.archive)
 
     def find(self, where: Path) -> Path:
-        """The file itself, or the one in a folder that is called as the Bureau calls it.
+        """Path of the file: `where` itself, or a file below it with one of the Bureau's names.
 
         Raises:
-            UsageError: None; with the names that were looked for, and where to get it.
+            UsageError: No such file; with the names that were looked for, and the address.
         """
         if where.is_dir():
             for place in self.places(where):
@@ -93,7 +93,7 @@ class StateFile:
         """Fetch the zip file into a folder, whole or not at all.
 
         Raises:
-            UsageError: A server that cannot be reached or says no, or what is no sound zip file; nothing is left then.
+            UsageError: A server that cannot be reached or refuses, or no intact zip file; nothing is left then.
         """
         target = self.places(folder)[3]
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,10 +111,10 @@ class StateFile:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[IO[bytes]]:
-        """The CSV file's content, unpacked where it lies in a zip file.
+        """Open the CSV file, unpacked if it lies in a zip file.
 
         Raises:
-            UsageError: What is neither, or is damaged.
+            UsageError: A damaged file.
         """
         try:
             with open_regular(path) as file:
@@ -130,7 +130,7 @@ class StateFile:
 
 
 def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
-    """The records in an archive: by their name, or the only CSV file."""
+    """Name of the records in an archive: by the Bureau's name, else the only CSV file."""
     names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     for name in names:
         if Path(name).name == wanted.name:
@@ -141,7 +141,7 @@ def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
 
 
 def _sound(path: Path, wanted: StateFile) -> None:
-    """Refuse what is no whole zip file with the records in it."""
+    """Refuse anything but an intact zip file with the records in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             _member(archive, wanted)
@@ -155,7 +155,7 @@ def _sound(path: Path, wanted: StateFile) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """By HTTPS alone; an answer other than 200, or one cut short, is an error."""
+    """Fetch by HTTPS alone; an answer other than 200, or one cut short, is an error."""
     request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above # nosec B310

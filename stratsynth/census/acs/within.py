@@ -1,4 +1,4 @@
-"""Public shares of codes, by which records that were counted in a group come back as codes."""
+"""Public shares of codes, by which records counted in a group are given single codes again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def within_codes(tables: Sequence[Tabular], citation: str, names: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """The share of each code by column, from tables of one column of codes and `share`.
+    """Column -> share of each code, from tables of one column of codes and `share`.
 
     Raises:
         UsageError: A table of another form, or shares without a citation.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from stratsynth.report.page import Figure, Section
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
 
@@ -37,11 +38,11 @@ LARGEST = 400
 """The most cells of a table of two columns that is offered."""
 
 
-def ask(certificate: Mapping[str, Any], measurements: pa.Table, schema: Schema) -> Section | None:
+def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Section | None:
     """The chapter; None where no table answers anything.
 
     Args:
-        certificate: What certificate.json says.
+        certificate: The certificate of the release.
         measurements: What measurements.parquet holds.
         schema: All columns.
     """
@@ -49,7 +50,7 @@ def ask(certificate: Mapping[str, Any], measurements: pa.Table, schema: Schema) 
         return None
     try:
         squares = Squares(read_tables(schema, certificate, measurements, _no_model))
-        found = _found(squares, schema, tuple(certificate["strata"]["by"]))
+        found = _found(squares, schema, certificate.strata.by)
     except StratsynthError:  # strata that cannot be added up
         return None
     if not found:

@@ -19,6 +19,7 @@ from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
@@ -34,7 +35,7 @@ TABLES = 100
 
 
 def release_page(
-    certificate: Mapping[str, Any],
+    record: Mapping[str, Any],
     measurements: pa.Table,
     schema: Schema,
     moved: Mapping[str, Any] | None = None,
@@ -47,15 +48,16 @@ def release_page(
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
 
     Args:
-        certificate: What certificate.json says.
+        record: What certificate.json says.
         measurements: What measurements.parquet holds.
         schema: All columns.
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
     """
-    asked = ask(certificate, measurements, schema)  # before all tables are held once more
-    names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
+    certificate = CertificateRecord(record)
+    asked = ask(certificate.statement, measurements, schema)  # before all tables are held once more
+    names, tables, called = Names(schema, certificate.statement), measured(measurements), words.CALLED[returns]
     sized, own, by = sizes(tables), chapters(names.group), certificate["strata"]["by"]
     cited = [Figure("", picture=Markup("<pre>{}</pre>").format(line)) for line in words.citation(certificate, returns)]
     sections = [
@@ -82,7 +84,7 @@ def release_page(
     )
 
 
-def _warning(certificate: Mapping[str, Any]) -> str | None:
+def _warning(certificate: CertificateRecord) -> str | None:
     said = [str(notice["text"]) for notice in certificate.get("notices", ())]
     if not certificate["private"]:
         said.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
@@ -91,7 +93,7 @@ def _warning(certificate: Mapping[str, Any]) -> str | None:
     return " ".join(text[:1].upper() + text[1:] for text in said) or None
 
 
-def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, called: words.Called) -> list[str]:
+def _lead(certificate: CertificateRecord, sized: list[Size], names: Names, called: words.Called) -> list[str]:
     lead = [
         f"{called.about} {CLAIMED if certificate['unverified'] else called.made}",
         (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
@@ -125,7 +127,7 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, calle
     return lead
 
 
-def _promise(certificate: Mapping[str, Any]) -> Section:
+def _promise(certificate: CertificateRecord) -> Section:
     prices = [(words.STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
     scale = Scale.over([price for _, price in prices])
     what = words.unit(certificate)
@@ -162,10 +164,10 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
     )  # fmt: skip
 
 
-def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> Section:
+def _groups(certificate: CertificateRecord, sized: list[Size], names: Names) -> Section:
     found = certificate["strata"]
     facts = [("Groups", words.strata(certificate)), ("Their shares", words.weights(certificate))]
-    if measured := measured_line(certificate):
+    if measured := measured_line(certificate.statement):
         facts.append(("Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."))
     if found["merged"]:
         facts.append(("Taken together", words.merges(certificate)))
@@ -218,9 +220,9 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
     )
 
 
-def _limits(certificate: Mapping[str, Any]) -> Section:
+def _limits(certificate: CertificateRecord) -> Section:
     facts = [
-        *limits.limits(certificate).items(),
+        *limits.limits(certificate.statement).items(),
         ("The schema", f"It says that it comes from: {certificate['schema']['origin']}"
          + (f", reviewed by {certificate['schema']['reviewed_by']}" if certificate["schema"]["reviewed_by"] else "")
          + "."),
@@ -232,7 +234,7 @@ def _limits(certificate: Mapping[str, Any]) -> Section:
 
 
 def _made(
-    certificate: Mapping[str, Any], tables: list[Measured], sums: int, moved: Mapping[str, Any] | None
+    certificate: CertificateRecord, tables: list[Measured], sums: int, moved: Mapping[str, Any] | None
 ) -> Section:
     """For specialists."""
     guarantee = certificate["guarantee"]

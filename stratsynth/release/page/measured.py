@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.certificate import Certificate
     from stratsynth.schema import Schema
 
 EVERYBODY = ""
@@ -116,12 +117,10 @@ def sizes(tables: Sequence[Measured]) -> list[Size]:
 class Names:
     """What groups and cells are called: from the schema and the certificate, which are public."""
 
-    def __init__(self, schema: Schema, certificate: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Schema, certificate: Certificate) -> None:
         """The groups are those of the charges' paths."""
         self._schema = schema
-        paths = dict.fromkeys(
-            tuple(tuple(step.items()) for step in charge["path"]) for charge in certificate["charges"]
-        )
+        paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
         self._called: dict[str, str] = {}
         for steps in paths:
@@ -155,12 +154,9 @@ class Names:
         return "" if known is None else known.labels.get(level, "")
 
 
-def named_path(path: StratumPath, certificate: Mapping[str, Any]) -> StratumPath:
+def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
     """A charge's path with its merges under their public names."""
-    merged = {
-        tuple((column, tuple(levels)) for column, levels in record["levels"].items()): record["stratum"]
-        for record in certificate["strata"]["merged"]
-    }
+    merged = {tuple(merge.levels.items()): merge.stratum for merge in certificate.strata.merged}
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
 

@@ -16,6 +16,7 @@ from stratsynth.mechanisms.nesting import described
 from stratsynth.release import limits
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.report.numbers import several
 
 
@@ -27,13 +28,13 @@ def summary(certificate: Mapping[str, Any], *, brief: bool = False) -> str:
         brief: Whether what is not protected is named, in a few lines; `not_protected` says it in full.
     """
     with _damage():
-        return _summary(certificate, brief)
+        return _summary(CertificateRecord(certificate), brief)
 
 
 def not_protected(certificate: Mapping[str, Any]) -> str:
     """What the release does not protect, in full."""
     with _damage():
-        return limits.in_full(certificate)
+        return limits.in_full(CertificateRecord(certificate).statement)
 
 
 @contextlib.contextmanager
@@ -44,7 +45,7 @@ def _damage() -> Iterator[None]:
         raise ReleaseError(f"the certificate is damaged ({type(error).__name__}).") from None
 
 
-def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
+def _summary(certificate: CertificateRecord, brief: bool) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
     prices = {step: words.price(certificate["neighbours"], price) for step, price in certificate["prices"].items()}
     record = certificate.get("record")
@@ -64,10 +65,10 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
         ),
         f"Strata        {_strata(certificate['strata'])}",
         _folded("Weights", _weights(certificate["weights"])),
-        f"Measured      {measured}" if (measured := measured_line(certificate)) else "",
+        f"Measured      {measured}" if (measured := measured_line(certificate.statement)) else "",
         *(_folded("Code list", described(each)) for each in certificate.get("code_lists", ())),
         f"Account       {_account(ledger)}",
-        limits.in_short(certificate) if brief else "",
+        limits.in_short(certificate.statement) if brief else "",
         f"Schema        {_schema(certificate['schema'])}",
         f"Charges       {_charges(certificate['charges'])}",
     ]

@@ -10,6 +10,7 @@ from typing import Any
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
 from stratsynth.weights.sources import source_of
@@ -183,12 +184,12 @@ def rules_line(moved: Mapping[str, Any]) -> str:
     return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
 
 
-def mechanism(certificate: Mapping[str, Any]) -> str:
+def mechanism(certificate: CertificateRecord) -> str:
     """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
     name, settings = certificate["mechanism"]["name"], certificate["mechanism"]["settings"]
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
-    label = words_of(certificate).label
+    label = words_of(certificate.statement).label
     return f"{label}: {found}" if label else found
 
 
@@ -217,7 +218,7 @@ def account(certificate: Mapping[str, Any]) -> str:
     return f"Epsilon {ledger['spent_epsilon']:.4g}{delta} over {releases}, this one included{cap}.{kept}"
 
 
-def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
+def citation(certificate: CertificateRecord, returns: Returns = Returns.ROWS) -> list[str]:
     """How to cite the release, the software and the method."""
     guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
     by, called = certificate["strata"]["by"], certificate.get("called", {})
@@ -236,6 +237,6 @@ def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) ->
             f"{certificate['software']['stratsynth']}."
         ),
     ]
-    paper = words_of(certificate).paper
+    paper = words_of(certificate.statement).paper
     found += [paper] if paper else []
     return found + ([STRATA] if by else [])

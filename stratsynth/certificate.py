@@ -1,0 +1,338 @@
+"""The sections of a certificate as types: `certificate.json` is read through them, its JSON Schema is made from them.
+
+A field with a default is left out of the JSON where it has that value; older versions did not write some of them. Keys
+that later versions add are passed over. `stratsynth.release.stated` reads the
+numbers as the accounting knows them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+FORMAT = "stratsynth-certificate/1"
+LARGEST = sys.float_info.max
+"""The largest number: neither infinity nor what is no number stands in a certificate."""
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
+Count = Annotated[int, Meta(ge=0)]
+Texts = tuple[str, ...]
+
+
+def described(text: str) -> Any:
+    """The description of a field, for readers of the JSON Schema."""
+    return Meta(description=text)
+
+
+class Section(Struct, frozen=True, omit_defaults=True):
+    """A part of a certificate."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The section as JSON has it."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+class Software(Section, frozen=True):
+    """The versions that made the release."""
+
+    stratsynth: str
+    python: str = ""
+
+
+class Unit(Section, frozen=True):
+    """A protected unit of several rows: a person, or a household."""
+
+    column: Annotated[str, described("The column that names the unit of a row.")]
+    max_rows: Annotated[int, Meta(ge=1, description="The most rows of one unit that are used.")]
+
+
+class RowWeight(Section, frozen=True):
+    """The column by which rows count more than 1."""
+
+    column: Annotated[str, described("The column of weights.")]
+    max: Annotated[int, Meta(ge=1, description="The largest weight; larger ones are cut to it.")]
+    missing: Annotated[int, described("The weight of a row without one.")] = 1
+
+
+class Guarantee(Section, frozen=True):
+    """The promise, and the amount that was reserved for it in the currency of the accounting."""
+
+    currency: Annotated[str, described("zcdp, pure, sampled or claimed.")]
+    epsilon: Annotated[float, Meta(gt=0, le=LARGEST, description="Epsilon of one unit under the stated neighbours.")]
+    delta: Annotated[float, Meta(ge=0, lt=1, description="Delta of one unit, tails of the noise included.")]
+    truncation_delta: Annotated[float, Meta(ge=0, lt=1, description="The part of delta kept for cut-off tails.")]
+    rho: Annotated[Amount | None, described("Currency zcdp: rho that was reserved.")] = None
+    reserved: Annotated[Amount | None, described("Currency pure: epsilon that was reserved.")] = None
+    noise: Annotated[Amount | None, described("Currency sampled: noise multiplier of a step.")] = None
+    rate: Annotated[Amount | None, described("Currency sampled: probability that a record is in a step.")] = None
+    steps: Annotated[Amount | None, described("Currency sampled: number of steps.")] = None
+
+
+class Account(Section, frozen=True):
+    """The account after this fit had reserved."""
+
+    name: Annotated[str | None, described("The ledger file; null for an account of one process.")]
+    cap_epsilon: Annotated[Amount | None, described("The most that may ever be spent; null where nobody set it.")]
+    spent_epsilon: Annotated[float, Meta(ge=0, le=LARGEST, description="Epsilon of all releases so far, this one too.")]
+    releases: Annotated[int, Meta(ge=0, description="The number of fits that had reserved, this one included.")]
+    spent_delta: Annotated[Amount | None, described("The delta at which spent_epsilon is read.")] = None
+    note: str = ""
+    account: Annotated[str | None, described("The account's name, where several versions of the data share it.")] = None
+    versions: Annotated[int, described("The number of versions of the data that the account has seen.")] = 1
+    accounts: Annotated[Texts, described("All accounts that are known for the data.")] = ()
+    new_account: Annotated[str | None, described("Why this account was begun beside another.")] = None
+
+
+class Merge(Section, frozen=True):
+    """A stratum that several groups were joined into."""
+
+    stratum: Annotated[str, described("Its label in paths of charges, measurements and the model.")]
+    levels: Annotated[dict[str, Texts], described("The levels joined, by column.")]
+    why: str = ""
+
+
+class SmallPolicy(Section, frozen=True):
+    """The treatment of groups of few people, as declared."""
+
+    policy: str
+    threshold: Number | None
+    below: Annotated[dict[str, str], described("Why, by group, for the groups that it changed.")] = {}
+
+
+class StrataStated(Section, frozen=True):
+    """The groups that were fitted apart."""
+
+    by: Annotated[Texts, described("The columns; empty where everybody was fitted together.")]
+    cells: Annotated[int, Meta(ge=1, description="Number of combinations of their levels.")]
+    merged: tuple[Merge, ...]
+    groups: Annotated[int | None, described("Number of strata, where it is not that of the combinations.")] = None
+    small: SmallPolicy | None = None
+    families: Annotated[tuple[Texts, ...], described("Sets of columns whose groups overlap.")] = ()
+    epsilon: Annotated[dict[str, Amount], described("Epsilon by stratum, where budgets differ.")] = {}
+
+
+class Impossible(Section, frozen=True):
+    """Groups that the schema's rules forbid, although shares were declared for them."""
+
+    strata: Texts
+    share_removed: Number
+
+
+class WeightsStated(Section, frozen=True):
+    """The source of the shares by which groups are put together."""
+
+    source: Annotated[str, described("none, public, raked, holdout, private, invariant, or a source's own name.")]
+    citation: str | None
+    by: Annotated[Texts, described("The columns of the groups, where they are no strata.")] = ()
+    renormalised_from: Annotated[Number | None, described("The sum of the declared shares, where it was not 1.")] = None
+    impossible: Impossible | None = None
+    sha256: Annotated[str | None, described("Hash of public shares.")] = None
+    share: Annotated[Number | None, described("Source private: the part of the budget that measures them.")] = None
+    confidential: Annotated[bool | None, described("Source holdout: True if its people are not protected.")] = None
+    prior: Annotated[dict[str, Any] | None, described("Source private: the public shares that were given too.")] = None
+    start: Annotated[dict[str, Any] | None, described("Source raked: the table that was raked.")] = None
+    margins: Annotated[tuple[dict[str, Any], ...], described("Source raked: the margins.")] = ()
+    worst: Annotated[str | None, described("Source raked: the least public of its sources.")] = None
+
+
+class SchemaStated(Section, frozen=True):
+    """The schema of the fit."""
+
+    sha256: str
+    origin: Annotated[str, described("The source of levels and bounds, as declared.")]
+    reviewed_by: str | None
+    model_sha256: Annotated[str | None, described("The model's schema, where it has fewer columns.")] = None
+
+
+class MechanismStated(Section, frozen=True):
+    """The mechanism, with every setting."""
+
+    name: str
+    settings: dict[str, Any]
+    adaptive: Annotated[bool, described("True if answers decide which questions follow.")] = False
+
+
+class WorstCase(Section, frozen=True):
+    """Adaptive mechanisms: bounds of the questions that could have been asked, for the prices of other neighbours."""
+
+    factor: Annotated[int, Meta(ge=1, le=4, description="Largest price factor under replace-one of a question.")]
+    only_strata: Annotated[bool, described("True if every question is put to single strata, none to everybody.")]
+
+
+class ChargeStated(Section, frozen=True):
+    """A charge: one question in one stratum, or several questions at the same price."""
+
+    path: Annotated[tuple[dict[str, str], ...], described("The levels of the strata by column, outermost first.")]
+    kind: Annotated[str, described("counts, choose, total or raw.")]
+    sensitivity: Annotated[dict[str, Amount], described("L2 (pure: L1) sensitivity by neighbours, in noise scales.")]
+    rho: Annotated[Amount | None, described("Currency zcdp: the price.")] = None
+    epsilon: Annotated[Amount | None, described("Currency pure or claimed: the price; else of a choice.")] = None
+    steps: Annotated[Amount | None, described("Currency sampled: the number of steps.")] = None
+    times: Annotated[
+        Annotated[int, Meta(ge=2)] | None, described("The number of questions that this entry stands for.")
+    ] = None
+    each: Annotated[Amount | None, described("The price of one of them.")] = None
+    sigma: Annotated[Amount | None, described("Standard deviation of discrete Gaussian noise.")] = None
+    scale: Annotated[Amount | None, described("Scale of discrete Laplace noise.")] = None
+    cliques: Annotated[int | None, described("Number of tables counted.")] = None
+    candidates: Annotated[int | tuple[int, ...] | None, described("Number of candidates of a choice.")] = None
+    noise: Annotated[Amount | None, described("Currency sampled: noise multiplier.")] = None
+    rate: Annotated[Amount | None, described("Currency sampled: sampling probability.")] = None
+    delta: Annotated[Amount | None, described("Currency claimed: delta.")] = None
+    claimed_by: Annotated[str | None, described("Currency claimed: the code that claims it.")] = None
+
+
+class PriorTable(Section, frozen=True):
+    """A published table that the fit started from."""
+
+    citation: str
+    columns: Texts
+    sha256: str | None = None
+    people: Number | None = None
+    error: Number | None = None
+
+
+class PriorStated(Section, frozen=True):
+    """The public rows and tables that the fit started from."""
+
+    origin: Annotated[Literal["public", "release"], described("public, or an earlier release.")]
+    citation: str
+    rows: Annotated[Count | None, described("Number of its rows; absent for tables alone.")] = None
+    people: Annotated[Number | None, described("The most people that they were taken for.")] = None
+    left_out: Annotated[int | None, described("Rows with levels that the schema does not know.")] = None
+    file: Annotated[str | None, described("SHA-256 of its file.")] = None
+    sha256: Annotated[str | None, described("Hash of its rows in the columns and levels of the schema.")] = None
+    tables: tuple[PriorTable, ...] = ()
+    without: Annotated[Texts, described("Columns that it does not have.")] = ()
+    without_groups: Annotated[Texts, described("Strata that it has no rows of.")] = ()
+    release: Annotated[dict[str, Any] | None, described("Of an earlier release: its guarantee.")] = None
+
+
+class CodeListStated(Section, frozen=True):
+    """A long list of codes, and the level at which it was counted."""
+
+    column: str
+    codes: int
+    levels: int
+    records: Number | None
+    noise: Number | None
+    drawn: str
+    source: str | None
+    why: str
+
+
+class ComparisonStated(Section, frozen=True):
+    """A declared number of records beside the measured one."""
+
+    what: Annotated[str, described("declared_size, or share.")]
+    stratum: Annotated[str, described("The group's label; empty for everybody.")]
+    declared: Number | None
+    measured: Number
+    noise_sd: Annotated[Number, described("Standard deviation of the noise of the measurement, in records.")]
+    z: Annotated[Number | None, described("Measured less declared, in standard deviations.")]
+    verdict: str
+
+
+class Notice(Section, frozen=True):
+    """A sentence that a reader has to know."""
+
+    kind: str
+    text: str
+
+
+class SmallGroup(Section, frozen=True):
+    """A group of very few people, or one that was fitted as a part of a merge."""
+
+    levels: dict[str, Texts]
+    people: Annotated[Number | None, described("Its declared size; null where none is public.")]
+    fitted_in: Annotated[str | None, described("The merge that it is a part of.")]
+    few: Annotated[bool, described("True if its declared size is small, or below the noise of a count.")]
+
+
+class Title(Section, frozen=True):
+    """The name of the release and of its publisher."""
+
+    title: str = ""
+    publisher: str = ""
+
+
+class Certificate(Section, frozen=True, kw_only=True):
+    """The certificate of a release: the guarantee, and everything that is needed to recompute it."""
+
+    format: Literal["stratsynth-certificate/1"]
+    created: Annotated[str, described("The day, as YYYY-MM-DD.")]
+    software: Software
+    private: Annotated[bool, described("False for public data and seeded noise: then nothing is promised.")]
+    warning: Annotated[str, described("Why it is not private.")] = ""
+    unverified: Annotated[Texts, described("Parts of the guarantee that nobody has checked.")]
+    unit: Annotated[str | Unit, described("The protected unit.")]
+    record: Annotated[str | None, described("A record of a text file.")] = None
+    row_weight: RowWeight | None = None
+    neighbours: Annotated[str, described("add-remove, replace, attribute ...: tables that are to look alike.")]
+    public_columns: Annotated[Texts, described("Columns that are not protected.")] = ()
+    guarantee: Guarantee
+    conversion: Annotated[dict[str, str], described("Theorem by which epsilon follows from the charges.")] = {}
+    prices: Annotated[dict[str, Amount | None], described("Epsilon by step that a record can take.")]
+    dearest: WorstCase | None = None
+    ledger: Account
+    strata: StrataStated
+    weights: WeightsStated
+    unprotected: Annotated[Texts, described("Names of everything that was disclosed without noise.")]
+    schema: SchemaStated
+    mechanism: MechanismStated
+    mechanism_words: Annotated[dict[str, str | bool], described("What the mechanism's author says of it.")] = {}
+    composition: str
+    charges: tuple[ChargeStated, ...]
+    prior: PriorStated | None = None
+    code_lists: tuple[CodeListStated, ...] = ()
+    declared_and_measured: tuple[ComparisonStated, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    small_groups: tuple[SmallGroup, ...] = ()
+    not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()
+    called: Title | None = None
+    files: Annotated[dict[str, str] | None, described("SHA-256 of every other file of the folder.")] = None
+
+    @property
+    def answers(self) -> int:
+        """The number of answers that were charged: an entry of `charges` may stand for several."""
+        return sum(charge.times or 1 for charge in self.charges)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
+        """The certificate that a mapping describes: the only validator of its form.
+
+        Raises:
+            ValueError: The first key that is missing or has another type or range than stated here.
+        """
+        try:
+            return msgspec.convert(record, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(_plain(str(error))) from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of certificates, for whoever reads them with other programs."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Certificate)}
+
+
+def main() -> None:
+    """Print the JSON Schema, which `docs/certificate.schema.json` holds."""
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
+
+
+def _plain(message: str) -> str:
+    """`guarantee.delta: expected float, got str`, of msgspec's message."""
+    text, _, path = message.partition(" - at ")
+    key = path.strip("`").removeprefix("$").removeprefix(".")
+    text = (text[:1].lower() + text[1:]).replace("`", "")
+    return f"{key}: {text}" if key else text
+
+
+if __name__ == "__main__":
+    main()
