@@ -193,10 +193,10 @@ def read_certificate(folder: Path) -> CertificateRecord:
 
 
 def read_record(folder: Path) -> CertificateRecord:
-    """The certificate of a release folder, whose numbers may contradict each other.
+    """Return the certificate of a release folder, without a check that its numbers agree.
 
     Raises:
-        ReleaseError: None, or one that has not the form of `stratsynth.certificate`.
+        ReleaseError: No certificate, or one without the form of `stratsynth.certificate`.
     """
     try:
         found = read_json(folder / CERTIFICATE, error=ReleaseError)
@@ -216,7 +216,7 @@ def read_record(folder: Path) -> CertificateRecord:
 
 
 def _written_by(record: object) -> str:
-    """The version that wrote a release, to be added to a refusal, where its certificate names one."""
+    """Return the version that wrote a release, to be added to a refusal; empty if its certificate has none."""
     software = record.get("software") if isinstance(record, dict) else None
     version = software.get("stratsynth") if isinstance(software, dict) else None
     return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

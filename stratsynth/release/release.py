@@ -39,7 +39,7 @@ class Release:
 
     model: Model
     certificate: CertificateRecord
-    """The certificate as `certificate.json` has it; any mapping is taken."""
+    """Certificate as in `certificate.json`; any mapping is accepted."""
     measurements: pa.Table = cast("Any", LazyTable())  # noqa: RUF009 - a descriptor: each release keeps its own
     """Every noisy answer, with its noise scale. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
@@ -52,7 +52,7 @@ class Release:
 
     @property
     def statement(self) -> Certificate:
-        """The certificate as typed sections: `release.statement.guarantee.epsilon`."""
+        """Certificate as typed sections: `release.statement.guarantee.epsilon`."""
         return self.certificate.statement
 
     def __repr__(self) -> str:

@@ -55,14 +55,14 @@ class Stated:
 
 
 def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
-    """The numbers of a certificate.
+    """Return the numbers of a certificate as objects of the accounting.
 
     Args:
-        certificate: Its sections.
-        charges: Its charges as JSON has them, or none of them: a kind of question may state more than the sections do.
+        certificate: The sections.
+        charges: The charges as JSON has them, or none: a kind of question may state more than the sections do.
 
     Raises:
-        ValueError: Numbers that cannot be, in words.
+        ValueError: Impossible numbers, in words.
     """
     try:
         return _read(certificate, charges)
