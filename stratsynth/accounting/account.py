@@ -73,7 +73,7 @@ class FitAccount:
     ) -> None:
         """Open the account for the budget's neighbours, with nothing spent."""
         self.budget = budget
-        self.allot = replace(allot)  # the program holds the other one
+        self.allot = replace(allot)  # a copy: the program holds the original
         self.caps = caps
         """Per stratum with a budget of its own: largest amount, in the allotment's currency, that one record of it may
         cost by questions to everybody and to the stratum."""

@@ -83,7 +83,7 @@ class Chain:
     @contextlib.contextmanager
     def locked(self) -> Iterator[Append]:
         """Hold the file's exclusive lock, with all lines read and verified; yield the function that appends lines."""
-        # one that was read and has been removed since must not come back empty
+        # a ledger that was read and has been removed since must not come back empty
         with self._opened(os.O_RDWR | (0 if self._read else os.O_CREAT), fcntl.LOCK_EX) as handle:
             self._catch_up(handle)
             yield partial(self._append, handle)

@@ -187,7 +187,7 @@ class _Node:
 
     def move(self) -> Fraction:
         """Cost of moving to another stratum: a replacement above the split, a removal and an addition below."""
-        if len(self.splits) != 1:  # whoever moves in one split may stay, and be seen changed, in another
+        if len(self.splits) != 1:  # a record that moves in one split may stay, and be exchanged, in another
             return self.replace()
         (strata,) = self.splits
         inside = (n.move() for n in strata.values() if n.splits)

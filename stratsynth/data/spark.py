@@ -176,7 +176,7 @@ class SparkRows:
         return found
 
     def _tables(self, asked: Asked) -> Iterator[_Table]:
-        plain = replace(self._held.schema, rules=())  # which say nothing of tables
+        plain = replace(self._held.schema, rules=())  # tables do not depend on rules
         for place, (path, cliques) in enumerate(asked):
             inner = within(plain, path) if cliques else plain
             yield from (_Table(place, clique, inner.shape(clique)) for clique in cliques)

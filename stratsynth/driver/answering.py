@@ -108,7 +108,7 @@ class Reader:
         again = {clique for want in wants if want.again or (want.once and not self._here) for clique in want.cliques}
         kept = self._kept.get(path, {})
         found = {clique: kept[clique] for clique in cliques if clique in kept}
-        if again and len(kept) > 2 * len(cliques):  # most are out of the choice
+        if again and len(kept) > 2 * len(cliques):  # most candidates have left the choice
             self._kept[path] = {clique: table.copy() for clique, table in found.items()}  # a view would keep them all
             self._kept_cells -= sum(table.size for clique, table in kept.items() if clique not in cliques)
         return again, found, [clique for clique in cliques if clique not in found]

@@ -79,11 +79,10 @@ class _Frame:
             return
         except StratsynthError:
             raise
-        # Name the class alone: the message of an error may quote answers.
         except Exception as error:
             if not self.path:
                 raise
-            # by name alone: what the error says may be of the answers
+            # the class alone is named: its message may quote answers
             raise MechanismError(f"stratum {label(self.path)}: its program failed ({type(error).__name__}).") from error
         if not isinstance(question, Question):
             raise MechanismError(f"a program asked {type(question).__name__}, which is no question.")

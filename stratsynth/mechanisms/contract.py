@@ -2,8 +2,8 @@
 
 A mechanism is a frozen settings object that inherits `Mechanism`. It gets no rows, only `Public`; it yields questions
 (see `stratsynth.questions`) and returns a model (see `stratsynth.models`). Nothing is probed: what a mechanism does
-not declare has the dearest, least protected, most adaptive meaning, so that a wrapper which forwards too little gets a
-certificate that says too much, or a refusal before anything is charged.
+not declare has the dearest, least protected, most adaptive meaning, so that a wrapper which forwards too little gets
+prices that are too high, or a refusal before anything is charged.
 """
 
 from __future__ import annotations

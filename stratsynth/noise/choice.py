@@ -83,7 +83,7 @@ class Known:
         if light or rate != self._rate or not self._weights.keys() >= different:
             products, self._digits = _products({best - score for score in different}, rate, _FIRST)
             self._rate, self._weights = rate, {score: products[best - score] for score in different}
-        elif len(self._weights) > 2 * len(different):  # most are out of the choice
+        elif len(self._weights) > 2 * len(different):  # most candidates have left the choice
             self._weights = {score: self._weights[score] for score in different}
         return _partial([self._weights[score] for score in scores], self._digits)
 

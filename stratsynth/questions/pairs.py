@@ -104,7 +104,7 @@ class Independence:
             raise MechanismError("choose: a distribution is not finite, or too large.")
         if type(self.told) is not tuple or not all(type(one) is tuple and len(one) == 2 for one in self.told):
             raise MechanismError("choose: tables of pairs are a tuple of pairs with their tables.")
-        for clique, table in self.told:  # as candidates of their own are
+        for clique, table in self.told:  # as a candidate of its own is checked
             Distance(clique, table).check(schema)
 
 
