@@ -74,8 +74,7 @@ class Budget:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """Notion of neighbour that the guarantee is stated for; the certificate prints the prices of others too."""
     unit: str = "record"
-    """Privacy unit, one of which a neighbouring table lacks: `record`, or the column whose equal values make one unit.
-    Fits set it by the schema."""
+    """Privacy unit: `record`, or the column whose equal values make one unit. Fits set it by the schema."""
     rows: int = 1
     """Largest number of rows of one unit (k). Fits set it by the schema."""
     public: tuple[str, ...] = field(default=(), metadata={"digest": False})

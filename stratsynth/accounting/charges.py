@@ -58,7 +58,7 @@ class Charge:
     path: StratumPath
     """Strata that the question was asked in, outermost first; empty for all records."""
     kind: str
-    """Kind of the question: its class's name in journals and certificates."""
+    """Kind of the question, as certificates name it: `counts`, `choose`, `total` or `raw`."""
     amount: float
     """Price under the declared neighbours, in `currency`; for one row where a question states it, for a whole unit
     where an account records it (`for_units`)."""

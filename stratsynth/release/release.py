@@ -165,7 +165,7 @@ class Release:
         return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """The means of a release that holds estimates.
+        """Return the means of a release that holds estimates.
 
         Args:
             level: The confidence level of each interval.
@@ -315,7 +315,7 @@ class Release:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
-        """Read a release folder back.
+        """Return the release in a folder.
 
         Args:
             folder: A folder written by `save` or `stratsynth fit`, of this version or an earlier one.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MOST_SUMS = 2**22
-"""Largest number of coordinates of sums that one release publishes, about 50 MB; long descents publish none."""
+"""Largest number of coordinates of sums that one release publishes, about 50 MB; further sums are not published."""
 
 
 @dataclass(frozen=True, eq=False)
