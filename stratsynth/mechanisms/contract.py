@@ -92,7 +92,7 @@ class Public:
             prior = None if self.prior is None else self.prior.within(stratum, schema)
             known = tuple(one for each in self.known if (one := each.within(stratum, codes)) is not None)
             inside = Public(schema, size, self.neighbours, constant, self.exact and exact, prior, known)
-            self._kept[key] = self.keep(("same", inside), lambda: inside)
+            self._kept[key] = self._kept.setdefault(("same", inside), inside)
         return cast("Public", self._kept[key])
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:

@@ -119,10 +119,11 @@ class SchemaDoor:
 
         with toml.blame(name):
             said = toml.parse(text)
-            unit = Unit(**said.unit) if isinstance(said.unit, dict) else said.unit
-            if not said.columns:
+            if isinstance(said["unit"], dict):
+                said["unit"] = Unit(**said["unit"])
+            if not said["columns"]:
                 raise SchemaError("columns must name at least one column")
-            return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules, said.row_weight)
+            return Schema(**said)
 
     @staticmethod
     def from_domain_json(path: str | PathLike[str]) -> Schema:

@@ -60,15 +60,15 @@ class Rule:
 def _conditions(key: str, conditions: object) -> dict[str, Condition]:
     if not isinstance(conditions, Mapping) or not conditions:
         raise SchemaError(f"{key} must be a table from column to levels, with at least one column")
-    return {name: _condition(key, name, condition) for name, condition in conditions.items()}
-
-
-def _condition(key: str, name: object, condition: object) -> Condition:
-    if isinstance(condition, str):
-        return condition
-    if isinstance(condition, (list, tuple)) and condition and all(isinstance(c, str) for c in condition):
-        return tuple(condition)
-    raise SchemaError(f"{key}: the condition on {name} must be a level, a list of levels, or a comparison in quotes")
+    found: dict[str, Condition] = {}
+    for name, condition in conditions.items():
+        levels = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, str) for c in condition)
+        if not isinstance(condition, str) and not levels:
+            raise SchemaError(
+                f"{key}: the condition on {name} must be a level, a list of levels, or a comparison in quotes"
+            )
+        found[name] = condition if isinstance(condition, str) else tuple(condition)
+    return found
 
 
 def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:

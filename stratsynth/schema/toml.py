@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,18 +43,6 @@ _EXAMPLES = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "2
 _TOP = ("format", "origin", "reviewed_by", "unit", "weight", "columns", "forbid")
 
 
-@dataclass(frozen=True)
-class Said:
-    """Content of a schema file, with columns and rules already checked."""
-
-    columns: Mapping[str, Column]
-    origin: str
-    reviewed_by: str | None
-    unit: str | dict[str, Any]
-    rules: tuple[Rule, ...]
-    row_weight: RowWeight = ONE
-
-
 @contextmanager
 def blame(place: str) -> Iterator[None]:
     """Prefix every SchemaError raised in the block with `place`."""
@@ -78,8 +66,12 @@ def read_text(path: str | PathLike[str]) -> str:
             raise SchemaError(f"line {line} is not UTF-8 text") from None
 
 
-def parse(text: str) -> Said:
-    """Return the content of TOML text; SchemaError names the line, or column and key, that is wrong."""
+def parse(text: str) -> dict[str, Any]:
+    """The fields of a `Schema` from TOML text, columns and rules checked; of its unit, the table that declares it.
+
+    Raises:
+        SchemaError: What is wrong, with the line, or the column and the key.
+    """
     if _LONG_KEY.search(_TEXTS.sub("t", text)):
         raise SchemaError(f"a key has more than {_PARTS} parts between dots; a schema's have at most four")
     try:
@@ -95,14 +87,14 @@ def parse(text: str) -> Said:
     if isinstance(unit, dict):
         with blame("unit"):
             _check_keys(unit, ("column", "max_rows"), ("column", "max_rows"))
-    return Said(
-        columns={name: _column(name, keys) for name, keys in _table("columns", said.get("columns")).items()},
-        origin=said.get("origin", "public"),
-        reviewed_by=said.get("reviewed_by"),
-        unit=unit,
-        rules=_rules(said.get("forbid", [])),
-        row_weight=_weight(said["weight"]) if "weight" in said else ONE,
-    )
+    return {
+        "columns": {name: _column(name, keys) for name, keys in _table("columns", said.get("columns")).items()},
+        "origin": said.get("origin", "public"),
+        "reviewed_by": said.get("reviewed_by"),
+        "unit": unit,
+        "rules": _rules(said.get("forbid", [])),
+        "row_weight": _weight(said["weight"]) if "weight" in said else ONE,
+    }
 
 
 def _weight(given: object) -> RowWeight:

@@ -94,23 +94,26 @@ class Groupwise(Around[R]):
 
     def strata(self, public: Public, budget: Budget) -> Layout:
         """Return the strata, computed once for all mechanisms with the same declaration and public facts."""
-        declared, only, size = self._declared, self.only_strata, public.size
-        return public.keep(
-            self._key(budget),
-            lambda: (replace(lay_out(public.schema, *declared, size, budget.epsilon), only_strata=only), declared),
-        )[0]
+        layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
+        return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
     def sized(self, public: Public, size: float, budget: Budget) -> Public:
         """Return the facts with a noisy size if none was declared; the strata stay as they were."""
         if public.size is not None:
             return public
-        sized, layout = replace(public, size=round(size)), self.strata(public, budget)
+        sized, layout = replace(public, size=round(size)), self._layout(public, budget)
         sized.keep(self._key(budget), lambda: (layout, self._declared))
         return sized
+
+    def _layout(self, public: Public, budget: Budget) -> Layout:
+        declared, size = self._declared, public.size
+        return public.keep(
+            self._key(budget), lambda: (lay_out(public.schema, *declared, size, budget.epsilon), declared)
+        )[0]
 
     @property
     def _declared(self) -> tuple[Sequence[str], Groups, Weights, StratumBudgets | None]:
         return self.by, self.groups, self.weights, self.budgets
 
     def _key(self, budget: Budget) -> tuple[Any, ...]:
-        return ("strata", *map(id, self._declared), self.only_strata, budget.epsilon)
+        return ("strata", *map(id, self._declared), budget.epsilon)

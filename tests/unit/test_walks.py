@@ -18,8 +18,8 @@ MOST = {
     "a question, from program to program": {"functions": 161, "files": 38, "jumps": 134},
     "a question, from program to program, no rows to be loaded": {"functions": 115, "files": 26, "jumps": 87},
     "mst": {"functions": 864, "files": 134},
-    "group_regression": {"functions": 764, "files": 131},
-    "fermi": {"functions": 616, "files": 113},
+    "group_regression": {"functions": 763, "files": 131},
+    "fermi": {"functions": 615, "files": 113},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
