@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.graphical import GraphicalLearner
@@ -27,12 +28,12 @@ from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated
-from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Program, Question, Work, counts
 from stratsynth.questions.counts import table_sigma
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -55,36 +56,28 @@ class AIM(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = (
-        "McKenna, R., Mullins, B., Sheldon, D. and Miklau, G. (2022). AIM: an adaptive and iterative mechanism for "
-        "differentially private synthetic data. Proceedings of the VLDB Endowment 15(11)."
-    )
+    paper: ClassVar = papers.AIM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
-    rounds: int | None = None
+    rounds: int | None = at(None, least=1, most=MOST_CELLS)
     """How many rounds the budget would pay if no round's noise were ever halved; by the public size when not given."""
-    model_cells: int = 2**18
+    model_cells: int = at(2**18, least=1, most=MOST_CELLS)
     """The most numbers that the model may hold. Larger ones take in marginals of more columns, and are slower."""
-    clique_cells: int | None = None
+    clique_cells: int | None = at(None, least=1, most=MOST_CELLS)
     """The most cells of a marginal that is measured; `model_cells` when not given."""
-    engine: Literal["numpy", "mbi"] = "numpy"
+    engine: Literal["numpy", "mbi"] = at("numpy")
     """What makes the last fit: our own, or Private-PGM (`mbi`), for comparison. Rounds are fitted by our own."""
-    prior: float = 1.0
+    prior: float = at(1.0, least=0, most=1e6)
     """The weight of the fit's pull towards uniform, in records: little against many people, much against noise."""
-    iterations: int = 1000
+    iterations: int = at(1000, least=1, most=MOST_CELLS)
     """The most steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
-        """Settings that make sense."""
+        """Settings within their ranges, and a workload that some schema could have."""
+        super().__post_init__()
         Workload(self.workload, self.weights)
-        one_of("aim: engine", self.engine, ("numpy", "mbi"))
-        whole("aim: model_cells", self.model_cells, 1, MOST_CELLS)
-        whole("aim: iterations", self.iterations, 1, MOST_CELLS)
-        whole("aim: rounds", self.rounds, 1, MOST_CELLS, optional=True)
-        whole("aim: clique_cells", self.clique_cells, 1, MOST_CELLS, optional=True)
-        number("aim: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget; refuse a workload that is unknown or too large, from the schema alone."""

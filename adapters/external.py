@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
 from stratsynth.schema.codec import decode, to_pandas
 from stratsynth.schema.encoding import encode
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ class External(Mechanism["Drawn"]):
     """Its package and version, for the certificate."""
     counts_rows: bool = True
     """Whether it takes the number of rows for public. Say False only if its documentation does."""
-    rows: int | None = None
+    rows: int | None = at(None, least=1)
     """How many rows to draw at fitting; the declared size when not given."""
     values: bool = False
     """Whether the function is given and returns a frame of values, as `External.plain` says, and claims nothing."""
@@ -67,12 +67,12 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse what the ledger cannot name, and a number of rows that is none."""
+        """Refuse a synthesizer without a name for the ledger, a claim without an author, and rows below 1."""
+        super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
         if not self.by:
             raise UsageError("external: say by= whom the claim is, such as a package and its version.")
-        whole("external: rows", self.rows, 1, optional=True)
 
     @property
     def takes_row_count(self) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.engine.zeros import forbidden, held_together
@@ -28,7 +29,6 @@ from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.workload import Workload
 from stratsynth.adapters.tilted import against
-from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public
 from stratsynth.models import Returns
@@ -46,6 +46,7 @@ from stratsynth.questions import (
     work,
 )
 from stratsynth.questions.counts import NoisyTable, check_cells
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -70,25 +71,15 @@ class MST(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = (
-        "McKenna, R., Miklau, G. and Sheldon, D. (2021). Winning the NIST Contest: a scalable and general approach "
-        "to differentially private synthetic data. Journal of Privacy and Confidentiality 11(3)."
-    )
-    engine: Literal["numpy", "mbi"] = "numpy"
+    paper: ClassVar = papers.MST
+    engine: Literal["numpy", "mbi"] = at("numpy")
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
-    prior: float = 1.0
+    prior: float = at(1.0, least=0, most=1e6)
     """The weight of the fit's pull towards uniform, in records: little against many people, much against noise."""
-    iterations: int = 1000
+    iterations: int = at(1000, least=1)
     """The most steps of the fit, which stops earlier when it has converged."""
-    rare: float = 3.0
+    rare: float = at(3.0, least=0)
     """A level is rare if its noisy count is below `rare` standard deviations of its noise; with 0 no level is."""
-
-    def __post_init__(self) -> None:
-        """Settings that make sense."""
-        one_of("mst: engine", self.engine, ("numpy", "mbi"))
-        whole("mst: iterations", self.iterations, 1)
-        number("mst: rare", self.rare, least=0)
-        number("mst: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget; refuse a schema whose largest tree would not fit into memory."""

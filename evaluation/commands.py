@@ -32,7 +32,7 @@ def demo(
     ] = None,
     rows: Annotated[int, typer.Option(metavar="N", min=100, help="How many people to simulate.")] = 50_000,
 ) -> None:
-    """Run the whole job on the built-in census: plan, a vanilla and a stratified fit, what each group got."""
+    """Run the whole job on the built-in census: plan, a vanilla and a stratified fit, the error of each group."""
     from stratsynth.evaluation.evaluations.demo import run_demo
 
     run_demo(out, rows, echo)
@@ -40,7 +40,11 @@ def demo(
 
 def audit(
     mechanism: Annotated[
-        str | None, typer.Argument(metavar="[MECHANISM]", help="An installed mechanism; without, what all build on.")
+        str | None,
+        typer.Argument(
+            metavar="[MECHANISM]",
+            help="An installed mechanism; without it, the questions that all mechanisms build on.",
+        ),
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="Minutes instead of seconds.")] = False,
     as_json: AsJson = False,
@@ -72,7 +76,8 @@ def evaluate(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],
     schema: Annotated[
-        Path | None, typer.Option(metavar="SCHEMA", help="The schema file of both; by default that of a recipe in R.")
+        Path | None,
+        typer.Option(metavar="SCHEMA", help="The schema file of both tables; by default that of the recipe in R."),
     ] = None,
     synthetic: Annotated[
         Path | None, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")
@@ -81,7 +86,10 @@ def evaluate(
     query: Select = None,
     predictions: Annotated[
         Path | None,
-        typer.Option(metavar="P", help="Instead: what `predict` wrote of these rows, or a release that predicts."),
+        typer.Option(
+            metavar="P",
+            help="Instead of --synthetic: the output of `predict` for these rows, or a release that predicts.",
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN,...", help="The columns whose crossing makes the groups.")
@@ -101,21 +109,25 @@ def evaluate(
     ] = None,
     area: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of areas, to score each.")] = None,
     quasi: Annotated[
-        str | None, typer.Option(metavar="COLUMN,...", help="Quasi-identifiers, known to neighbours, for matches.")
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="Quasi-identifiers, which a neighbour may know, for matches."),
     ] = None,
     beside: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=S", help="Another one to compare with, as vanilla=DIR: of the same kind."),
+        typer.Option(metavar="NAME=S", help="Another release, table or predictions to compare with, as vanilla=DIR."),
     ] = None,
     recipe: Annotated[
         Path | None,
-        typer.Option(metavar="RECIPE", help="That of the release: what caused each group's error. Takes a fit more."),
+        typer.Option(
+            metavar="RECIPE",
+            help="The recipe of the release: splits each group's error into its causes, by one more fit.",
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
     cliques: Annotated[
         int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="For models and their intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of models and of their intervals.")] = 0,
     marginals_only: Annotated[
         bool,
         typer.Option(
@@ -124,7 +136,7 @@ def evaluate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""
+    """INTERNAL: the error of a release in every group, beside baselines. Reads the private table, charges nothing."""
     from stratsynth.errors import UsageError
     from stratsynth.evaluation.evaluations import card, output
     from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
@@ -175,9 +187,12 @@ def evaluate(
 
 
 def compare(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, with a section [compare] or without.")],
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, perhaps with a section [compare].")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, or that of the same comparison to go on.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="A new folder, or the folder of the same comparison, which goes on."
+        ),
     ],
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that fit at a time; by default what the recipe says, or 1.")
@@ -189,8 +204,8 @@ def compare(
     With a target and a hold-out it trains models on every table, audits mechanisms that predict beside them, and says
     which road to a prediction is better, for whom, at which epsilon.
 
-    Research on data declared public; on all others every fit is charged to the recipe's ledger, and what comes out
-    is INTERNAL.
+    It is for research on data declared public. On private data every fit is charged to the recipe's ledger, and the
+    output is INTERNAL.
     """
     from stratsynth.evaluation.comparisons import compare_text
     from stratsynth.evaluation.comparisons.compare import compare as compared
@@ -206,9 +221,13 @@ def lens(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],
     by: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN,...", help="The columns whose crossing makes the groups; those of the recipe."),
+        typer.Option(
+            metavar="COLUMN,...", help="The columns whose crossing makes the groups; by default the recipe's."
+        ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=2, max=1000, help="Fits, whose spread makes the intervals.")] = 5,
+    repeats: Annotated[
+        int, typer.Option(min=2, max=1000, help="The number of fits; their spread makes the intervals.")
+    ] = 5,
     on: Annotated[
         Path | None,
         typer.Option(
@@ -216,14 +235,14 @@ def lens(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What is predicted, where the recipe does not say.")
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict, if the recipe names none.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For post-processing and drawn rows.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """INTERNAL: what each group loses under a recipe, and to what: clipping, noise, misfit, weights, few rows.
+    """INTERNAL: how much each group loses under a recipe, and why: clipping, noise, misfit, weights, few rows.
 
-    Fits the recipe several times, with noise and without, and charges nothing: nothing of it may be released.
+    Fits the recipe several times, with noise and without, and charges nothing: none of its output may be released.
     """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.lens import page

@@ -13,6 +13,7 @@ import ast
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,8 +21,15 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
+LINK = re.compile(r"(\]\()([^()\s#:]+)((?:#[^()\s]*)?\))")
+"""A link to a file: what stands before it, the file, and what comes after."""
+PICTURE = re.compile(r"<!-- picture: (\S+) (.*?) -->")
+"""The place of a picture that an example draws: its file and its text. In the repository there is none."""
+ROOT_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+"""The pages at the repository's root, and their names beside the others."""
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURES = (".svg", ".png")
 SECONDS = 900
@@ -33,21 +41,43 @@ def main(arguments: list[str]) -> int:
     if arguments[0] == "--page":
         return run_page(json.loads(sys.stdin.read()))
     root, folder, only = Path(arguments[0]), Path(arguments[1]), arguments[2:]
-    shutil.copytree(root / "docs", folder)
-    shutil.copy(root / "CHANGELOG.md", folder / "changelog.md")
+    lay_out(root, folder)
     if not only:
         import _reference
 
         _reference.write(folder)
-        words = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
-        glossary = folder / "glossary.md"
-        glossary.write_text(_reference.with_words(glossary.read_text(encoding="utf-8"), words), encoding="utf-8")
     for page in [folder / name for name in only] or sorted(folder.rglob("*.md")):
         if not page.is_relative_to(folder / "reference"):
             page.write_text(executed(page), encoding="utf-8")
             if only:
                 print(page.read_text(encoding="utf-8"))
     return 0
+
+
+def lay_out(root: Path, folder: Path) -> None:
+    """The pages of the repository in one folder, with links between them as they lie there."""
+    shutil.copytree(root / "docs", folder)
+    for name, page in ROOT_PAGES.items():
+        shutil.copy(root / name, folder / page)
+    homes = {root / name: Path(page) for name, page in ROOT_PAGES.items()}
+    homes |= {page: page.relative_to(root / "docs") for page in (root / "docs").rglob("*")}
+    for source, page in homes.items():
+        if page.suffix == ".md":
+            text = moved(source.read_text(encoding="utf-8"), source, page, homes)
+            (folder / page).write_text(PICTURE.sub(r"![\2](\1)", text), encoding="utf-8")
+
+
+def moved(text: str, source: Path, page: Path, homes: Mapping[Path, Path]) -> str:
+    """A page's text with links that lead from its place among the pages, and none within blocks of code."""
+
+    def link(found: re.Match[str]) -> str:
+        target = homes.get(Path(os.path.normpath(source.parent / found[2])))
+        if target is None:
+            raise SystemExit(f"{source.name}: the link to {found[2]} leads to no page.")
+        return f"{found[1]}{Path(os.path.relpath(target, page.parent)).as_posix()}{found[3]}"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
 
 
 def executed(page: Path) -> str:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 import inspect
-import itertools
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 from typer.testing import CliRunner
 
 from stratsynth.cli.app import app
 from stratsynth.evaluation.comparisons.keys import KINDS
+from stratsynth.mechanisms.documented import documented
 from stratsynth.mechanisms.registry import load
 from stratsynth.priors import prior
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
@@ -28,6 +26,7 @@ from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Unit
 from stratsynth.schema.toml import FORMAT, IMPLIED
 from stratsynth.schema.weight import RowWeight
+from stratsynth.settings import KEY, resolved
 from stratsynth.strata.groups import Groups
 from stratsynth.weights.sources import SHARE_SOURCES
 
@@ -187,40 +186,18 @@ def _first(thing: Any) -> str:
 
 
 def _keys(cls: type, leave: Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
-    """The fields of a dataclass: name, type, default, and the docstring under it."""
+    """The fields of a dataclass: name, type with the range it is declared with, default, and its docstring."""
     rows = []
     for field in fields(cls):
         if field.name in leave:
             continue
-        annotation, text = _declared(cls, field.name)
-        rows.append((field.name, _said(annotation), _default(field), text))
+        annotation, text = documented(cls, field.name)
+        if not text:
+            raise RuntimeError(f"{cls.__name__}.{field.name} has no docstring under it")
+        allowed = field.metadata.get(KEY)
+        kind = allowed.words(resolved(cls, field.name)) if allowed else _said(annotation)
+        rows.append((field.name, kind, _default(field), text))
     return rows
-
-
-def _declared(cls: type, name: str) -> tuple[str, str]:
-    """How a field is annotated and explained, in the nearest class that declares it."""
-    for each in cls.__mro__:
-        if name in (found := _explained(each)):
-            annotation, text = found[name]
-            alias = getattr(sys.modules[each.__module__], annotation, None)
-            return (f"Literal{list(get_args(alias))}" if get_origin(alias) is Literal else annotation), text
-    raise RuntimeError(f"{cls.__name__}.{name} has no docstring under it")
-
-
-@cache
-def _explained(cls: type) -> dict[str, tuple[str, str]]:
-    if cls.__module__ not in sys.modules or not hasattr(sys.modules[cls.__module__], "__file__"):
-        return {}
-    tree = ast.parse(inspect.getsource(sys.modules[cls.__module__]))
-    body = next((n.body for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__), [])
-    found = {}
-    for node, after in itertools.pairwise(body):
-        if (
-            isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
-        ):  # fmt: skip
-            found[node.target.id] = ast.unparse(node.annotation), _flat(inspect.cleandoc(after.value.value))
-    return found
 
 
 def _said(annotation: Any) -> str:
@@ -271,12 +248,3 @@ def write(folder: Path) -> None:
     for name, text in pages().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def with_words(text: str, contributing: str) -> str:
-    """The glossary with the table of words that CONTRIBUTING.md keeps, in its place."""
-    table = re.search(r"^\| word \| meaning \|\n(?:\|.*\n)+", contributing.partition("## Words")[2], re.MULTILINE)
-    mark = "<!-- words of CONTRIBUTING.md -->"
-    if table is None or mark not in text:
-        raise RuntimeError("the words of CONTRIBUTING.md, or their place in docs/glossary.md, are gone")
-    return text.replace(mark, table[0].rstrip())

@@ -48,8 +48,12 @@ def whole(
 ) -> None:  # fmt: skip
     """Refuse any value but a whole number from `least` to `most`, both included; None passes if `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
-        bounds = f"of at least {least:,}" if most == math.inf else f"from {least:,} to {most:,}"
-        raise error(f"{what} must be a whole number {bounds}, not {said(value)}.")
+        raise error(f"{what} must be a {whole_words(least, most)}, not {said(value)}.")
+
+
+def whole_words(least: float, most: float) -> str:
+    """The whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
+    return f"whole number of at least {least:,}" if most == math.inf else f"whole number from {least:,} to {most:,}"
 
 
 def number(
@@ -62,10 +66,16 @@ def number(
     """
     fits = is_number(value) and least <= value <= most and above < value < below
     if not fits and not (optional and value is None):
-        ends = {"of at least": least, "above": above, "at most": most, "below": below}
-        bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if abs(end) < math.inf)
-        bounds = f"from {least:g} to {most:g}" if max(abs(least), abs(most)) < math.inf else bounds
-        raise error(f"{what} must be a {f'number {bounds}' if bounds else 'finite number'}{hint}, not {said(value)}.")
+        raise error(f"{what} must be a {number_words(least, above, most, below)}{hint}, not {said(value)}.")
+
+
+def number_words(least: float, above: float, most: float, below: float) -> str:
+    """The numbers between these ends in words, such as "number above 0 and at most 10"."""
+    if max(abs(least), abs(most)) < math.inf:
+        return f"number from {least:g} to {most:g}"
+    ends = {"of at least": least, "above": above, "at most": most, "below": below}
+    bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if abs(end) < math.inf)
+    return f"number {bounds}" if bounds else "finite number"
 
 
 def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:
@@ -100,3 +110,22 @@ def said(value: object) -> str:
     if value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 128):
         return reprlib.repr(value)
     return f"{type(value).__name__} object" if not isinstance(value, int) else "a number that large"
+
+
+MOST_LINE = 200
+"""Largest number of characters of a line for readers: a title, a name, a reason."""
+
+
+def check_line(what: str, value: object) -> None:
+    """Refuse what is no line of text for readers; None is nothing, and allowed."""
+    if value is None:
+        return
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
+        raise UsageError(f"{what} must be a line of text, of at most {MOST_LINE} characters.")
+
+
+def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
+    """Refuse a cap that is no positive number, and names and reasons that are no line of text."""
+    number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
+    check_line("account", account)
+    check_line("new_account", new_account)

@@ -10,8 +10,6 @@ from typing import Any
 from stratsynth.checks import is_list, is_whole
 from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
-MOST_LINE = 200
-"""Largest length of a title, in characters."""
 TEMPLATE = re.compile(
     r"""
     \b(TODO|FIXME|TBD|XXX+|lorem\ ipsum)\b
@@ -54,14 +52,6 @@ def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
     if path.exists():
         raise UsageError(f"{path} exists already; {remedy}.")
     return path
-
-
-def check_line(what: str, value: object) -> None:
-    """Refuse any value but a printable line of at most MOST_LINE characters; None passes."""
-    if value is None:
-        return
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
-        raise UsageError(f"{what} must be a line of text, of at most {MOST_LINE} characters.")
 
 
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.fair_sgd.forms import OneLayer, Straight
-from stratsynth.adapters.predictors.descent import GRID, Region
-from stratsynth.adapters.shared.settings import check_columns, design_of, sampling_of, several_levels, target_of
+from stratsynth.adapters.predictors.descent import Region, rounded
+from stratsynth.adapters.shared.settings import check_columns, sampled
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Mitigated
 from stratsynth.questions.sums.base import check_query
@@ -87,7 +87,7 @@ class Task:
 
         form = self.form
         return Mitigated(
-            form.design, form.target, form.link, np.rint(theta * GRID) / GRID, lean.clip, self.by, self.statistics,
+            form.design, form.target, form.link, rounded(theta), lean.clip, self.by, self.statistics,
             lean.threshold, form.wide, by_group(lean.noise_slopes), by_group(lean.clip_slopes), lean.direction,
             by_group(lean.cuts), form.hidden,
         )  # fmt: skip
@@ -103,9 +103,6 @@ def task_of(settings: FairSGD, public: Public) -> Task:
                 f"{who}: in a stratum of {name} there is one {name} alone, and no other group to be even with. Take "
                 "strata of another column, or fit everybody together."
             )
-    taken = (*settings.features, *settings.groups)
-    what = "a categorical column of at least two levels"
-    target = target_of(who, settings.target, taken, public, several_levels, what)
     grouped = settings.mitigation in ("surrogate", "group_clip")
     if grouped and not (settings.groups and schema.cells(settings.groups) > 1):
         raise Unsupported(
@@ -113,13 +110,9 @@ def task_of(settings: FairSGD, public: Public) -> Task:
         )
     if settings.mitigation == "surrogate" and not (settings.gamma1 or settings.gamma2):
         raise Unsupported(f'{who}: with gamma1 and gamma2 at 0 there is nothing to mitigate; take mitigation = "none".')
-    sampling = sampling_of(who, settings.sampling, settings.batch, public)
-    design = design_of(
-        who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
-    )
+    target, sampling, design, records = sampled(settings, public)
     network = settings.model == "network"
     form = OneLayer(schema, design, target, settings.hidden) if network else Straight(schema, design, target)
-    records = None if public.size is None else float(public.size) * schema.row_weight.each
     task = Task(settings, schema, form, records, sampling, settings.rate or form.rate)
     if "excess" in task.statistics and settings.clip >= form.wide:
         longest = "statistics take no gradient for longer than" if network else "no gradient is longer than"

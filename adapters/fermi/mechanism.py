@@ -10,23 +10,24 @@ it is 1 x 1 for binary data, and its penalty is not 0 for independent prediction
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.fermi.task import Task, task_of
 from stratsynth.adapters.fermi.training import Learned, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
 from stratsynth.adapters.predictors.designed import Designed
-from stratsynth.adapters.shared.settings import check_interactions, check_names, check_tables
-from stratsynth.checks import is_list, number, one_of, whole
+from stratsynth.adapters.shared.settings import check_interactions, check_sizes, check_target
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Program, PublicRows, Question, Total
 from stratsynth.questions.sums.base import check_query
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -39,61 +40,62 @@ class DPFermi(Mechanism[Designed]):
     """A classifier with a penalty on the dependence of predictions on a sensitive attribute: linear, or a network."""
 
     name: ClassVar[str] = "fermi"
+    paper: ClassVar = papers.FAIR_LEARNING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
     """What is predicted: a categorical column; the last one that is nothing else by default."""
-    features: Sequence[str] = ()
+    features: Sequence[str] = at(())
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
-    groups: Sequence[str] = ()
+    groups: Sequence[str] = at(())
     """The sensitive attribute: the columns whose levels, fully crossed, are the groups."""
-    penalty: float = 1.0
+    penalty: float = at(1.0, least=0, most=1000)
     """lambda: how much ERMI counts beside the mean log loss; 0 is noisy gradient descent on the loss alone."""
-    criterion: Literal["parity", "odds"] = "parity"
+    criterion: Literal["parity", "odds"] = at("parity")
     """Predictions shall not depend on the group: at all (demographic parity), or given the true class (equalized
     odds)."""
-    odds_weights: Literal["alike", "shares"] = "alike"
+    odds_weights: Literal["alike", "shares"] = at("alike")
     """How much each true class counts in the penalty of odds: `alike`, since a violation is that of the worst class; or
     by its share of the records, as in the paper, where a frequent class is evened out at the expense of a rare one."""
-    protect: Literal["all", "sensitive"] = "all"
+    protect: Literal["all", "sensitive"] = at("all")
     """`all` protects whole records. `sensitive` protects the groups' columns alone, as the paper does: the schema
     declares features and target public, the budget has neighbours = "attribute", and the certificate says first that
     these columns are not protected. The noise is then for what the group adds to a step, and `clip` is the most that it
     may add to a row's gradient."""
-    sizes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    sizes: Mapping[str, float] = at({}, above=0)
     """Public sizes or shares of the groups, by label; for odds of each group and class, as `F|yes`. By default they are
     learned from the noisy sums of the first steps, which are paid for anyway."""
     sizes_citation: str = ""
     """Where the public sizes were published."""
-    warm_up: float = 0.1
+    warm_up: float = at(0.1, least=0, most=1)
     """The part of the steps that learn the number of records in each group, where it is not public, and minimise the
     loss alone."""
-    iterations: int = 1000
+    iterations: int = at(1000, least=1, most=100_000)
     """The number of steps, each with a Poisson sample of its own."""
-    batch: float = 1024
+    batch: float = at(1024, least=1, most=1e12)
     """The expected number of records in a sample; all of them where there are no more. Needs a declared size; without
     one a twentieth of the records is sampled."""
-    sampling: float | None = None
+    sampling: float | None = at(None, above=0, most=1)
     """The probability with which a record takes part in a step, in place of `batch`; needed in strata."""
-    rate: float | None = None
+    rate: float | None = at(None, above=0, most=1e6)
     """The learning rate of the coefficients; by default 8 over the largest squared norm of a row's features."""
-    ascent: float = 0.1
+    ascent: float = at(0.1, above=0, most=1e6)
     """The learning rate of W."""
-    clip: float = 1.0
+    clip: float = at(1.0, above=0, most=1e6)
     """The most L2 norm of a row's gradient of loss and penalty together. What is beyond it is lost to both: with many
     classes, rare groups and a large penalty, rows' gradients are longer, and a clip of some units pulls more evenly."""
-    adversary_share: float = 0.2
+    adversary_share: float = at(0.2, least=1e-6, most=1 - 1e-6)
     """The part of a step's price for the sums that W learns from; the rest is for the coefficients' gradient."""
-    radius: float = 10.0
+    radius: float = at(10.0, above=0, most=1000)
     """How far coefficients of scaled features may be from 0."""
-    region: Literal["box", "ball"] = "box"
+    region: Literal["box", "ball"] = at("box")
     """Whether that holds for each coefficient or for the length of all."""
-    adversary_radius: float | None = None
+    adversary_radius: float | None = at(None, above=0, most=1e6)
     """The most Frobenius norm of W; by default twice its norm at independence, which is sqrt(classes)."""
-    tail: float = 0.5
+    tail: float = at(0.5, least=0, most=1)
     """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone, as the paper does."""
-    reference: Mapping[str, str] = field(default_factory=dict, hash=False)
+    reference: Mapping[str, str] = at({})
     """The reference level of categorical columns; the first level where none is given."""
     interactions: Sequence[Sequence[str]] = ()
     """Pairs of features that are multiplied."""
@@ -101,44 +103,24 @@ class DPFermi(Mechanism[Designed]):
     """None for logistic or softmax regression; `mlp` or `conv`, or a function of the numbers of features and classes
     that returns a `torch.nn.Module`. Networks need `pip install ".[torch]"`, and their releases are stamped unverified:
     that a row's gradient is its own is tested on made-up rows, not proven."""
-    hidden: Sequence[int] = (8, 16)
+    hidden: Sequence[int] = at((8, 16), least=1, most=2**16)
     """Units of each hidden layer of `mlp`; channels of each convolution of `conv`."""
-    image: Sequence[int] = ()
+    image: Sequence[int] = at((), least=1, most=2**16)
     """For `conv`: height and width, or channels, height and width, of the image whose pixels are the features, in the
     schema's order."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        check_names(self)
+        """Refuse settings that are invalid under any schema."""
+        super().__post_init__()
+        check_target(self, self.groups)
         check_interactions(self)
-        check_tables(self, "sizes", "reference")
-        one_of(f"{self.name}: criterion", self.criterion, ("parity", "odds"))
-        one_of(f"{self.name}: odds_weights", self.odds_weights, ("alike", "shares"))
-        one_of(f"{self.name}: protect", self.protect, ("all", "sensitive"))
-        one_of(f"{self.name}: region", self.region, ("box", "ball"))
-        whole(f"{self.name}: iterations", self.iterations, 1, 100_000)
-        number(f"{self.name}: penalty", self.penalty, least=0, most=1000)
-        number(f"{self.name}: batch", self.batch, least=1, most=1e12)
-        number(f"{self.name}: sampling", self.sampling, above=0, most=1, optional=True)
-        for key in ("clip", "rate", "ascent", "adversary_radius"):
-            number(
-                f"{self.name}: {key}", getattr(self, key), above=0, most=1e6,
-                optional=key in {"rate", "adversary_radius"},
-            )  # fmt: skip
-        number(f"{self.name}: adversary_share", self.adversary_share, least=1e-6, most=1 - 1e-6)
-        number(f"{self.name}: radius", self.radius, above=0, most=1000)
-        for key in ("warm_up", "tail"):
-            number(f"{self.name}: {key}", getattr(self, key), least=0, most=1)
-        for label, size in self.sizes.items():
-            number(f"{self.name}: the size of {label}", size, above=0)
         self._check_network()
         if self.network is not None and self.protect == "sensitive":
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" is for the regressions, whose gradients it can take apart. Leave '
                 'network out, or take protect = "all".'
             )
-        if bool(self.sizes) != bool(self.sizes_citation):
-            raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
+        check_sizes(self)
 
     @property
     def needs(self) -> frozenset[type[Question]]:
@@ -154,13 +136,6 @@ class DPFermi(Mechanism[Designed]):
                     f'{self.name}: network is "mlp" or "conv", or in Python a function of the numbers of features and '
                     "classes, with a name, that returns a torch.nn.Module."
                 )
-        for key in ("hidden", "image"):
-            sizes = getattr(self, key)
-            if not is_list(sizes):
-                raise UsageError(f"{self.name}: {key} is a list of whole numbers.")
-            for size in sizes:
-                whole(f"{self.name}: {key}", size, 1, 2**16)
-            object.__setattr__(self, key, tuple(sizes))
         if (self.network == "conv") != bool(self.image) or len(self.image) not in (0, 2, 3):
             raise UsageError(
                 f'{self.name}: image, of two or three numbers, goes with network = "conv": height and width, or '

@@ -10,7 +10,7 @@ import numpy as np
 
 from stratsynth.adapters.predictors.descent import Region, largest_norm
 from stratsynth.adapters.predictors.regression import Regression
-from stratsynth.adapters.shared.settings import check_columns, design_of, sampling_of, several_levels, target_of
+from stratsynth.adapters.shared.settings import check_columns, sampled
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, FairGradients, PerRowGradients, PublicRows
 from stratsynth.schema.weight import ONE
@@ -148,23 +148,16 @@ def task_of(settings: DPFermi, public: Public) -> Task:
                 f"{who}: in a stratum of {name} everybody has the same {name}, so predictions cannot depend on it and "
                 "there is nothing to even out. Take strata of another column, or fit everybody together."
             )
-    taken = (*settings.features, *settings.groups)
-    what = "a categorical column of at least two levels"
-    target = target_of(who, settings.target, taken, public, several_levels, what)
     if settings.penalty and not (settings.groups and schema.cells(settings.groups) > 1):
         raise Unsupported(
             f"{who}: name the sensitive attribute in groups, a column of at least two levels; or take penalty = 0."
         )
-    sampling = sampling_of(who, settings.sampling, settings.batch, public)
-    design = design_of(
-        who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
-    )
+    target, sampling, design, records = sampled(settings, public)
     if settings.protect == "sensitive":
         _check_open(settings, schema, (*design.columns, target))
     return Task(
-        settings, schema, target, design, design.names(schema),
-        None if public.size is None else float(public.size) * schema.row_weight.each, sampling,
-        _sizes(settings, schema, target), settings.rate or RATE / largest_norm(design) ** 2,
+        settings, schema, target, design, design.names(schema), records, sampling, _sizes(settings, schema, target),
+        settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip
 
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stratsynth.adapters.fermi import ermi
 from stratsynth.adapters.fermi.open_rows import OpenRows, Sum
+from stratsynth.adapters.predictors.descent import Descent
 from stratsynth.questions import NoisySum, Program, total
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
     tail = max(1, round(steps * settings.tail))
-    coefficients = Coefficients(task, task.start(models, rng), steps, tail)
     counts = Counts(task, allot.rate, np.zeros((models, 1)))
+    descents = [Descent(task.region, task.rate, 0.0, steps, tail, start) for start in task.start(models, rng)]
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
     # Algorithm 1, lines 3 to 7: one sample a step for both gradients
@@ -75,7 +76,8 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         if fair and adversary is None:
             # W needs p(s), so that it starts once the groups are counted
             adversary = Adversary.start(task, np.array(penalties, np.float64), counts)
-        theta, slopes = coefficients.theta, None if adversary is None else adversary.slopes
+        theta = np.array([descent.theta for descent in descents])
+        slopes = None if adversary is None else adversary.slopes
         if rows is not None:
             answer: Sequence[NoisySum | Sum] = yield from rows.step(theta, slopes, allot, weights)
             paired = True
@@ -91,41 +93,12 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         elif adversary is not None:
             adversary.step(answer[1::2])
         batch = counts.batch
-        coefficients.step(
-            # line 5: the noisy sum over the expected, not the realised, batch size
-            np.array([one.values / b for one, b in zip(gradients, batch, strict=True)]).reshape(theta.shape)
-        )
+        # line 5: the noisy sum over the expected, not the realised, batch size
+        for descent, one, records in zip(descents, gradients, batch, strict=True):
+            descent.step((one.values / records).reshape(task.shape))
         spread = gradients[0].sigma / float(batch[0])
-    return Learned(coefficients.result, spread, None if adversary is None else adversary.shares[0])
-
-
-@dataclass
-class Coefficients:
-    """Coefficients of all models during the descent."""
-
-    task: Task
-    theta: Floats
-    steps: int
-    tail: int
-    """Number of last iterates whose mean is returned."""
-    taken: int = 0
-    added: Floats = field(default_factory=lambda: np.zeros(()))
-
-    def step(self, gradient: Floats) -> None:
-        """Take a step down the gradient, and project into the region."""
-        region, theta = self.task.region, self.theta - self.task.rate * gradient
-        if region.shape == "box":
-            self.theta = np.clip(theta, -region.radius, region.radius)
-        else:
-            self.theta = np.array([region.project(one) for one in theta])
-        self.taken += 1
-        if self.taken > self.steps - self.tail:
-            self.added = self.added + self.theta
-
-    @property
-    def result(self) -> Floats:
-        """Mean of the last `tail` iterates."""
-        return self.added / self.tail
+    theta = np.array([descent.result for descent in descents])
+    return Learned(theta, spread, None if adversary is None else adversary.shares[0])
 
 
 @dataclass

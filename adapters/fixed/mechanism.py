@@ -11,20 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stratsynth.adapters.engine import Graphical, Measured, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import forbidden, held_together
-from stratsynth.adapters.fixed.split import POWERS, split
+from stratsynth.adapters.fixed.split import split
 from stratsynth.adapters.shared.known import believed, records
-from stratsynth.checks import is_list, is_texts, number, one_of, said, whole
+from stratsynth.checks import is_list, is_texts
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Returns
 from stratsynth.questions import Clique, Counts, Program, Question, Work, counts, work
 from stratsynth.questions.counts import check_cells
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -46,19 +47,20 @@ class Fixed(Mechanism[Graphical]):
     tables: Sequence[Sequence[str]] = ()
     """The columns of each table; every column by itself when none is declared. In a stratum the columns that define
     it are left out of them."""
-    importance: Sequence[float] = ()
+    importance: Sequence[float] = at((), least=1e-6, most=1e6)
     """How much an error in a cell of each table weighs; all alike when not given."""
-    errors: str = "squared"
+    errors: Literal["squared", "absolute"] = at("squared")
     """What is minimised, summed over all cells by importance: "squared" or "absolute" errors."""
-    prior: float = 1.0
+    prior: float = at(1.0, least=0, most=1e6)
     """The weight of the row model's pull towards uniform, in records."""
-    iterations: int = 1000
+    iterations: int = at(1000, least=1)
     """The most steps of the row model's fit."""
-    model_cells: int = 2**20
+    model_cells: int = at(2**20, least=1, most=MOST_CELLS)
     """The most numbers that the row model may hold; tables that do not fit are answered, and not drawn from."""
 
     def __post_init__(self) -> None:
-        """Settings that make sense; lists are kept as tuples."""
+        """Refuse settings out of range; keep lists as tuples."""
+        super().__post_init__()
         if not is_list(self.tables) or not all(is_texts(table) and len(table) for table in self.tables):
             raise UsageError('fixed: tables is a list of lists of columns, such as [["SEX", "AGEP"], ["MAR"]].')
         tables = tuple(tuple(table) for table in self.tables)
@@ -67,16 +69,9 @@ class Fixed(Mechanism[Graphical]):
                 raise UsageError(f"fixed: the table {', '.join(table)} names a column twice.")
         if len({frozenset(table) for table in tables}) < len(tables):
             raise UsageError("fixed: a table is declared twice; give it more importance instead.")
-        if not is_list(self.importance) or len(self.importance) not in {0, len(tables)}:
-            raise UsageError(f"fixed: importance has one number for each table, not {said(self.importance)}.")
-        for value in self.importance:
-            number("fixed: importance", value, least=1e-6, most=1e6)
-        one_of("fixed: errors", self.errors, tuple(POWERS))
-        number("fixed: prior", self.prior, least=0, most=1e6)
-        whole("fixed: iterations", self.iterations, 1)
-        whole("fixed: model_cells", self.model_cells, 1, MOST_CELLS)
+        if len(self.importance) not in {0, len(tables)}:
+            raise UsageError(f"fixed: importance has one number for each table, not {len(self.importance)} numbers.")
         object.__setattr__(self, "tables", tables)
-        object.__setattr__(self, "importance", tuple(float(value) for value in self.importance))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget; refuse tables of unknown columns, or larger than memory."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.layout import Layout, Reals
 from stratsynth.adapters.gem.learner import MixtureLearner, start
@@ -34,12 +35,12 @@ from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated, tilted_to
-from stratsynth.checks import is_list, number, one_of, whole
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Distance, NoisyTable, Program, Question, Work, choose, counts
 from stratsynth.questions.counts import table_sigma
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -74,48 +75,35 @@ class GEM(Poolable[ProductMixture]):
     merges: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = (
-        "Liu, T., Vietri, G. and Wu, Z. S. (2021). Iterative methods for private synthetic data: unifying framework "
-        "and new methods. Advances in Neural Information Processing Systems 34."
-    )
+    paper: ClassVar = papers.GEM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
-    rounds: int | None = None
+    rounds: int | None = at(None, least=1, most=2**16)
     """The number of rounds, each of which measures one marginal; by the public size and the budget when not given."""
-    least: float = 170.0
+    least: float = at(170.0, least=0)
     """Below `least` x sigma people, columns only are measured; sigma is the noise of one table at the full budget."""
-    measure: Literal["marginals", "cells"] = "marginals"
+    measure: Literal["marginals", "cells"] = at("marginals")
     """Which cells of a chosen marginal are fitted: every one, or, as in the paper, the one that is most wrong."""
-    generator: Literal["network", "table"] = "network"
+    generator: Literal["network", "table"] = at("network")
     """What makes the probabilities: a network, or a table of logits, which is quicker and, where noise is large, less
     accurate (`scripts/bench synth --only gem`)."""
-    components: int = 512
+    components: int = at(512, least=1, most=2**16)
     """The number of product distributions in the mixture."""
-    latent: int = 32
+    latent: int = at(32, least=1, most=2**16)
     """The number of noise values from which the network makes a component."""
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: tuple[int, ...] = at((64, 64), least=1, most=2**16, length=(1, math.inf))
     """The widths of the network's residual blocks."""
-    iterations: int = 100
+    iterations: int = at(100, least=1, most=2**16)
     """The most training steps in a round; training stops earlier when noise alone would explain the misfit."""
-    rate: float | None = None
+    rate: float | None = at(None, above=0, most=10)
     """The learning rate of a round's first step; 0.001 for a network, 0.02 for a table when not given."""
 
     def __post_init__(self) -> None:
-        """Settings that make sense; widths are kept as a tuple."""
+        """Settings within their ranges, and a workload that some schema could have."""
+        super().__post_init__()
         Workload(self.workload, self.weights)
-        one_of("gem: measure", self.measure, ("marginals", "cells"))
-        one_of("gem: generator", self.generator, ("network", "table"))
-        if not is_list(self.hidden) or not self.hidden:
-            raise UsageError("gem: hidden must be a list of widths, such as [64, 64].")
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        counts = [("components", self.components), ("latent", self.latent), ("iterations", self.iterations)]
-        for key, count in (*counts, *(("hidden", width) for width in self.hidden)):
-            whole(f"gem: {key}", count, 1, 2**16)
-        whole("gem: rounds", self.rounds, 1, 2**16, optional=True)
-        number("gem: least", self.least, least=0)
-        number("gem: rate", self.rate, above=0, most=10, optional=True)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget; refuse a workload that is unknown or too large, from the schema alone."""

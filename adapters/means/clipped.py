@@ -22,28 +22,27 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from stratsynth.adapters.means.scales import Scale, scales
+from stratsynth import papers
+from stratsynth.adapters.means.scales import Scale
 from stratsynth.adapters.means.sums import (
     Payment,
     Settings,
     Size,
     budgets,
-    check_count,
-    check_settings,
     figures,
     merged,
     sizes_of,
     spreads,
 )
-from stratsynth.checks import number, one_of
-from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.mechanisms import Public
 
 Tail = Literal["gaussian", "paper"]
 
@@ -56,33 +55,28 @@ def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedMean(Settings, Mechanism[Estimate]):
-    """The mechanism: one column after another, each with an equal part of epsilon."""
+class ClippedMean(Settings):
+    """Clipped mean of one column after another, each with an equal part of epsilon."""
 
     name: ClassVar[str] = "clipped_mean"
+    paper: ClassVar = papers.STRATIFICATION
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
-    gamma: float = 0.01
+    gamma: float = at(0.01, above=0, below=1)
     """The chance that some value is clipped, were the column normal."""
-    tail: Tail = "gaussian"
+    tail: Tail = at("gaussian")
     """The half width w: `gaussian`, sqrt(2 log(2 n / gamma)); or `paper`, sqrt(log(n / gamma)), which is narrower."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        check_settings(self.name, self)
-        number(f"{self.name}: gamma", self.gamma, above=0, below=1)
-        one_of(f"{self.name}: tail", self.tail, ("gaussian", "paper"))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole epsilon, and no delta."""
-        check_count(self.name, self, public, self._scales(public))
+        self.scales(public)
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
         """Count, sum, and sum the squares; columns that every record has share one count."""
-        columns = self._scales(public)
+        columns = self.scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
         found, each = [], [1.0] * len(columns)
@@ -110,6 +104,3 @@ class ClippedMean(Settings, Mechanism[Estimate]):
             around = Columns(query.columns, (middle,), (narrow,), 1.0, "l1")
             spread = yield from spreads((column,), mean, around, 1.0, size, extra)
         return figures((column,), mean, query, answer.sigma, size, spread, pure=True, rows=rows)
-
-    def _scales(self, public: Public) -> tuple[Scale, ...]:
-        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)

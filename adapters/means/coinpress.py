@@ -24,31 +24,29 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.adapters.means.scales import Scale, scales
+from stratsynth.adapters.means.scales import Scale
 from stratsynth.adapters.means.sums import (
     Payment,
     Settings,
     Size,
     budgets,
-    check_count,
-    check_settings,
     figures,
     merged,
     sizes_of,
     spreads,
 )
-from stratsynth.checks import flag, is_list, number, one_of
-from stratsynth.errors import UsageError
-from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.mechanisms import Public
 
 Tail = Literal["coinpress", "exact"]
 
@@ -83,48 +81,37 @@ def narrowed(n: float, sd: float, g: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoinPress(Settings, Mechanism[Estimate]):
-    """The mechanism: one column after another, each with an equal part of rho; or all of them together."""
+class CoinPress(Settings):
+    """COINPRESS for one column after another, each with an equal part of rho; or for all of them together."""
 
     name: ClassVar[str] = "coinpress"
+    paper: ClassVar = papers.COINPRESS
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     unprotected: ClassVar[tuple[str, ...]] = ()
     adaptive: ClassVar[bool] = True
-    """Which steps are skipped depends on noisy counts, though what all of them cost does not."""
-    shares: Sequence[float] = (0.25, 0.75)
+    """True since noisy counts decide which steps are skipped; the total price does not depend on them."""
+    shares: Sequence[float] = at((0.25, 0.75), least=1e-6, most=1e6, length=(1, 20))
     """The steps' parts of what goes to the means; the last is the answer."""
-    beta: float = 0.01
+    beta: float = at(0.01, above=0, below=1)
     """The chance that a step's bound fails."""
-    tail: Tail = "coinpress"
+    tail: Tail = at("coinpress")
     """How far normal values lie from their mean: the paper's bound, or the exact quantile, which clips closer."""
-    joint: bool = False
+    joint: bool = at(False)
     """All columns as one vector: less noise than one after another, where most records have all of them.
 
     Records that lack one of the columns then count for none. Columns that go together strongly have more
     vectors far out than the identity as covariance allows for.
     """
 
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        check_settings(self.name, self)
-        number(f"{self.name}: beta", self.beta, above=0, below=1)
-        one_of(f"{self.name}: tail", self.tail, ("coinpress", "exact"))
-        flag(f"{self.name}: joint", self.joint)
-        if not is_list(self.shares) or not 1 <= len(self.shares) <= 20:
-            raise UsageError(f"{self.name}: shares is a list of up to 20 numbers, one a step.")
-        for share in self.shares:
-            number(f"{self.name}: a step's share", share, least=1e-6, most=1e6)
-        object.__setattr__(self, "shares", tuple(map(float, self.shares)))
-
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget."""
-        check_count(self.name, self, public, self._scales(public))
+        self.scales(public)
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
         """Count, narrow down, and sum the squares around the last centre."""
-        columns = self._scales(public)
+        columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
         sizes = yield from sizes_of(self, public, groups, counts)
@@ -173,9 +160,6 @@ class CoinPress(Settings, Mechanism[Estimate]):
         """Return tau, or the distance to the bounds if that is less."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
-
-    def _scales(self, public: Public) -> tuple[Scale, ...]:
-        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
 
 
 def _around(columns: tuple[Scale, ...], centre: NDArray[np.float64], tau: float) -> Columns:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from stratsynth.adapters.means.scales import Scale, check_numbers
-from stratsynth.checks import is_texts, number, one_of
+from stratsynth.adapters.means.scales import Scale, check_numbers, scales
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Estimate, Figures
 from stratsynth.questions import Columns, NoisySum, Program, total
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,10 +56,10 @@ class Size:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What both mechanisms are told in public, on each column's own scale."""
+class Settings(Mechanism[Estimate]):
+    """Public settings of both mechanisms, on each column's own scale."""
 
-    columns: Sequence[str] = ()
+    columns: Sequence[str] = at(())
     """The numeric columns whose means are wanted; all of them where none is named."""
     centre: Mapping[str, float] = field(default_factory=dict, hash=False)
     """A public guess of each mean; the middle of the bounds where it is not given."""
@@ -69,35 +70,31 @@ class Settings:
 
     Too small a guess clips values and biases the mean; too large a guess adds noise.
     """
-    count: Literal["noisy", "declared"] = "noisy"
+    count: Literal["noisy", "declared"] = at("noisy")
     """What sums are divided by: a noisy count of the values, or the declared size times the stratum's share.
 
     A declared size that is off by a part p biases a mean by p times its distance from the centre.
     """
-    count_share: float = 0.1
+    count_share: float = at(0.1, above=0, below=1)
     """The part of the budget for noisy counts; with `declared` it goes to the means."""
-    variance: Literal["bought", "bounded"] = "bought"
+    variance: Literal["bought", "bounded"] = at("bought")
     """Where the sampling error comes from: a noisy sum of squares, or the public bounds, which is conservative."""
-    variance_share: float = 0.2
+    variance_share: float = at(0.2, above=0, below=1)
     """The part of the budget for sums of squares; with `bounded` it goes to the means."""
 
+    def __post_init__(self) -> None:
+        """Refuse settings that are invalid under any schema."""
+        super().__post_init__()
+        for key in ("centre", "radius", "scale"):
+            object.__setattr__(self, key, check_numbers(self.name, key, getattr(self, key)))
+        if self.count_share + self.variance_share >= 1:
+            raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
-def check_settings(who: str, settings: Settings) -> None:
-    """Refuse what can be refused without a schema."""
-    columns = settings.columns
-    if not is_texts(columns):
-        raise UsageError(f'{who}: columns is a list of names, such as ["AGEP"].')
-    if len(set(columns)) < len(columns):
-        raise UsageError(f"{who}: a column is named twice.")
-    object.__setattr__(settings, "columns", tuple(columns))
-    for key in ("centre", "radius", "scale"):
-        object.__setattr__(settings, key, check_numbers(who, key, getattr(settings, key)))
-    one_of(f"{who}: count", settings.count, ("noisy", "declared"))
-    one_of(f"{who}: variance", settings.variance, ("bought", "bounded"))
-    number(f"{who}: count_share", settings.count_share, above=0, below=1)
-    number(f"{who}: variance_share", settings.variance_share, above=0, below=1)
-    if settings.count_share + settings.variance_share >= 1:
-        raise UsageError(f"{who}: count_share and variance_share leave nothing for the means.")
+    def scales(self, public: Public) -> tuple[Scale, ...]:
+        """The columns with their scales; refuses ones that the schema lacks, and a declared size that is not theirs."""
+        columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
+        check_count(self.name, self, public, columns)
+        return columns
 
 
 def check_count(who: str, settings: Settings, public: Public, columns: Iterable[Scale]) -> None:

@@ -26,12 +26,12 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import down, usual_rounds
-from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.layout.layout import lay_out
 from stratsynth.mechanisms import Mechanism, Public, make, once
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
+from stratsynth.settings import at
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified, drawn_by, known_shares
 from stratsynth.weights import Weights
@@ -64,14 +64,15 @@ class Pooled(Groupwise[Any]):
     """Merges of levels, and what becomes of small groups; every crossing is a stratum when nothing is said."""
     budgets: None = None
     """Not available: everybody pays for the pooled model alike."""
-    share: float | Literal["auto"] = "auto"
+    share: float | Literal["auto"] = at("auto", least=0, most=1)
     """The part of the budget that fits everybody's model; "auto" takes it from public sizes. With 1, strata measure
     nothing and only draw rows by the weights; 0 is the base, plainly stratified."""
-    prior: float = 20.0
+    prior: float = at(20.0, least=0, most=1e6)
     """The weight of a stratum's pull towards everybody's model, in records; GEM has no such pull, only its start."""
 
     def __post_init__(self) -> None:
-        """Settings that make sense; a base given by name is made."""
+        """Refuse settings out of range; make a base that is given by name."""
+        super().__post_init__()
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
@@ -83,9 +84,6 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")
         self.check_groups()
-        if self.share != "auto":
-            number("pooled: share", self.share, least=0, most=1, hint=', or "auto"')
-        number("pooled: prior", self.prior, least=0, most=1e6)
         if self.share == 1 and self.weights.asked:
             raise UsageError("pooled: share = 1 leaves nothing for private weights; take less, or public weights.")
 

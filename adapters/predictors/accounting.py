@@ -17,29 +17,18 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from stratsynth.errors import Unsupported
-
 Accounting = Literal["combined", "parallel", "paper"]
-ACCOUNTINGS: tuple[Accounting, ...] = ("combined", "parallel", "paper")
-UNSOUND = {
+_WHY = {
     "smooth": "Algorithm 4 of the paper scales its noise by the smoothness of f and g, which is 0 for a sum of losses "
     "and no constraint: nothing would be private",
     "bounded": "the paper's Algorithm 3 protects an exchanged record with the noise for an added one, and such a "
     "record costs four times the rho that is claimed",
 }
-"""What the paper intends and is not private, with the reason."""
-
-
-def check_accounting(who: str, accounting: str) -> None:
-    """Refuse what is not private, with the reason, and what nobody knows."""
-    if accounting in UNSOUND:
-        raise Unsupported(
-            f'{who}: accounting = "{accounting}" is not private: {UNSOUND[accounting]}. Take "parallel", or '
-            'neighbours = "replace" where records are exchanged.'
-        )
-    if accounting not in ACCOUNTINGS:
-        known = " or ".join(f'"{name}"' for name in ACCOUNTINGS)
-        raise Unsupported(f"{who}: accounting must be {known}.")
+UNSOUND = {
+    name: f'is not private: {why}. Take "parallel", or neighbours = "replace" where records are exchanged.'
+    for name, why in _WHY.items()
+}
+"""Ways of counting that the paper intends and that are not private, with the reason."""
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:

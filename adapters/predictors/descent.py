@@ -30,6 +30,12 @@ RESIDUAL = {"linear": 0.5, "logistic": 1.0, "softmax": math.sqrt(2)}
 """Residual up to which no gradient is clipped by default: half of half the target's range; any for levels."""
 
 
+def rounded(theta: Floats) -> Floats:
+    """Coefficients or weights as they are asked about."""
+    found: Floats = np.rint(theta * GRID) / GRID
+    return found
+
+
 def largest_norm(design: Design) -> float:
     """Return R: the largest L2 norm of a row's features."""
     return math.sqrt(design.most_features)
@@ -64,8 +70,7 @@ class Descent:
     taken: int = 0
 
     def __post_init__(self) -> None:
-        """Start with direction 0, inside the region."""
-        self.theta = self.region.project(self.theta)
+        """Start with direction 0."""
         self._direction, self._sum = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
     def step(self, gradient: Floats) -> None:

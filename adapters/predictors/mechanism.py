@@ -13,27 +13,29 @@ eigenvalues are lifted to the noise. Prices are in `stratsynth.adapters.predicto
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from stratsynth.adapters.predictors.accounting import Accounting, check_accounting
+from stratsynth import papers
+from stratsynth.adapters.predictors.accounting import UNSOUND, Accounting
 from stratsynth.adapters.predictors.families import Families, families_of
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.network_task import NetworkTask
-from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
+from stratsynth.adapters.predictors.objective import Kind, Objective
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.predictors.tailored import Tailored, loss_moves, stage_one, stage_two
 from stratsynth.adapters.predictors.task import Task, task_of
-from stratsynth.adapters.shared.settings import check_interactions, check_tables, check_target
-from stratsynth.checks import is_list, is_texts, number, one_of, whole
+from stratsynth.adapters.shared.settings import check_interactions, check_sizes, check_target
+from stratsynth.checks import is_list, is_texts
 from stratsynth.errors import UsageError
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, Program, Question, Split, Total, counts
 from stratsynth.questions.sums.networks import MOST_HIDDEN
+from stratsynth.settings import at
 from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:
@@ -50,75 +52,74 @@ class GroupRegression(Mechanism[Regression | Network]):
     """A regression or a small network that weighs the losses of groups, and divides its budget among them."""
 
     name: ClassVar[str] = "group_regression"
+    paper: ClassVar = papers.TAILORING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
     """What is predicted: a numeric column for `linear`, one of two levels for `logistic`, of any for `softmax` and
     `network`; the last such column by default."""
-    features: Sequence[str] = ()
+    features: Sequence[str] = at(())
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
     groups: Sequence[str] | Sequence[Sequence[str]] = ()
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
     declares families of groups that overlap: `[["SEX"], ["RAC1P"]]` asks a record in a group of each, and both cost."""
-    model: Literal["linear", "logistic", "softmax", "network"] = "linear"
+    model: Literal["linear", "logistic", "softmax", "network"] = at("linear")
     """`linear` predicts a number, `logistic` the second of two levels, `softmax` one of several, and `network` a level
     by one hidden layer; under `DPSE` its groups have budgets by the residual errors of a logistic or softmax one."""
-    hidden: int = 16
+    hidden: int = at(16, least=1, most=MOST_HIDDEN)
     """With `network`: the number of hidden units."""
-    mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
+    mode: Literal["DPSE", "DPNoSE"] = at("DPNoSE")
     """`DPSE` divides the budget of stage 2 by the groups' residual errors of stage 1, `DPNoSE` alike."""
-    accounting: Accounting = "combined"
+    accounting: Accounting = at("combined", refused=UNSOUND)
     """`combined` adds noise once to the weighted sum of the groups' gradients, the least noise. `parallel` asks each
     group by itself and charges the dearest; `paper` does so and divides the budget among them, as the paper."""
-    objective: Literal["pooled", "balanced", "maximum", "smooth_maximum", "weights"] = "pooled"
+    objective: Kind = at("pooled")
     """What is minimised: the mean loss of all records, of all groups alike, of the worst, or by `group_weights`."""
-    group_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
+    group_weights: Mapping[str, float] = at({})
     """With `objective = "weights"`: how much each group's mean loss counts, by label; 1 together."""
-    sharpness: float = 10.0
+    sharpness: float = at(10.0, above=0, most=1e6)
     """How near the smooth maximum comes to the maximum."""
-    loss_bounds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    loss_bounds: Mapping[str, float] = at({})
     """The most that a group's mean loss should be, by label, as a part of `loss_clip`; the key "" is for all others."""
-    multiplier: float = 10.0
+    multiplier: float = at(10.0, above=0, most=1e6)
     """How steeply a broken bound counts (G)."""
-    sizes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    sizes: Mapping[str, float] = at({}, above=0)
     """The groups' public sizes or shares, by label; by default they are counted with noise, for `count_share`."""
     sizes_citation: str = ""
     """Where the public sizes were published."""
-    count_share: float = 0.02
+    count_share: float = at(0.02, above=0, below=1)
     """The part of the budget for noisy sizes, where there are no public ones."""
-    stage_one: float | None = None
+    stage_one: float | None = at(None, least=0, below=1)
     """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only, and not for a
     network. The coefficients of a linear or logistic model have intervals if this is above 0."""
-    iterations: int = 100
+    iterations: int = at(100, least=1, most=10_000)
     """The number of gradients."""
-    rate: float | None = None
+    rate: float | None = at(None, above=0, most=1e6)
     """The learning rate; by default 1 over the largest curvature that features within their bounds can have, and for a
     network 8 / (hidden + 1), twice 1 over the curvature of its output layer."""
-    momentum: float = 0.9
+    momentum: float = at(0.9, least=0, below=1)
     """How much of the last direction is kept."""
-    tail: float = 0.5
+    tail: float = at(0.5, least=0, most=1)
     """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
-    clip: float | None = None
+    clip: float | None = at(None, above=0, most=1e6)
     """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
     largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 2, of the
     gradient by all weights: what a residual of a half makes of the output layer's part."""
-    loss_clip: float = 1.0
+    loss_clip: float = at(1.0, above=0, most=1e6)
     """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
-    radius: float = 5.0
+    radius: float = at(5.0, above=0, most=1000)
     """How far coefficients of scaled features may be from 0."""
-    region: Literal["box", "ball"] = "box"
+    region: Literal["box", "ball"] = at("box")
     """Whether that holds for each coefficient or for the length of all."""
-    reference: Mapping[str, str] = field(default_factory=dict, hash=False)
+    reference: Mapping[str, str] = at({})
     """The reference level of categorical columns; the first level where none is given."""
     interactions: Sequence[Sequence[str]] = ()
     """Pairs of features that are multiplied."""
-    most_weight: float = 20.0
+    most_weight: float = at(20.0, least=1, most=1e9)
     """The most that one record may count, in records of a table of equal groups: tiny groups count for less."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        if not _different(self.features):
-            raise UsageError(f'{self.name}: features is a list of different column names, such as ["AGEP"].')
-        object.__setattr__(self, "features", tuple(self.features))
+        """Refuse settings that are invalid under any schema."""
+        super().__post_init__()
         nested = is_list(self.groups) and bool(self.groups) and all(is_list(family) for family in self.groups)
         if not (all(_different(f) and f for f in self.groups) if nested else _different(self.groups)):
             raise UsageError(
@@ -128,22 +129,6 @@ class GroupRegression(Mechanism[Regression | Network]):
         object.__setattr__(self, "groups", tuple(tuple(f) if nested else f for f in self.groups))
         check_target(self, self.group_columns)
         check_interactions(self)
-        check_tables(self, "group_weights", "loss_bounds", "sizes", "reference")
-        one_of(f"{self.name}: model", self.model, ("linear", "logistic", "softmax", "network"))
-        one_of(f"{self.name}: mode", self.mode, ("DPSE", "DPNoSE"))
-        one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
-        one_of(f"{self.name}: region", self.region, ("box", "ball"))
-        check_accounting(self.name, self.accounting)
-        whole(f"{self.name}: iterations", self.iterations, 1, 10_000)
-        whole(f"{self.name}: hidden", self.hidden, 1, MOST_HIDDEN)
-        for key in ("sharpness", "multiplier", "loss_clip", "rate", "clip"):
-            number(f"{self.name}: {key}", getattr(self, key), above=0, most=1e6, optional=key in {"rate", "clip"})
-        number(f"{self.name}: radius", self.radius, above=0, most=1000)
-        number(f"{self.name}: momentum", self.momentum, least=0, below=1)
-        number(f"{self.name}: tail", self.tail, least=0, most=1)
-        number(f"{self.name}: count_share", self.count_share, above=0, below=1)
-        number(f"{self.name}: stage_one", self.stage_one, least=0, below=1, optional=True)
-        number(f"{self.name}: most_weight", self.most_weight, least=1, most=1e9)
         if self.mode == "DPSE" and (not self.groups or self.stage_one == 0 or self.accounting == "combined"):
             raise UsageError(
                 f"{self.name}: DPSE tailors the groups' budgets by stage 1. It needs groups, a stage_one above 0, and "
@@ -153,10 +138,7 @@ class GroupRegression(Mechanism[Regression | Network]):
             raise UsageError(
                 f"{self.name}: stage 1 of a network only tailors budgets; leave stage_one out, or take mode DPSE."
             )
-        for label, size in self.sizes.items():
-            number(f"{self.name}: the size of {label}", size, above=0)
-        if bool(self.sizes) != bool(self.sizes_citation):
-            raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
+        check_sizes(self)
 
     @property
     def families(self) -> tuple[tuple[str, ...], ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.predictors.descent import GRID, Descent
+from stratsynth.adapters.predictors.descent import Descent, rounded
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.questions import NetworkGradients, NetworkLosses
 from stratsynth.questions.sums.base import check_query
@@ -80,11 +80,11 @@ class NetworkTask:
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
         """Return design and weights of a question: rounded, so that a resumed fit asks bit for bit equal ones."""
-        hidden, output = self.layers(np.rint(theta * GRID) / GRID)
+        hidden, output = self.layers(rounded(theta))
         if group is None or not self.task.groups:
             return self.task.design, hidden, output
-        here = self.task.local[group]  # a group's level is constant in it: a part of each unit's intercept
-        return here.design, np.rint(hidden @ here.share.T * GRID) / GRID, output
+        here = self.task.local[group]  # inside a group its level is a part of each unit's intercept
+        return here.design, rounded(hidden @ here.share.T), output
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,15 +22,15 @@ from stratsynth.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-OBJECTIVES = ("pooled", "balanced", "maximum", "smooth_maximum", "weights")
+Kind = Literal["pooled", "balanced", "maximum", "smooth_maximum", "weights"]
 
 
 @dataclass(frozen=True)
 class Objective:
     """The function f, and the bounds of g with their multiplier."""
 
-    kind: str = "pooled"
-    """One of `OBJECTIVES`."""
+    kind: Kind = "pooled"
+    """The function f."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weight of each group's mean loss by label, with kind `weights`; they add up to 1."""
     sharpness: float = 10.0
@@ -43,9 +43,7 @@ class Objective:
     """Slope G of the penalty for a broken bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse groups that nobody declared, weights that do not add up to one, and bounds outside 0 and 1."""
-        if self.kind not in OBJECTIVES:
-            raise UsageError(f"{who}: objective must be one of {', '.join(OBJECTIVES)}.")
+        """Refuse undeclared groups, weights that do not add up to 1, and bounds outside 0 and 1."""
         if bool(self.weights) != (self.kind == "weights"):
             raise UsageError(f'{who}: group_weights go with objective = "weights".')
         for what, given in (("group_weights", self.weights), ("loss_bounds", self.bounds)):

@@ -220,6 +220,7 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
             )
             found = yield from by_group(task, asked, rhos)
             losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
+        # lines 16 and 17: derivative of h by each group's mean loss
         slopes = task.settings.plan_of.slopes(task.labels, parts, losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
         # lines 9 to 11: noisy sums of clipped gradients

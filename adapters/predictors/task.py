@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
+from stratsynth.adapters.predictors.descent import CURVATURE, RESIDUAL, Descent, Region, largest_norm, rounded
 from stratsynth.adapters.shared.settings import design_of, several_levels, target_of, two_levels
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Coded, Curvature, Gradients, Losses
@@ -96,7 +96,7 @@ class Task:
         """Return a descent that starts at `start`, with `steps` steps or the settings' number."""
         number = self.settings.iterations if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
-        return Descent(self.region, self.rate, self.settings.momentum, number, tail, start)
+        return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
     def curvature(self, theta: Floats) -> Curvature:
         """Return the query for a Newton step of everybody's logistic model."""
@@ -107,7 +107,7 @@ class Task:
         """Return design and coefficients of a question, rounded so that a resumed fit asks bit for bit equal ones."""
         here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
-        return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
+        return self.design if here is None else here.design, rounded(own)[None]
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
@@ -192,20 +192,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     clip = (not network and settings.clip) or RESIDUAL[link] * norm
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
-    task = Task(
-        settings,
-        schema,
-        public.neighbours,
-        target,
-        link,
-        design,
-        names,
-        families,
-        local,
-        norm,
-        clip,
-        rate,
-    )
+    task = Task(settings, schema, public.neighbours, target, link, design, names, families, local, norm, clip, rate)
     task.gradients(task.origin).check(schema)
     return task
 

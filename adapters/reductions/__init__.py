@@ -1,4 +1,4 @@
-"""Classifiers with constraints on groups, by reduction to weighted classification (paper 002)."""
+"""Classifiers with constraints on groups, by reduction to weighted classification."""
 
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 from stratsynth.adapters.reductions.mechanism import Reductions

@@ -48,7 +48,11 @@ AVERAGED: dict[str, tuple[Loss, str]] = {
 }
 """Objectives: a loss of everybody, on the mean of groups, or of the worst group."""
 CONSTRAINTS = (*PARITIES, *BOUNDED, "gini", *MEANS, *RATES)
-OBJECTIVES = (*AVERAGED, "g_mean", "h_mean", *RATES)
+ObjectiveName = Literal[
+    "error", "balanced_error", "worst_error", "squared_loss", "balanced_squared_loss", "worst_squared_loss",
+    "log_loss", "balanced_log_loss", "worst_log_loss", "g_mean", "h_mean", "false_positive_rate",
+    "false_negative_rate",
+]  # fmt: skip
 Versus = Literal["pairs", "overall"]
 
 

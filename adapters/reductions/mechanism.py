@@ -11,18 +11,19 @@ negative weight flips the label. The steps are in `stratsynth.adapters.reduction
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 from stratsynth.adapters.reductions.goals import (
     BOUNDED,
     CONSTRAINTS,
     MEANS,
-    OBJECTIVES,
     Goal,
+    ObjectiveName,
     Versus,
     constraints_of,
     measured_by,
@@ -32,16 +33,17 @@ from stratsynth.adapters.reductions.goals import (
 from stratsynth.adapters.reductions.loop import frank_wolfe, sampling
 from stratsynth.adapters.reductions.mixing import Mixing
 from stratsynth.adapters.reductions.rates import Sizes
-from stratsynth.adapters.reductions.smoothing import SMOOTHINGS, Kind, Smoothing
+from stratsynth.adapters.reductions.smoothing import Kind, Smoothing
 from stratsynth.adapters.reductions.stated import stated
 from stratsynth.adapters.reductions.task import Task, task_of
-from stratsynth.adapters.shared.settings import check_names, check_tables
-from stratsynth.checks import flag, number, one_of, whole
+from stratsynth.adapters.shared.settings import check_sizes, check_target
+from stratsynth.checks import number, one_of
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Counts, Program, Question, Total, counts
 from stratsynth.questions.sums.losses import MEASURES, Measure
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -54,119 +56,92 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """A classifier that minimises an objective over groups under constraints on them: see the head of this file."""
 
     name: ClassVar[str] = "reductions"
+    paper: ClassVar = papers.REDUCTIONS
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
     """What is predicted: a categorical column of two levels; the last such column by default."""
-    features: Sequence[str] = ()
+    features: Sequence[str] = at(())
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
-    groups: Sequence[str] = ()
+    groups: Sequence[str] = at(())
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
-    objective: Literal[
-        "error", "balanced_error", "worst_error", "squared_loss", "balanced_squared_loss", "worst_squared_loss",
-        "log_loss", "balanced_log_loss", "worst_log_loss", "g_mean", "h_mean", "false_positive_rate",
-        "false_negative_rate",
-    ] = "error"  # fmt: skip
+    objective: ObjectiveName = at("error")
     """What is minimised: the part predicted wrongly, the squared loss (p - y)^2 or the log loss of the classifiers'
     probabilities, of all, on the mean of groups, or in the worst; 1 less the geometric or harmonic mean of the rates of
     being right by label; or one rate of everybody."""
-    constraints: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    constraints: Mapping[str, Any] = at({})
     """What must hold, by name, with the most that it may be: `equalized_odds`, `demographic_parity`,
     `true_positive_parity`, `false_positive_parity`, `error_parity` (the largest difference between groups),
     `bounded_loss`, `bounded_squared_loss`, `bounded_log_loss` (each group's error or loss: one number, or one for each
     group, as `F`, or group and label, as `F|yes`, that is named), `gini` (of the rates at which groups are predicted
     rightly), `false_positive_rate`, `false_negative_rate` (of everybody). `g_mean`, `h_mean` are to be at least it."""
-    loss_clip: float = 4.0
+    loss_clip: float = at(4.0, least=0.1, most=20)
     """The most that a record's log loss can be: larger ones count as this. Noise in log losses grows with it."""
-    versus: Versus = "pairs"
+    versus: Versus = at("pairs")
     """Whether a parity compares all `pairs` of groups, or each group with everybody (`overall`, as fairlearn does)."""
-    method: Literal["frank_wolfe", "sampling"] = "frank_wolfe"
+    method: Literal["frank_wolfe", "sampling"] = at("frank_wolfe")
     """`frank_wolfe` returns a mixture (Algorithm 2); `sampling` draws one candidate by the whole goal (Algorithm 1)."""
-    oracle: Literal["gradient", "exponential"] = "gradient"
+    oracle: Literal["gradient", "exponential"] = at("gradient")
     """How a step of Frank-Wolfe finds its classifier: noisy gradients of a log loss, which stands for errors and
     squared losses too, or the exponential mechanism over candidates, which knows no losses of probabilities."""
-    candidates: Literal["pool", "net", "thresholds"] = "pool"
+    candidates: Literal["pool", "net", "thresholds"] = at("pool")
     """For `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other intercepts
     and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""
-    number: int = 200
+    number: int = at(200, least=2, most=10_000)
     """The number of candidates."""
-    spread: float = 1.0
+    spread: float = at(1.0, least=1e-4, most=100)
     """How far coefficients of a pool are moved, as a standard deviation."""
-    iterations: int = 20
+    iterations: int = at(20, least=1, most=1_000)
     """The number of Frank-Wolfe steps, each with a classifier of its own."""
-    mixing: Mixing = "corrected"
+    mixing: Mixing = at("corrected")
     """How the steps' classifiers are weighted: `corrected` minimises the smooth goal over all mixtures after each step,
     `classic` gives the new one 2 / (t + 2). Both take the next gradient at the mixture."""
-    inner_steps: int = 15
+    inner_steps: int = at(15, least=1, most=1_000)
     """The number of gradients in one step of the `gradient` oracle."""
-    start_steps: int = 100
+    start_steps: int = at(100, least=1, most=1_000)
     """The number of gradients for the classifier that the first step, or a pool, starts from."""
-    start_share: float = 0.25
+    start_share: float = at(0.25, above=0, below=1)
     """The part of the budget for these."""
-    loss_share: float = 0.3
+    loss_share: float = at(0.3, above=0, below=1)
     """The part of each step's budget for the noisy counts of its classifier, and its losses if the goal has any."""
-    tolerance: float = 0.05
+    tolerance: float = at(0.05, least=1e-4, most=100)
     """How far the objective and each constraint may be off (alpha): decides the penalty if no multiplier is given."""
-    multiplier: float | None = None
+    multiplier: float | None = at(None, above=0, most=1e6)
     """How steeply a broken constraint counts (G); by default (alpha + L_f sqrt(K)) / alpha."""
-    smoothing: Kind = "moreau"
+    smoothing: Kind = at("moreau")
     """What stands for maxima and hinges in gradients: Moreau-Yosida envelopes, `softmax`, or `none`."""
-    smoothness: float = 0.02
+    smoothness: float = at(0.02, least=1e-4, most=100)
     """The width of the stand-in, in units of rates."""
-    floor: float = 0.05
+    floor: float = at(0.05, least=1e-4, most=100)
     """What is added to the rates in a geometric mean, which would otherwise have no Lipschitz constant."""
-    sizes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    sizes: Mapping[str, float] = at({}, least=0, most=1e15)
     """The public numbers of records by group and label, such as `{"F|yes" = 300, ...}`; by default they are counted
     with noise, for `count_share`."""
     sizes_citation: str = ""
     """Where the public sizes were published."""
-    count_share: float = 0.05
+    count_share: float = at(0.05, above=0, below=1)
     """The part of the budget for noisy sizes, where there are no public ones."""
-    least: float = 10.0
+    least: float = at(10.0, least=1, most=1e12)
     """The fewest records that a rate is estimated of."""
-    rate: float | None = None
+    rate: float | None = at(None, above=0, most=1e6)
     """The learning rate; by default 1 over the largest curvature that features within their bounds can have."""
-    momentum: float = 0.9
+    momentum: float = at(0.9, least=0, below=1)
     """How much of the last direction is kept."""
-    clip: float | None = None
+    clip: float | None = at(None, above=0, most=1e6)
     """The most L2 norm of a row's gradient; by default half the largest norm of a row's features."""
-    radius: float = 5.0
+    radius: float = at(5.0, above=0, most=1000)
     """How far a coefficient of scaled features may be from 0."""
-    reference: Mapping[str, str] = field(default_factory=dict, hash=False)
+    reference: Mapping[str, str] = at({})
     """The reference level of categorical columns; the first level where none is given."""
-    deterministic: bool = False
+    deterministic: bool = at(False)
     """Whether predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        check_names(self)
-        check_tables(self, "constraints", "sizes", "reference")
-        one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
-        one_of(f"{self.name}: versus", self.versus, ("pairs", "overall"))
-        one_of(f"{self.name}: method", self.method, ("frank_wolfe", "sampling"))
-        one_of(f"{self.name}: oracle", self.oracle, ("gradient", "exponential"))
-        one_of(f"{self.name}: candidates", self.candidates, ("pool", "net", "thresholds"))
-        one_of(f"{self.name}: mixing", self.mixing, ("corrected", "classic"))
-        one_of(f"{self.name}: smoothing", self.smoothing, SMOOTHINGS)
-        flag(f"{self.name}: deterministic", self.deterministic)
-        whole(f"{self.name}: number", self.number, 2, 10_000)
-        for key in ("iterations", "inner_steps", "start_steps"):
-            whole(f"{self.name}: {key}", getattr(self, key), 1, 1_000)
-        for key in ("start_share", "loss_share", "count_share"):
-            number(f"{self.name}: {key}", getattr(self, key), above=0, below=1)
-        for key in ("spread", "tolerance", "smoothness", "floor"):
-            number(f"{self.name}: {key}", getattr(self, key), least=1e-4, most=100)
-        for key in ("rate", "clip", "multiplier"):
-            number(f"{self.name}: {key}", getattr(self, key), above=0, most=1e6, optional=True)
-        number(f"{self.name}: loss_clip", self.loss_clip, least=0.1, most=20)
-        number(f"{self.name}: radius", self.radius, above=0, most=1000)
-        number(f"{self.name}: momentum", self.momentum, least=0, below=1)
-        number(f"{self.name}: least", self.least, least=1, most=1e12)
-        for label, size in self.sizes.items():
-            number(f"{self.name}: the size of {label}", size, least=0, most=1e15)
-        if bool(self.sizes) != bool(self.sizes_citation):
-            raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
+        """Refuse settings that are invalid under any schema."""
+        super().__post_init__()
+        check_target(self, self.groups)
+        check_sizes(self)
         self._check_bounds()
 
     def _check_bounds(self) -> None:

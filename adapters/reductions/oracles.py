@@ -124,7 +124,8 @@ class DescentOracle(Oracle):
         mass = max(float((np.maximum(sizes.numbers, 0) * parts).sum()), 1.0)
         s = task.settings
         tail = max(1, self.steps // 2)
-        descent = Descent(Region("box", s.radius), task.rate, s.momentum, self.steps, tail, start)
+        region = Region("box", s.radius)
+        descent = Descent(region, task.rate, s.momentum, self.steps, tail, region.project(start))
         for _ in range(self.steps):
             (answer,) = yield from total(task.gradients(descent.theta, parts, flips), rho=rho / self.steps)
             descent.step(answer.values / mass)

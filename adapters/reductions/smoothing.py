@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Kind = Literal["moreau", "softmax", "none"]
-SMOOTHINGS: tuple[Kind, ...] = ("moreau", "softmax", "none")
 
 
 @dataclass(frozen=True)

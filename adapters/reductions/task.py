@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.predictors.descent import CURVATURE, GRID, largest_norm
+from stratsynth.adapters.predictors.descent import CURVATURE, largest_norm, rounded
 from stratsynth.adapters.reductions.goals import BOUNDED, PARITIES, bounded_places
 from stratsynth.adapters.shared.settings import check_columns, design_of, target_of, two_levels
 from stratsynth.errors import Unsupported, UsageError
@@ -66,24 +66,18 @@ class Task:
 
     def confusions(self, thetas: Floats) -> Confusions:
         """Return the query for the confusion counts of some classifiers."""
-        return Confusions(self.design, self.target, _rounded(thetas), self.by)
+        return Confusions(self.design, self.target, rounded(thetas), self.by)
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
         """Return the query for the losses of some classifiers' probabilities."""
         clip = self.settings.loss_clip if measure == "log" else 1.0
-        return GroupLosses(self.design, self.target, _rounded(thetas), clip, measure, self.by)
+        return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
         """Return the query for one weighted gradient; `parts` and `flips` are by group and label."""
-        by, thetas = (*self.by, self.target), _rounded(theta[None])
+        by, thetas = (*self.by, self.target), rounded(theta[None])
         parts, flips = parts.reshape(self.shape), flips.reshape(self.shape)
         return Gradients(self.design, self.target, "logistic", thetas, self.clip, by, parts, flips)
-
-
-def _rounded(thetas: Floats) -> Floats:
-    """Return coefficients rounded to 1 / GRID, so that a resumed fit asks bit for bit equal questions."""
-    found: Floats = np.rint(thetas * GRID) / GRID
-    return found
 
 
 def task_of(settings: Reductions, public: Public) -> Task:

@@ -21,16 +21,6 @@ UNDECLARED = 0.05
 """Rate of Poisson samples where neither it nor a size is declared."""
 
 
-def check_names(settings: Any) -> None:
-    """Settle `features`, `groups` and `target`: different columns, and the target none of the others."""
-    for key in ("features", "groups"):
-        names = getattr(settings, key)
-        if not is_texts(names) or len(set(names)) < len(names):
-            raise UsageError(f'{settings.name}: {key} is a list of different column names, such as ["SEX"].')
-        object.__setattr__(settings, key, tuple(names))
-    check_target(settings, settings.groups)
-
-
 def check_target(settings: Any, groups: Sequence[str]) -> None:
     """Refuse a target that is no name of one column, or is a feature or one of the groups' columns."""
     if not isinstance(settings.target, str) or settings.target in (*settings.features, *groups):
@@ -45,11 +35,10 @@ def check_interactions(settings: Any) -> None:
     object.__setattr__(settings, "interactions", tuple(tuple(pair) for pair in pairs))
 
 
-def check_tables(settings: Any, *keys: str) -> None:
-    """These settings are tables."""
-    for key in keys:
-        if not isinstance(getattr(settings, key), Mapping):
-            raise UsageError(f"{settings.name}: {key} is a table.")
+def check_sizes(settings: Any) -> None:
+    """Refuse public sizes without the place where they were published, and such a place without sizes."""
+    if bool(settings.sizes) != bool(settings.sizes_citation):
+        raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
 
 def check_columns(who: str, names: Iterable[str], public: Public) -> None:
@@ -114,6 +103,18 @@ def design_of(
         reference=tuple((n, level) for n, level in reference.items() if n in columns),
         interactions=tuple((a, b) for a, b in interactions if a in columns and b in columns),
     )
+
+
+def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
+    """Target, sampling rate, design, and records times the weight of one, of a classifier that learns on samples."""
+    who, of = settings.name, "a categorical column of at least two levels"
+    target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
+    sampling = sampling_of(who, settings.sampling, settings.batch, public)
+    design = design_of(
+        who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
+    )
+    records = None if public.size is None else float(public.size) * public.schema.row_weight.each
+    return target, sampling, design, records
 
 
 def several_levels(column: Column) -> bool:

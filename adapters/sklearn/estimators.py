@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from stratsynth.adapters.predictors import GroupRegression
+from stratsynth.adapters.predictors.accounting import Accounting
+from stratsynth.adapters.predictors.objective import Kind
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, Grouped, named
 from stratsynth.schema import Numeric
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 class Tailored(Grouped):
     """The settings of `group_regression` that both estimators have."""
 
-    objective: str = "pooled"
-    mode: str = "DPNoSE"
-    accounting: str = "combined"
+    objective: Kind = "pooled"
+    mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
+    accounting: Accounting = "combined"
     stage_one: float | None = None
     iterations: int = 100
     rate: float | None = None

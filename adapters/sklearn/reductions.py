@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from stratsynth.adapters.reductions import RandomisedClassifier, Reductions
+from stratsynth.adapters.reductions.goals import ObjectiveName, Versus
+from stratsynth.adapters.reductions.mixing import Mixing
+from stratsynth.adapters.reductions.smoothing import Kind
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP
 from stratsynth.adapters.sklearn.moments import constraints_from
@@ -38,18 +41,18 @@ class ReductionsClassifier(Classified):
     """
 
     constraints: Any = None
-    objective: str = "error"
-    versus: str = "pairs"
-    method: str = "frank_wolfe"
-    oracle: str = "gradient"
-    candidates: str = "pool"
+    objective: ObjectiveName = "error"
+    versus: Versus = "pairs"
+    method: Literal["frank_wolfe", "sampling"] = "frank_wolfe"
+    oracle: Literal["gradient", "exponential"] = "gradient"
+    candidates: Literal["pool", "net", "thresholds"] = "pool"
     number: int = 200
     iterations: int = 20
     inner_steps: int = 15
-    mixing: str = "corrected"
+    mixing: Mixing = "corrected"
     tolerance: float = 0.05
     multiplier: float | None = None
-    smoothing: str = "moreau"
+    smoothing: Kind = "moreau"
     smoothness: float = 0.02
     clip: float | None = None
     loss_clip: float = 4.0

@@ -134,7 +134,7 @@ class Chain:
     def _opened(self, how: int, lock: int) -> Iterator[int]:
         """Yield the file's descriptor, open and locked; raise a LedgerError if it cannot be, or is no regular file."""
         try:
-            handle = os.open(self.path, how, 0o600)
+            handle = os.open(self.path, how | os.O_NONBLOCK, 0o600)  # a pipe without a writer does not block
         except (OSError, ValueError) as error:  # ValueError: a path that holds a null character
             why = error.strerror if isinstance(error, OSError) else error
             raise LedgerError(f"ledger: {self.path} cannot be opened ({why}).") from None

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import LedgerError, UsageError
+from stratsynth.files.reading import read_bytes
 from stratsynth.files.replacing import new_file
 
 MOST_BYTES = 1 << 20
+"""Largest size of the file that is read, and so of one that is written."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,8 @@ class Registry:
     def known(self) -> list[dict[str, Any]]:
         """Return one line for each ledger, oldest first; none without a list; a LedgerError if it is damaged."""
         try:
-            with self.path.open("rb") as file:
-                content = file.read(MOST_BYTES)
-            lines = [json.loads(line) for line in content.decode().splitlines()]
+            content = read_bytes(self.path, MOST_BYTES, error=LedgerError)
+            lines = [json.loads(line) for line in content.decode().split("\n") if line]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -94,9 +95,15 @@ class Registry:
                 mine.update(named)
             else:
                 known.append({"ledger": place, **named, **({"reason": reason} if reason is not None else {})})
+            content = "".join(json.dumps(line) + "\n" for line in known).encode()
+            if len(content) > MOST_BYTES:
+                raise LedgerError(
+                    f"accounts: {self.path.name} would be larger than the {MOST_BYTES:,} bytes that are read of it. "
+                    "Nothing was spent; use one of the accounts that it lists."
+                )
             try:
                 with new_file(self.path) as file:
-                    file.writelines(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in known)
+                    file.write(content)
             except OSError:
                 return "the data's folder cannot be written: which accounts these data have is not listed there"
             return ""

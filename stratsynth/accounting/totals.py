@@ -29,11 +29,15 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which a total is stated: `delta`, or if it does not suffice, the sum the fits need."""
+    """Delta at which the total is finite: `delta`, or if that is not enough, the deltas that the fits use up besides.
+
+    A fit priced in rho uses up the part of its delta that is kept for cut-off tails, every other fit all of its own.
+    """
     if total(reserved, delta) < math.inf:
         return delta
-    others = [allot.delta for allot in reserved if allot.currency != Currency.ZCDP]
-    return math.fsum([*others, delta] if len(others) < len(reserved) else others)
+    used = math.fsum(a.promise.truncation_delta if a.currency == Currency.ZCDP else a.delta for a in reserved)
+    # rho needs some delta left: as much again, for a sum of `used` and a far smaller delta may round to `used`
+    return used + max(delta, used) if any(a.currency == Currency.ZCDP for a in reserved) else used
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:

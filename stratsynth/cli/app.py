@@ -12,7 +12,7 @@ from stratsynth.cli.census import census_app
 from stratsynth.cli.ledgers import ledger_app
 from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
 from stratsynth.cli.queries import query
-from stratsynth.cli.releases import certificate, verify
+from stratsynth.cli.releases import certificate, cite, verify
 from stratsynth.cli.schemas import schema_app
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.cli.weights import weights_app
@@ -30,6 +30,7 @@ app.add_typer(weights_app, name="weights")
 app.add_typer(census_app, name="census")
 app.command()(query)
 app.command()(certificate)
+app.command()(cite)
 app.command()(verify)
 
 
@@ -62,15 +63,15 @@ def fit(
         str | None,
         typer.Option(
             metavar="N",
-            help="Fit the strata's models in N processes, which never see a row; or processes (as many as cores), dask "
-            "or ray, perhaps with an address (dask:tcp://10.0.0.1:8786). Pays for large models (many structural rules) "
-            "and for engine mbi; the result is the same. By default what the recipe says, or 1.",
+            help="Fit the strata's models in N processes, which never see a row; or by `processes` (one a core), "
+            "`dask` or `ray`, perhaps with an address (dask:tcp://10.0.0.1:8786). Worthwhile for large models (many "
+            "structural rules) and for engine mbi; the result is the same. By default the recipe's number, or 1.",
         ),
     ] = None,
     new_account: Annotated[
         str | None,
         typer.Option(
-            metavar="REASON", help="Begin a ledger beside the one that the data file has; certificates quote why."
+            metavar="REASON", help="Begin another ledger for a data file that has one; certificates quote the reason."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -138,11 +139,13 @@ def sample(
     ] = None,
     balance: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN,...", help="As many rows of each group of these columns as of any other."),
+        typer.Option(metavar="COLUMN,...", help="The same number of rows for every group of these columns."),
     ] = None,
     by_group: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A CSV file with each group's levels and its number, in a column `rows`."),
+        typer.Option(
+            metavar="FILE", help="A CSV file with each group's levels, and in a column `rows` its number of rows."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
     like: Annotated[
@@ -150,8 +153,8 @@ def sample(
         typer.Option(
             "--as",
             metavar="FILE",
-            help="Write the columns, order and spelling of this file, such as a published excerpt. It must be public: "
-            "how it spells values shows.",
+            help="Write the columns, order and spelling of this file, such as a published excerpt. It must be public, "
+            "since its spelling shows in the output.",
         ),
     ] = None,
 ) -> None:
@@ -174,7 +177,9 @@ def predict(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
-    seed: Annotated[int | None, typer.Option(help="For releases that predict by chance.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For releases that predict by chance: the same seed gives the same predictions.")
+    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
@@ -196,7 +201,7 @@ def predict(
 
 @app.command()
 def mechanisms(as_json: AsJson = False) -> None:
-    """List the installed mechanisms."""
+    """List the installed mechanisms, each with the paper it follows."""
     from stratsynth.cli.work import list_mechanisms
 
     found = list_mechanisms()
@@ -205,7 +210,7 @@ def mechanisms(as_json: AsJson = False) -> None:
         return
     width = max((len(m["name"]) for m in found), default=0)
     for m in found:
-        echo(f"{m['name']:{width}}  {m['summary']}")
+        echo(f"{m['name']:{width}}  {m['summary']}" + (f"\n{'':{width}}  {m['paper']}" if m["paper"] else ""))
 
 
 def _complete(folder: Path) -> str:

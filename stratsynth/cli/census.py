@@ -20,12 +20,12 @@ census_app = typer.Typer(
 )
 
 Year = Annotated[int, typer.Option(help="The survey year, 2014 to 2024.")]
-State = Annotated[str | None, typer.Option(metavar="XX", help="The state's two letters, where the file is of one.")]
+State = Annotated[str | None, typer.Option(metavar="XX", help="The state's two letters, if the file is of one state.")]
 Columns = Annotated[str | None, typer.Option(metavar="A,B,...", help="The columns, by their names in that year.")]
 Task = Annotated[str | None, typer.Option(metavar="NAME", help="A task of folktables, such as ACSEmployment.")]
 Dictionary = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The Bureau's PUMS_Data_Dictionary_YYYY.csv: its levels and labels are taken."),
+    typer.Option(metavar="FILE", help="The Bureau's PUMS_Data_Dictionary_YYYY.csv, for its levels and labels."),
 ]
 Codes = Annotated[
     list[str] | None,
@@ -80,15 +80,13 @@ def census_load(
         typer.Option(
             "--from",
             metavar="FILE|FOLDER",
-            help="The Bureau's file, or a folder that holds it, also as folktables does.",
+            help="The Bureau's file, or a folder that holds it, folktables' too.",
         ),
     ] = Path("data"),
     task: Task = None,
     columns: Columns = None,
     horizon: Annotated[str, typer.Option(help="1-Year or 5-Year.")] = "1-Year",
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch the file into the folder where it is not there.")
-    ] = False,
+    download: Annotated[bool, typer.Option("--download", help="Fetch the file if the folder has none.")] = False,
 ) -> None:
     """Verify the Bureau's file of a state and write its person records. Uses the network with --download alone."""
     from stratsynth.census.acs.load import load
@@ -111,7 +109,8 @@ def census_shares(
     weight: Annotated[str, typer.Option(metavar="COLUMN", help="The records' weights; none counts records.")] = "PWGTP",
     smooth: Annotated[float, typer.Option(help="Records of average weight that are added to every group.")] = 0.5,
     origin: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the file is, where it is not the Bureau's own.")
+        str | None,
+        typer.Option(metavar="TEXT", help="A name of the file for its citation, if it is not the Bureau's own."),
     ] = None,
     state: State = None,
     dictionary: Dictionary = None,

@@ -28,18 +28,22 @@ def query(
     release: ReleaseFolder,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN,...", help="Columns whose cells are counted; of a mean or quantile, one."),
+        typer.Option(
+            metavar="COLUMN,...", help="The columns whose cells are counted; for a mean or a quantile, one column."
+        ),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
     ] = None,
-    by: Annotated[str | None, typer.Option(metavar="COLUMN,...", help="A result for every group of these.")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN,...", help="Columns; each of their groups gets a result.")
+    ] = None,
     statistic: Annotated[
-        str, typer.Option(help="count; share, of all rows; rate, of the rows of the group; mean; or quantile.")
+        str, typer.Option(help="count; share, a part of all rows; rate, a part of the group's rows; mean; or quantile.")
     ] = "count",
-    level: Annotated[float, typer.Option(help="With what probability each interval holds.")] = 0.95,
-    quantile: Annotated[float, typer.Option(help="Which quantile; 0.5 is the median.")] = 0.5,
+    level: Annotated[float, typer.Option(help="The probability with which each interval holds.")] = 0.95,
+    quantile: Annotated[float, typer.Option(help="The quantile; 0.5 is the median.")] = 0.5,
     versus: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=LEVEL", help="Differences from the cell with this level; repeat for more."),
@@ -54,8 +58,8 @@ def query(
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
     Two intervals: noise_low to noise_high for the private rows themselves, low to high for the population that they are
-    a random sample of. Where no measured table covers a question it is not_estimable, and `model` is what the model
-    says, without an interval. Reads no data, spends nothing.
+    a random sample of. If no measured table covers a question, it is not_estimable, and `model` is the value of the
+    model, without an interval. Reads no data, spends nothing.
     """
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers
@@ -106,7 +110,7 @@ def read_queries(file: Path) -> list[Query]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read ({error.strerror}).") from None
     except (ValueError, RecursionError):
-        raise UsageError(f"{file} is no JSON.") from None
+        raise UsageError(f"{file} is not JSON.") from None
     if not is_list(listed) or not listed or not all(isinstance(item, Mapping) for item in listed):
         raise UsageError(f"{file} must be a JSON list of queries, such as [{{'columns': ['SEX']}}].")
     for item in listed:

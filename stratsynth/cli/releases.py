@@ -1,4 +1,4 @@
-"""The commands that judge or show a release: `certificate` and `verify`."""
+"""The commands that judge or show a release: `certificate`, `cite` and `verify`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def certificate(
     registry: Annotated[
         bool,
         typer.Option(
-            "--registry", help="Print the record for the OpenDP deployments registry, as YAML. Needs the rest:"
+            "--registry", help="Print the record for the OpenDP deployments registry, as YAML; needs the options below."
         ),
     ] = False,
     name: Annotated[str | None, typer.Option(help="Registry: the name of the data product.")] = None,
@@ -27,7 +27,7 @@ def certificate(
     curator: Annotated[
         list[str] | None, typer.Option(help="Registry: who publishes the data product; repeat for more.")
     ] = None,
-    use: Annotated[str | None, typer.Option(help="Registry: what it is meant to be used for.")] = None,
+    use: Annotated[str | None, typer.Option(help="Registry: the intended use of the data product.")] = None,
     region: Annotated[
         str | None, typer.Option(help="Registry: the region that the data describe, or whose laws apply.")
     ] = None,
@@ -60,16 +60,38 @@ def certificate(
         echo(f"{summary(record)}{describe_rules(release)}\n\n{not_protected(record)}")
 
 
+def cite(
+    release: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RELEASE_DIR", help="A release folder. Without it: the software and all papers that it follows."
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="bibtex; apa, a line each; or json, which is CSL-JSON.")
+    ] = "bibtex",
+) -> None:
+    """Print the works to cite for a release: software, papers of its method, sources of its weights and prior."""
+    from stratsynth.references import bibliography
+    from stratsynth.release.certificate import read_certificate
+    from stratsynth.release.citing import works, works_of
+
+    echo(bibliography(works() if release is None else works_of(read_certificate(release).statement), form))
+
+
 def verify(
     release: ReleaseFolder,
     ledger: Annotated[Path | None, typer.Option(metavar="FILE", help="The ledger that the fit was charged to.")] = None,
     prior: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="A file the prior was read from, or the release it was; repeat for more."),
+        typer.Option(
+            metavar="PATH",
+            help="A file that the prior was read from, or the release that was the prior; repeat for more.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Work a release's guarantee out again, and check its files. Exit code 0: it holds; 1: it does not."""
+    """Recompute a release's guarantee, and check its files. Exit code 0: it holds; 1: it does not."""
     from stratsynth.verifying import verify as verified
 
     verdict = verified(release, ledger, prior or ())

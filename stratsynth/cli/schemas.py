@@ -39,7 +39,7 @@ def schema_draft(
     draft_schema(data, out, table, query)
     echo(
         f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
-        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
+        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with the draft before that."
     )
 
 
@@ -51,10 +51,10 @@ def schema_check(
     table: TableName = None,
     query: Select = None,
 ) -> None:
-    """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
+    """INTERNAL: count the values that a schema does not know, and everything else that a fit leaves out.
 
-    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit; what rows with weights
-    count. Where a column of the schema is absent, shows the header instead and exits with 2.
+    These are lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit, and weights
+    that are cut or missing. If a column of the schema is absent, it shows the header instead and exits with 2.
     """
     found = check_schema(data, schema, table, query)
     if as_json:
@@ -124,12 +124,14 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
     said = []
     if lines.get("quotes"):
         said.append(
-            f"{lines['quotes']:,} lines more are left out, as their quotes do not close: fields that run over several "
-            "lines break records\ninto pieces, and each piece that is a whole line counts as a record. Take the line "
-            "breaks out, or write Parquet."
+            f"{lines['quotes']:,} more lines are left out, since their quotes do not close. A field with a line break "
+            "cuts its record\ninto pieces, and each piece that is a whole line counts as a record. Remove the line "
+            "breaks, or write Parquet."
         )
     if lines.get("fields"):
-        said.append(f"{lines['fields']:,} lines more are left out, as they have not as many fields as the header.")
+        said.append(
+            f"{lines['fields']:,} more lines are left out, as their number of fields is not that of the header."
+        )
     return said
 
 
@@ -139,7 +141,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
     return [
-        f"Rows count {weight['total']:,} together, as their weights say; {cut},",
+        f"The weights of all rows add up to {weight['total']:,}; {cut},",
         f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0.",
     ]
 

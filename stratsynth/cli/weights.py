@@ -11,7 +11,7 @@ from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
 from stratsynth.cli.terminal import echo, print_json
 
 weights_app = typer.Typer(
-    help="The groups' shares that a release is put together by.", no_args_is_help=True, rich_markup_mode=None
+    help="The shares of the groups that a release is made of.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -21,24 +21,24 @@ def weights_shares(
         Path,
         typer.Argument(
             metavar="PUBLIC_DATA",
-            help="A public file, folder of .parquet files or DuckDB database, such as last year's: its totals are "
-            "written.",
+            help="A public file, folder of .parquet files or DuckDB database, such as last year's; the command "
+            "publishes its totals.",
         ),
     ],
-    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema whose levels the groups have.")],
+    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema with the levels of the groups.")],
     by: Annotated[str, typer.Option(metavar="COLUMNS", help="The strata's columns, such as SEX,RAC1P.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The CSV file to write.")],
     weight: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="What a row counts, such as PWGTP; the schema's column when not given."),
+        typer.Option(metavar="COLUMN", help="The column of the rows' weights, such as PWGTP; by default the schema's."),
     ] = None,
     table: TableName = None,
     query: Select = None,
 ) -> None:
     """Write each declared group's total in a PUBLIC file, for `source = "public"`. Exact: never of confidential rows.
 
-    A row counts as its weight, not cut, or 1 where neither --weight nor the schema names a column. Files that have an
-    account, as those do that were fitted to, are refused.
+    Every row counts as its whole weight, or as 1 if neither --weight nor the schema names a column. A file with an
+    account, as every file has that was fitted, is refused.
     """
     from stratsynth.weights.totals import write_totals
 
@@ -50,17 +50,25 @@ def weights_shares(
 def weights_sensitivity(
     release: ReleaseFolder,
     threshold: Annotated[
-        float, typer.Option(metavar="PART", help="How far a result must go to have moved: 0.02 is 2 %, or 2 points.")
+        float,
+        typer.Option(metavar="PART", help="The change of a result that counts as a move: 0.02 is 2 %, or 2 points."),
     ] = 0.02,
     column: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Only this column, and all its levels; repeat for more columns."),
     ] = None,
     off: Annotated[
-        float | None, typer.Option(metavar="PART", help="Show bands: every share may be off by this part of itself.")
+        float | None,
+        typer.Option(
+            metavar="PART", help="Show bands of the results if every share may be off by this part of itself."
+        ),
     ] = None,
     intervals: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show bands: a CSV file with the groups' levels, low and high.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show bands for shares between low and high: a CSV file with these and the groups' levels.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

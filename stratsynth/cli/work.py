@@ -112,7 +112,7 @@ def sample_release(
     if not is_folder(out):
         output_path(out)
     elif like is not None:
-        raise UsageError("--as spells one file as another; name a .csv or .parquet file with -o.")
+        raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
     condition: dict[str, list[str]] = {}
     for item in where:
         column, equals, level = item.partition("=")
@@ -120,7 +120,7 @@ def sample_release(
             raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
         condition.setdefault(column, []).append(level)
     if rows is None and by_group is None:
-        raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
+        raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
@@ -191,20 +191,22 @@ def describe_rules(folder: Path) -> str:
         raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
 
 
-def list_mechanisms() -> list[dict[str, str]]:
-    """The registered mechanisms with the first sentence of their module."""
+def list_mechanisms() -> list[dict[str, Any]]:
+    """The registered mechanisms with the first sentence of their module, the paper that they follow, and settings."""
     from stratsynth.errors import StratsynthError
     from stratsynth.mechanisms import installed, load
+    from stratsynth.mechanisms.documented import listed
 
     found = []
     for name, point in installed().items():
+        settings: list[dict[str, Any]] = []
         try:
-            load(name)
-            first = _first_sentence(point.module)
+            kind = load(name)
+            paper, settings, first = str(kind.paper), listed(kind), _first_sentence(point.module)
         except StratsynthError as error:
-            first = str(error)
+            paper, first = "", str(error)
         package = point.dist.name if point.dist is not None else ""
-        found.append({"name": name, "summary": first, "package": package})
+        found.append({"name": name, "summary": first, "paper": paper, "package": package, "settings": settings})
     return found
 
 

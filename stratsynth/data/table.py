@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import number, said, whole
+from stratsynth.checks import check_account, flag, said, whole
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -104,10 +104,8 @@ def open_table(
     from stratsynth.schema.encoding import check_source
 
     whole("declared_size", declared_size, 1, 2**53, optional=True)
-    number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
-    for name, text in (("account", account), ("new_account", new_account)):
-        if text is not None and not (isinstance(text, str) and text.strip() and text.isprintable()):
-            raise UsageError(f"{name} is a text, such as 'persons 2024'.")
+    check_account(ledger_epsilon, account, new_account)
+    flag("public", public)
     if account is not None and ledger is None:
         raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")
     if public and (ledger is not None or ledger_epsilon is not None):

@@ -21,6 +21,7 @@ from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.base import Returns
 from stratsynth.questions import Program, Question, Raw
 from stratsynth.schema import Schema
+from stratsynth.settings import check_fields
 from stratsynth.strata import Stratum, within
 from stratsynth.weights import Weights
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.layout.layout import Layout
+    from stratsynth.references import Reference
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -118,19 +120,24 @@ def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate
 
 
 class Mechanism(ABC, Generic[R_co]):
-    """A private algorithm with its settings. Implementations are frozen dataclasses: the settings are the plug-in.
+    """One way to learn something private. Implementations are frozen dataclasses: the settings are the plug-in.
 
     To be declared by every mechanism: `name`, `needs`, `returns`, `price`, `steps`. Class variables will do for the
-    first three. Everything else has a default, and the default is the pessimistic one.
+    first three. Everything else has a default, and the default is the pessimistic one. A setting that is declared with
+    its range, as `rate: float = at(0.1, above=0)` by `stratsynth.settings.at`, is checked when the object is made.
     """
 
     label: ClassVar[str] = ""
     """Name that a page gives it, before its own name and its settings; empty for none."""
-    paper: ClassVar[str] = ""
-    """Publication that a page cites for it; empty for none."""
+    paper: ClassVar[Reference | str] = ""
+    """The publication that pages and `stratsynth cite` name for it; empty for none."""
     samples_hold: ClassVar[bool] = False
     """True if intervals from `Release.samples` were found to hold: its measured tables are known in advance, and
     coverage was checked. Each class declares it for itself; it is not inherited."""
+
+    def __post_init__(self) -> None:
+        """Check the settings that are declared by `at`; who overrides it calls it first."""
+        check_fields(self)
 
     @property
     @abstractmethod
@@ -231,14 +238,14 @@ class Mechanism(ABC, Generic[R_co]):
 def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
     """Return name and settings, as the certificate and the journal state them."""
     settings = {
-        f.name: _plain(getattr(mechanism, f.name))
+        f.name: plain(getattr(mechanism, f.name))
         for f in dataclasses.fields(cast("Any", mechanism))
         if f.init and f.metadata.get("describe", True)
     }
     return {"name": mechanism.name, "settings": settings}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a setting as JSON has it: inner mechanisms described, weights cited, functions named."""
     if isinstance(value, Mechanism):
         return describe(value)
@@ -247,7 +254,7 @@ def _plain(value: Any) -> Any:
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, tuple | list) else value

@@ -33,7 +33,7 @@ class Words:
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
         """Return the words of a class. `samples_hold` is not inherited: a subclass may choose other tables."""
-        return cls(kind.label, kind.paper, vars(kind).get("samples_hold") is True)
+        return cls(kind.label, str(kind.paper), vars(kind).get("samples_hold") is True)
 
 
 def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
@@ -48,17 +48,18 @@ def words_of(certificate: Certificate) -> Words:
     """Return the words of a certificate's mechanism: stated there, or those of the class installed under its name."""
     entry = certificate.mechanism_words
     if not entry:
-        return _installed(certificate.mechanism.name)
+        return installed_words(certificate.mechanism.name)
     label, paper = (text if isinstance(text := entry.get(name), str) else "" for name in ("label", "paper"))
     return Words(label, paper, entry.get("samples") is True)
 
 
 def with_samples() -> list[str]:
     """Return the names of the installed mechanisms for which `Release.samples` was found to hold."""
-    return [name for name in installed() if _installed(name).samples]
+    return [name for name in installed() if installed_words(name).samples]
 
 
-def _installed(name: object) -> Words:
+def installed_words(name: object) -> Words:
+    """The words of the mechanism installed under a name; none where there is none, or it cannot be imported."""
     if not isinstance(name, str) or name not in installed():
         return Words()
     try:

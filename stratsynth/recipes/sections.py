@@ -8,9 +8,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from stratsynth.checks import check_seed
+from stratsynth.checks import check_account, check_line, check_seed
 from stratsynth.errors import RecipeError
-from stratsynth.inputs import check_keys, check_line
+from stratsynth.inputs import check_keys
 from stratsynth.strata.groups import Groups
 
 if TYPE_CHECKING:
@@ -127,6 +127,10 @@ class BudgetSection:
     """Account name under which several versions of the data share the ledger."""
     strata: Path | None = None
     """Table of the budgets of single strata."""
+
+    def __post_init__(self) -> None:
+        """Refuse a cap that is no positive number, and a name that is no line of text."""
+        check_account(self.ledger_epsilon, self.account)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.inputs import check_line
+from stratsynth.checks import check_line
 from stratsynth.models import Model, TableModel
 from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup
@@ -271,6 +271,20 @@ class Release:
             keep: Columns of `data`, such as a person's number, that stand beside the predictions instead of `row`.
         """
         return predicted_table(self.model.predictor(), data, seed, keep)
+
+    def cite(self, format: str = "bibtex") -> str:  # noqa: A002 - the command's option
+        """The works that the release rests on: software, papers of its method, sources of weights and prior.
+
+        Args:
+            format: `bibtex`, `apa`, or `json`, which is CSL-JSON.
+
+        Raises:
+            UsageError: Another format.
+        """
+        from stratsynth.references import bibliography
+        from stratsynth.release.citing import works_of
+
+        return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
         """Return the release with a title and a publisher, for certificate, report and citation.

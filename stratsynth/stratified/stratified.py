@@ -144,6 +144,12 @@ class Stratified(Groupwise[Any]):
                 "stratified: a record that is exchanged may be in any two strata, so a budget of its own protects "
                 'nobody more; use neighbours = "add-remove", or leave the strata\'s budgets out.'
             )
+        if dearest.currency == Currency.SAMPLED and budget.neighbours == Neighbours.REPLACE:
+            raise Unsupported(
+                "stratified: a record that is exchanged may leave one stratum and enter another, and steps on samples "
+                f'of both would be more than {self.inner.name} reserves; use neighbours = "add-remove", or fit '
+                "everybody together."
+            )
         asked = dearest.amount * self.weights.asked
         for stratum, allot in prices.items():
             if not allot.amount > asked:

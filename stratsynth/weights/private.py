@@ -99,6 +99,7 @@ class Private(ShareSource):
         ),
     }
     countable: ClassVar[bool] = True
+    published: ClassVar[bool] = False
 
     def of(self, *, share: float, prior: Weights | None = None) -> Weights:
         """Return weights paid for by `share` of the budget; the prior is public and costs nothing."""

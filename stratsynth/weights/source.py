@@ -172,6 +172,8 @@ class ShareSource(ABC):
     """True if the figures may be a margin of raked weights."""
     countable: ClassVar[bool] = False
     """True if rows are behind the shares, so that those of any columns can be counted."""
+    published: ClassVar[bool] = True
+    """False where the citation tells how the shares are made, and there is nothing to look up."""
     samples: ClassVar[bool] = False
     """True if intervals from `Release.samples` were found to hold with the source."""
     discloses: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -191,7 +193,7 @@ class ShareSource(ABC):
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
         """Return weights of this source."""
-        from stratsynth.weights.sources import Weights  # that module lists all sources
+        from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)
 

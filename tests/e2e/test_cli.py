@@ -110,8 +110,12 @@ def test_mechanisms_are_listed(capsys):
     found = {m["name"]: m for m in json.loads(capsys.readouterr().out)}
     assert found["independent"]["package"] == "stratsynth"
     assert "one-way marginals" in found["independent"]["summary"]
+    assert found["independent"]["paper"] == ""
+    assert "arxiv.org/abs/2201.12677" in found["aim"]["paper"]
     assert in_process("mechanisms") == 0
-    assert "independent" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert "independent" in listed
+    assert found["aim"]["paper"] in listed
 
 
 def test_version(capsys):

@@ -20,6 +20,7 @@ ELSEWHERE = {
 }
 """Where others are started."""
 DONE = {
+    "cite": (["cite", "release"], "@misc{stratsynth"),
     "census": (["census", "tasks"], "ACSIncome"),
     "ledger": (["ledger", "show", "people.ledger"], "independent"),
     "query": (["query", "release", "--columns", "WORK"], "yes"),

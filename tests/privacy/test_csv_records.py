@@ -167,8 +167,8 @@ def test_schema_check_counts_what_is_left_out_and_warns(tmp_path):
     assert found["unit"] == {"units": 1, "beyond": 1, "without": 1}
     run = stratsynth("schema", "check", "people.csv", "--schema", "schema.toml", cwd=tmp_path)
     assert run.stdout.startswith("INTERNAL")
-    assert "2 lines more are left out, as their quotes do not close: fields that run over several lines" in run.stdout
-    assert "2 lines more are left out, as they have not as many fields" in run.stdout
+    assert "2 more lines are left out, since their quotes do not close. A field with a line break" in run.stdout
+    assert "2 more lines are left out, as their number of fields is not that of the header" in run.stdout
     assert "1 units; 1 rows beyond a unit's max_rows and 1 rows without a unit are left out" in run.stdout
 
 

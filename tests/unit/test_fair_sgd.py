@@ -209,7 +209,7 @@ def test_it_resumes_without_a_second_charge(tmp_path):
         ({"mitigation": "paper"}, "not private.*averages over groups"),
         ({"mitigation": "dpsgd_f"}, "not private.*present in a batch"),
         ({"mitigation": "realised_batch"}, "not private.*realised size"),
-        ({"mitigation": "other"}, "one of.*not 'other'"),
+        ({"mitigation": "other"}, "must be.*not 'other'"),
         ({"scaling": "groups"}, "figure 9"),
         ({"groups": []}, "needs groups"),
         ({"gamma1": 0.0, "gamma2": 0.0}, "nothing to mitigate"),

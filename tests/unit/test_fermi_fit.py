@@ -148,7 +148,7 @@ def test_the_price_is_that_of_one_subsampled_gaussian_for_both_gradients():
         ({"sizes": {"a": 1, "b": 1}}, "sizes_citation"),
         ({"sizes": {"a": 1}, "sizes_citation": "x"}, "lacks b"),
         ({"sizes": {"a": 1, "b": 1, "z": 1}, "sizes_citation": "x"}, "names 'z'"),
-        ({"sizes": {"a": 1, "b": 0}, "sizes_citation": "x"}, "size of b"),
+        ({"sizes": {"a": 1, "b": 0}, "sizes_citation": "x"}, "sizes of b"),
         ({"criterion": "odds", "sizes": {"a": 1, "b": 1}, "sizes_citation": "x"}, "names 'a'"),
         ({"reference": {"C": "zebra"}}, "reference"),
         ({"interactions": [["X", "Y"]], "features": ["X"]}, "interactions"),

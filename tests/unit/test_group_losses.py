@@ -93,8 +93,8 @@ def test_the_bound_of_an_exchange_is_reached():
     [
         (GroupLosses(DESIGN, "C", THETAS, 1.0), "two levels"), (GroupLosses(DESIGN, "Y", THETAS, 1.0), "categorical"),
         (asked("log", by=("D",)), "among the groups"), (asked("log", by=("W",)), "'W'"),
-        (asked("log", thetas=THETAS[:, :1]), "2 columns"), (asked("log", thetas=THETAS * np.nan), "finite"),
-        (asked("log", thetas=THETAS[:0]), "one row"), (asked("log", -1.0), "clip"), (asked("log", math.nan), "clip"),
+        (asked("log", thetas=THETAS[:, :1]), r"of shape \(2,\)"), (asked("log", thetas=THETAS * np.nan), "finite"),
+        (asked("log", thetas=THETAS[:0]), "one entry"), (asked("log", -1.0), "clip"), (asked("log", math.nan), "clip"),
         (GroupLosses(DESIGN, "D", THETAS, 1.0, "hinge"), "measure"),
         (GroupLosses(Design(("W",)), "D", THETAS, 1.0), "'W'"),
     ],

@@ -252,7 +252,7 @@ def test_what_is_not_asked_for_is_not_paid_for():
     [
         ({"columns": "x"}, "list"),
         ({"columns": [1]}, "list"),
-        ({"columns": ["x", "x"]}, "twice"),
+        ({"columns": ["x", "x"]}, "different column names"),
         ({"centre": [1]}, "table"),
         ({"centre": {"x": "3"}}, "table"),
         ({"scale": {"x": math.inf}}, "finite"),

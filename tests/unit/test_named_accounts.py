@@ -95,7 +95,7 @@ def test_fingerprints_are_keyed_and_are_not_shown(data, later, ledger, capsys):
 
 @pytest.mark.parametrize("name", ["", "  ", 3, "a\nb", "\x1b[2J"])
 def test_names_are_texts_that_can_be_printed(name, data):
-    with pytest.raises(UsageError, match="account is a text"):
+    with pytest.raises(UsageError, match="account must be a line of text"):
         opened(data, account=name)
 
 

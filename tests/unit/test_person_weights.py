@@ -432,7 +432,7 @@ def test_a_weight_among_the_columns_is_told_in_draft_check_and_plan(tmp_path):
     for schema, said in ((ordinary, "WARNING: column PWGTP"), (SCHEMA, "WARNING: the data have column PWGTP")):
         assert said in describe_check(check(schema, source).to_dict())
     found = describe_check(check(WEIGHED, source).to_dict())
-    assert f"Rows count {counted(people(50)).sum():,} together" in found
+    assert f"The weights of all rows add up to {counted(people(50)).sum():,};" in found
     assert "WARNING" not in found
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions.functions import GeometricMean, HarmonicMean, Largest, Spread
-from stratsynth.adapters.reductions.goals import CONSTRAINTS, OBJECTIVES, Goal, Part, measured_by, penalty
+from stratsynth.adapters.reductions.goals import CONSTRAINTS, Goal, ObjectiveName, Part, measured_by, penalty
 from stratsynth.adapters.reductions.mixing import mixed
 from stratsynth.adapters.reductions.rates import LOSSES, Sizes
 from stratsynth.adapters.reductions.smoothing import Smoothing, onto_simplex
@@ -179,7 +180,7 @@ def test_a_constraint_is_what_its_name_says_and_holds_when_it_does(name, seed, b
         assert (part.value(counts) <= 0) == holds
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", get_args(ObjectiveName))
 @pytest.mark.parametrize("smoothing", ["moreau", "softmax"])
 @given(seed=seeds)
 def test_the_goals_gradient_is_that_of_its_smooth_value(objective, smoothing, seed):
@@ -196,7 +197,7 @@ def test_the_goals_gradient_is_that_of_its_smooth_value(objective, smoothing, se
     assert np.allclose(found, differences(goal.smooth, counts, 1e-3) * sizes.total, atol=1e-2 * np.abs(found).max())
 
 
-@given(seeds, st.sampled_from([name for name in OBJECTIVES if not measured_by(name)]))
+@given(seeds, st.sampled_from([name for name in get_args(ObjectiveName) if not measured_by(name)]))
 def test_a_goal_as_a_score_is_the_goal(seed, objective):
     sizes, rng = made_up(seed, 2, ()), np.random.default_rng(seed)
     constraints = {"equalized_odds": 0.1, "gini": 0.02, "h_mean": 0.9, "g_mean": 0.8, "bounded_loss": 0.2}
@@ -242,7 +243,7 @@ def test_the_penalty_is_that_of_corollary_4_2():
     assert penalty(worst, 0.1) == pytest.approx((0.1 + 4 * math.sqrt(3)) / 0.1)
 
 
-@given(seeds, st.sampled_from(OBJECTIVES))
+@given(seeds, st.sampled_from(get_args(ObjectiveName)))
 def test_lemma_4_1_covers_the_range_of_every_objective(seed, objective):
     """What it calls L_f c sqrt(K) bounds how far two classifiers' objectives are apart."""
     sizes, rng = made_up(seed), np.random.default_rng(seed)

@@ -153,11 +153,3 @@ def test_every_public_name_is_there(pages):
 def test_a_field_without_a_docstring_is_refused(made):
     with pytest.raises(RuntimeError, match="no docstring under it"):
         made._keys(make_dataclass("Bare", [("key", int)]))
-
-
-def test_the_glossary_has_the_words_of_contributing(made):
-    words = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    text = made.with_words((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), words)
-    assert "| allotment |" in text
-    with pytest.raises(RuntimeError, match="are gone"):
-        made.with_words(text, "nothing")

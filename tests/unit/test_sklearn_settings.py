@@ -17,6 +17,7 @@ from stratsynth.adapters.sklearn import (
     GroupRegressor,
     ReductionsClassifier,
 )
+from stratsynth.settings import resolved
 
 PAIRS = [
     (GroupRegressor, GroupRegression),
@@ -27,6 +28,15 @@ PAIRS = [
 ]
 OWN = {"groups", "image", "loss_bounds", "constraints"}
 """Settings that estimators are given in another form than their mechanism."""
+LEFT_OUT = {
+    GroupRegression: "model hidden group_weights sharpness multiplier sizes sizes_citation count_share loss_clip "
+    "region reference interactions",
+    DPFermi: "sizes sizes_citation region adversary_radius reference interactions",
+    FairSGD: "region reference interactions",
+    Reductions: "spread start_steps start_share loss_share floor sizes sizes_citation count_share least rate momentum "
+    "reference",
+}
+"""Settings of a mechanism that its estimators do not have, or take from arrays."""
 
 
 @pytest.mark.parametrize(("estimator", "mechanism"), PAIRS)
@@ -38,6 +48,16 @@ def test_defaults_are_those_of_the_mechanism(estimator, mechanism):
     for field in shared:
         assert field.default is not MISSING
         assert parameters[field.name].default == field.default, field.name
+
+
+@pytest.mark.parametrize(("estimator", "mechanism"), PAIRS)
+def test_parameters_are_the_settings_of_the_mechanism_with_their_types(estimator, mechanism):
+    """They are written down twice, so that type checkers and editors see them: here they are compared."""
+    parameters = inspect.signature(estimator).parameters.keys()
+    settings = {field.name for field in fields(mechanism)} - {"target", "features"}
+    assert settings - parameters == set(LEFT_OUT[mechanism].split())
+    for name in settings & parameters - OWN:
+        assert resolved(estimator, name) == resolved(mechanism, name), name
 
 
 def test_every_setting_reaches_the_mechanism():

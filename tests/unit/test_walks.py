@@ -25,7 +25,8 @@ MOST = {
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
 
 The reason for the last ten files of a recipe: a file is in the trusted base or it is not (docs/privacy.md), so words,
-files and editing helpers lie beside the code that the guarantee rests on, and not in it."""
+files and editing helpers lie beside the code that the guarantee rests on, and not in it. The reason for
+one file and two functions more: a page writes the papers that it cites by `stratsynth.references`."""
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,8 @@ from stratsynth.questions.sums import design
 from stratsynth.questions.sums.base import Block, Sum
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design
-from stratsynth.questions.sums.fairness import MOST_CELLS, added, check_classifiers, finite, predicted
+from stratsynth.questions.sums.fairness import MOST_CELLS, added, check_classifiers, predicted
+from stratsynth.questions.sums.gradients import finite
 from stratsynth.questions.sums.kernel import by_feature, cells_of, clip_gradients, logits_of, sum_gradients
 
 if TYPE_CHECKING:

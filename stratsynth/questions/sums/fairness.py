@@ -12,12 +12,13 @@ import numpy as np
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import known
-from stratsynth.questions.base import check_clique, is_plain
+from stratsynth.questions.base import check_clique
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip
+from stratsynth.questions.sums.base import Block, Sum
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
-from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.design import Design
+from stratsynth.questions.sums.gradients import check_models, finite
 from stratsynth.questions.sums.kernel import (
     THETA,
     by_feature,
@@ -121,21 +122,9 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Refuse an unsound design or clip, a target without classes, and coefficients of another shape or not finite."""
+    """A sound model of a target of classes: as of `Gradients`, and not linear."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
-    check_target(what, query.design, query.target, schema, numeric=False)
-    check_clip(what, query.clip)
-    classes = schema.size(query.target)
-    if query.link == "logistic" and classes != 2:
-        raise MechanismError(f"{what}: logistic needs a target of two levels; {query.target} has not.")
-    shape = (len(query.design.names(schema)), *([classes] if query.link == "softmax" else []))
-    if not finite(query.thetas) or not len(query.thetas) or query.thetas.shape[1:] != shape:
-        raise MechanismError(f"{what}: thetas must be finite, one entry a model, each of shape {shape}.")
-
-
-def finite(values: Any) -> bool:
-    """True for a plain array of at least two axes and finite numbers."""
-    return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
+    check_models(what, query, schema)
 
 
 def predicted(

@@ -27,6 +27,8 @@ from stratsynth.questions.sums.kernel import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.questions.sums.attribute import AttributeGradients
+    from stratsynth.questions.sums.fairness import FairGradients
     from stratsynth.questions.sums.losses import GroupLosses, Losses
     from stratsynth.schema import Schema
     from stratsynth.schema.rows import CodedRows, Which
@@ -102,7 +104,9 @@ class Gradients(Sum):
         return sum_gradients(c, x)
 
 
-def check_models(what: str, query: Gradients | Losses | GroupLosses, schema: Schema) -> None:
+def check_models(
+    what: str, query: Gradients | Losses | GroupLosses | FairGradients | AttributeGradients, schema: Schema
+) -> None:
     """Refuse an unsound design or clip, a target of another kind, and coefficients of another shape or not finite."""
     one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
@@ -111,9 +115,13 @@ def check_models(what: str, query: Gradients | Losses | GroupLosses, schema: Sch
         raise MechanismError(f"{what}: logistic needs a target of two levels; {query.target} has not.")
     size, thetas = len(query.design.names(schema)), query.thetas
     shape = (size, schema.size(query.target)) if query.link == "softmax" else (size,)
-    if not is_plain(thetas) or not len(thetas) or thetas.shape[1:] != shape or not np.isfinite(thetas).all():
-        each = " x ".join(map(str, shape))
-        raise MechanismError(f"{what}: thetas must be finite, one row a model and {each} columns.")
+    if not finite(thetas) or not len(thetas) or thetas.shape[1:] != shape:
+        raise MechanismError(f"{what}: thetas must be finite, one entry a model, each of shape {shape}.")
+
+
+def finite(values: Any) -> bool:
+    """True for a plain array of at least two axes and finite numbers."""
+    return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
 
 
 def check_parts(what: str, by: tuple[str, ...], parts: NDArray[np.float64] | None, schema: Schema) -> None:

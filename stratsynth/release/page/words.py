@@ -10,6 +10,7 @@ from typing import Any
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
+from stratsynth.papers import STRATIFICATION
 from stratsynth.release.shown import CertificateRecord
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
@@ -58,10 +59,7 @@ CALLED = {
         "certificate.json, measurements.parquet and the model",
     ),
 }
-STRATA = (
-    "Rosenblatt, L., Stoyanovich, J. and Musco, C. A simple and practical method for reducing the disparate impact of "
-    "differential privacy."
-)
+STRATA = str(STRATIFICATION)
 
 
 def unit(certificate: Mapping[str, Any]) -> str:
@@ -239,4 +237,5 @@ def citation(certificate: CertificateRecord, returns: Returns = Returns.ROWS) ->
     ]
     paper = words_of(certificate.statement).paper
     found += [paper] if paper else []
-    return found + ([STRATA] if by else [])
+    found += [STRATA] if by and paper != STRATA else []
+    return found
