@@ -52,7 +52,7 @@ def whole(
 
 
 def whole_words(least: float, most: float) -> str:
-    """The whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
+    """Return the whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
     return f"whole number of at least {least:,}" if most == math.inf else f"whole number from {least:,} to {most:,}"
 
 
@@ -70,7 +70,7 @@ def number(
 
 
 def number_words(least: float, above: float, most: float, below: float) -> str:
-    """The numbers between these ends in words, such as "number above 0 and at most 10"."""
+    """Return the numbers between these ends in words, such as "number above 0 and at most 10"."""
     if max(abs(least), abs(most)) < math.inf:
         return f"number from {least:g} to {most:g}"
     ends = {"of at least": least, "above": above, "at most": most, "below": below}
@@ -117,7 +117,7 @@ MOST_LINE = 200
 
 
 def check_line(what: str, value: object) -> None:
-    """Refuse what is no line of text for readers; None is nothing, and allowed."""
+    """Refuse any value but a printable line of at most MOST_LINE characters; None passes."""
     if value is None:
         return
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:

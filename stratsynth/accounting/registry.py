@@ -22,7 +22,7 @@ from stratsynth.files.reading import read_bytes
 from stratsynth.files.replacing import new_file
 
 MOST_BYTES = 1 << 20
-"""Largest size of the file that is read, and so of one that is written."""
+"""Largest size of the file, in bytes, when read and when written."""
 
 
 @dataclass(frozen=True)

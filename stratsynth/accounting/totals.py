@@ -29,9 +29,9 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Delta at which the total is finite: `delta`, or if that is not enough, the deltas that the fits use up besides.
+    """Return the delta at which the total is stated: `delta`, or the sum the fits use if it does not suffice.
 
-    A fit priced in rho uses up the part of its delta that is kept for cut-off tails, every other fit all of its own.
+    A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
     """
     if total(reserved, delta) < math.inf:
         return delta

@@ -120,7 +120,7 @@ def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate
 
 
 class Mechanism(ABC, Generic[R_co]):
-    """One way to learn something private. Implementations are frozen dataclasses: the settings are the plug-in.
+    """A private algorithm with its settings. Implementations are frozen dataclasses: the settings are the plug-in.
 
     To be declared by every mechanism: `name`, `needs`, `returns`, `price`, `steps`. Class variables will do for the
     first three. Everything else has a default, and the default is the pessimistic one. A setting that is declared with
@@ -130,13 +130,13 @@ class Mechanism(ABC, Generic[R_co]):
     label: ClassVar[str] = ""
     """Name that a page gives it, before its own name and its settings; empty for none."""
     paper: ClassVar[Reference | str] = ""
-    """The publication that pages and `stratsynth cite` name for it; empty for none."""
+    """Publication that pages and `stratsynth cite` name for it; empty for none."""
     samples_hold: ClassVar[bool] = False
     """True if intervals from `Release.samples` were found to hold: its measured tables are known in advance, and
     coverage was checked. Each class declares it for itself; it is not inherited."""
 
     def __post_init__(self) -> None:
-        """Check the settings that are declared by `at`; who overrides it calls it first."""
+        """Check the settings that are declared by `at`; an override calls this first."""
         check_fields(self)
 
     @property

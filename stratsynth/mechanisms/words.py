@@ -59,7 +59,7 @@ def with_samples() -> list[str]:
 
 
 def installed_words(name: object) -> Words:
-    """The words of the mechanism installed under a name; none where there is none, or it cannot be imported."""
+    """Return the words of the mechanism installed under a name; empty ones if it is missing or cannot be imported."""
     if not isinstance(name, str) or name not in installed():
         return Words()
     try:

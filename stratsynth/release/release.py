@@ -273,7 +273,7 @@ class Release:
         return predicted_table(self.model.predictor(), data, seed, keep)
 
     def cite(self, format: str = "bibtex") -> str:  # noqa: A002 - the command's option
-        """The works that the release rests on: software, papers of its method, sources of weights and prior.
+        """Return the works that the release rests on: software, papers of its method, sources of weights and prior.
 
         Args:
             format: `bibtex`, `apa`, or `json`, which is CSL-JSON.

@@ -67,10 +67,10 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The fields of a `Schema` from TOML text, columns and rules checked; of its unit, the table that declares it.
+    """Return the fields of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
 
     Raises:
-        SchemaError: What is wrong, with the line, or the column and the key.
+        SchemaError: An invalid schema, with the line, or the column and the key.
     """
     if _LONG_KEY.search(_TEXTS.sub("t", text)):
         raise SchemaError(f"a key has more than {_PARTS} parts between dots; a schema's have at most four")

@@ -173,7 +173,7 @@ class ShareSource(ABC):
     countable: ClassVar[bool] = False
     """True if rows are behind the shares, so that those of any columns can be counted."""
     published: ClassVar[bool] = True
-    """False where the citation tells how the shares are made, and there is nothing to look up."""
+    """False if the citation describes how the shares are made, so that there is nothing to look up."""
     samples: ClassVar[bool] = False
     """True if intervals from `Release.samples` were found to hold with the source."""
     discloses: ClassVar[Mapping[str, tuple[str, str]]] = {}

@@ -122,7 +122,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """A sound model of a target of classes: as of `Gradients`, and not linear."""
+    """Refuse models that `Gradients` refuses, and linear ones: the target must have classes."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 
