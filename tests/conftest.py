@@ -7,6 +7,7 @@ Shared helpers live in this folder, which is on the path (`pythonpath` in pyproj
 the `stratsynth/` there would hide the installed package, which alone has the adapters and the evaluation.
 """
 
+import functools
 import gc
 import importlib.util
 import os
@@ -64,9 +65,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Collections of garbage do not look through what stays to the end: libraries, modules of tests, the tests."""
+    """What all tests share is made once, and not looked through by every collection of garbage."""
+    import typer.main
+
+    # the tree of commands: a tenth of what most commands take
+    typer.main.get_command = functools.cache(typer.main.get_command)
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # libraries, modules of tests, the tests
+    gc.set_threshold(20_000, 10, 50)  # hypothesis notes every collection, which costs more than most find
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import reject
+from hypothesis import reject, settings
 from hypothesis import strategies as st
 
 from stratsynth.errors import SchemaError
@@ -14,6 +14,11 @@ from stratsynth.schema import Categorical, Column, Numeric, Rule, Schema, Unit
 from stratsynth.schema.text import check_text
 
 MAX_ROWS = 12
+
+
+def examples(few: int, slow: int = 1000) -> settings:
+    """So many examples of what takes long, and more of them with `--slow`."""
+    return settings(max_examples=slow if settings.get_current_profile_name() == "slow" else few)
 
 
 def _fit(text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,14 +85,6 @@ class Goal:
 
 def _counted(table: Measured) -> NDArray[np.bool_]:
     return np.ones(table.values.shape, dtype=bool) if table.counted is None else table.counted
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Limit linear algebra to one thread: the matrices are too small for more, which would wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
-    return limits
 
 
 def train(problems: Sequence[Training]) -> list[Reals]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.adapters.gem.fit import TRAINER, Training, one_thread
+from stratsynth.adapters.gem.fit import TRAINER, Training
 from stratsynth.adapters.gem.layout import Reals
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Source
 from stratsynth.adapters.shared.learner import Learner
+from stratsynth.driver.solving import one_thread
 from stratsynth.questions import Clique, NoisyTable, Program, work
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """Return the expected counts of the cells of each clique, in records."""
-        with one_thread():
+        with one_thread("blas"):  # matrices too small for more threads, which would wait for each other
             return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:

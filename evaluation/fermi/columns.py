@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.sampled import least_noise
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Answers, Asked, run
+from stratsynth.driver.solving import one_thread
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Public, make
@@ -100,7 +100,7 @@ def fitted(
         noise = np.array([multiplier(columns[i].epsilon, delta, task.sampling, steps) for i in places])
         program = how.side_by_side(public, allot, [columns[i].penalty for i in places], np.random.default_rng(0))
         answers = NoisyColumns(rows._parts[0], noise, rng)  # noqa: SLF001 - public rows, in memory
-        with threadpool_limits(1):  # matrices of a thousand rows: threads would wait for each other
+        with one_thread():  # matrices of a thousand rows: threads would wait for each other
             found.update(zip(places, run(program, schema, answers), strict=True))
     return [found[i] for i in range(len(columns))]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.driver.solving import one_thread
 from stratsynth.errors import UsageError, nearest
 from stratsynth.evaluation.tables import FEW, Array, EncodedRows
 from stratsynth.schema import Numeric
@@ -87,9 +88,8 @@ def single_threaded() -> Iterator[None]:
     On a machine with eight busy processes one thread took 6 s, and several, waiting for each other, 48 s.
     """
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 

@@ -71,6 +71,12 @@ def _libraries(modules: int) -> Any:  # noqa: ARG001 - it is what the answer is 
     return ThreadpoolController()
 
 
+def one_thread(kind: str | None = None) -> contextlib.AbstractContextManager[object]:
+    """One thread for numerical libraries meanwhile: those of one kind, such as `blas`, or all."""
+    limits: contextlib.AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api=kind)
+    return limits
+
+
 Workers: TypeAlias = "int | str | Solving"
 """A number of processes, the name of a kind of workers, or a solver of the caller's own."""
 

@@ -108,8 +108,6 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
     by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less
     than there are groups. Shares that were counted in these very rows leave the noise alone, a far smaller sum.
     """
-    from scipy.special import gammainc
-
     layout = prepared.strata
     if layout is None or layout.weights.asked or layout.weights.of_rows:
         return False
@@ -118,6 +116,8 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
     people = math.fsum(c.measured for c in groups)
     if len(groups) < 2 or not people > 0:
         return False
+    from scipy.special import gammainc
+
     total = math.fsum(shares[c.stratum] for c in groups)
     expected = [people * shares[c.stratum] / total for c in groups]
     away = math.fsum((c.measured - e) ** 2 / (e + c.noise_sd**2) for c, e in zip(groups, expected, strict=True))

@@ -79,9 +79,10 @@ class World:
         """Table with new values in the protected columns of some rows."""
         found = table.astype(object)
         for name in (name for name in self.schema.names if not self.schema.column(name).public):
-            values = _values(self.schema, name)
+            values, cells = _values(self.schema, name), found[name].to_list()
             for row in rows:
-                found.loc[found.index[row], name] = _pick(rng, values)
+                cells[row] = _pick(rng, values)
+            found[name] = pd.Series(cells, found.index, dtype=object)
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,10 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
         "fit."
     )
     said = record.statement.ledger
+    if said.new_account != lines[0].get("reason"):
+        notes.findings.append(
+            f"certificate.json and {ledger.name} give different reasons for an account beside another one."
+        )
     check_reserved(_own(same, made, lines, said.releases), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     if said.releases <= min(same):
@@ -128,7 +133,7 @@ def _is_it(
               stated.budget.public)  # fmt: skip
     if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
         return False
-    if record.statement.mechanism.name not in line["mechanism"]:
+    if record.statement.mechanism.name not in re.findall(r"[\w.-]+", line["mechanism"]):
         return False
     charged = (
         charge

@@ -112,6 +112,7 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
         _strata(schema, certificate, stated, notes)
         _public(schema, certificate, stated, notes)
         _weight(schema, certificate, stated, notes)
+        _unit(schema, certificate, notes)
     else:
         notes.findings.append(
             "model/schema.toml is not the schema that certificate.json states: levels may stand for others."
@@ -148,6 +149,18 @@ def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
         )
     elif said is not None:
         notes.checked.append(f"Rows count as {said} says, at most {stated.weight:,}, and tables were priced for that.")
+
+
+def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
+    """Check that schema and certificate agree on the protected unit and the rows it may have: charges are for these."""
+    said, declared = (
+        f"one {unit}" if isinstance(unit, str) else f"one {unit.column}, of at most {unit.max_rows:,} rows"
+        for unit in (certificate.unit, schema.unit)
+    )
+    if said != declared:
+        notes.findings.append(
+            f"certificate.json says that the protected unit is {said}, and model/schema.toml that it is {declared}."
+        )
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:

@@ -15,6 +15,7 @@ from stratsynth.verifying.guarantee import check_guarantee
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
 from stratsynth.verifying.verdict import NEVER, Notes, Verdict
+from stratsynth.verifying.words import check_words
 
 
 def verify(
@@ -58,6 +59,7 @@ def verify(
         notes.findings.append(f"certificate.json cannot be relied on: {error}")
     else:
         _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
+        _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))

@@ -62,7 +62,7 @@ def _takes(name: str) -> bool:
 
 @pytest.mark.parametrize("name", STARTING)
 def test_alone(name: str):
-    assert violations(lambda world, _: made(name, world), among=WORLDS, tables=6, neighbours=4) == []
+    assert violations(lambda world, _: made(name, world), among=WORLDS) == []
 
 
 @pytest.mark.parametrize("name", STARTING)

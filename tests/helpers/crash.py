@@ -13,6 +13,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -329,17 +330,17 @@ def plain(value):
 
 
 def serve():
-    """Import what fits need, then fork."""
+    """Fit once, so that no child has to load libraries and templates, or to find the commands; then fork."""
     import importlib
 
-    for name in (
-        "pyarrow.parquet", "stratsynth.adapters.independent", "stratsynth.cli.app", "stratsynth.cli.work",
-        "stratsynth.accounting.ledger_file", "stratsynth.data.fingerprint", "stratsynth.data.backends",
-        "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipes.recipe", "stratsynth.release.certificate",
-        "stratsynth.release.measurements", "stratsynth.release.page.summary", "stratsynth.data.sources",
-        "tomli_w", "typer.main", "helpers.small", "pyarrow.csv", "zipfile",
-    ):  # fmt: skip
-        importlib.import_module(name)
+    from helpers import small
+    from helpers.command import stratsynth
+
+    for name in ("aim", "gem", "mst", "pooled", "independent"):
+        importlib.import_module(f"stratsynth.adapters.{name}")
+    with tempfile.TemporaryDirectory() as folder:
+        recipe = small.write_recipe(Path(folder))
+        assert stratsynth("fit", recipe.name, cwd=folder).returncode == 0
     os.fsync = os.fstat  # a killed process loses nothing that it wrote: waiting for the disk would prove nothing
     for line in sys.stdin:
         orders = json.loads(line)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 
@@ -14,13 +16,19 @@ SCHEMA = Schema({name: Categorical(levels=tuple(str(i) for i in range(size))) fo
 
 def people(rows: int, seed: int, drift: float = 0.0) -> pd.DataFrame:
     """B follows A, D follows B and C together; `drift` moves people from the first level of A to its last."""
+    return _people(rows, seed, drift).copy()
+
+
+@lru_cache(maxsize=16)
+def _people(rows: int, seed: int, drift: float) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     a = rng.choice(3, rows, p=[0.5 - drift, 0.3, 0.2 + drift])
     b = np.where(rng.random(rows) < 0.8, a, 3)
     c = rng.integers(0, 2, rows)
     d = np.where(rng.random(rows) < 0.9, (b + c) % 3, rng.integers(0, 3, rows))
     g = (rng.random(rows) < 0.1).astype(int)
-    return pd.DataFrame({n: v.astype(str) for n, v in zip("ABCDG", (a, b, c, d, g), strict=True)})
+    level = np.array(["0", "1", "2", "3"])
+    return pd.DataFrame({n: level[v] for n, v in zip("ABCDG", (a, b, c, d, g), strict=True)})
 
 
 def last_year(rows: int = 2_000, seed: int = 1) -> Prior:

@@ -140,7 +140,9 @@ def test_the_noise_of_a_mean_is_not_a_third_off():
 
 @pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
 def test_the_audit_looks_only_where_there_are_numbers(name):
-    report = audit_mechanism(make(name, {}), stratified=True, runs=60, seconds=0.5, tables=4, controls=False)
+    report = audit_mechanism(
+        make(name, {}), stratified=True, runs=60, seconds=0.5, neighbours=10, tables=2, controls=False
+    )
     assert report.findings == ()
 
 

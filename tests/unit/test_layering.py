@@ -2,6 +2,7 @@
 
 import ast
 import fnmatch
+import functools
 import graphlib
 import itertools
 import subprocess
@@ -226,8 +227,9 @@ def cycle(graph: dict[str, dict[str, list[str]]]) -> list[str]:
 @pytest.mark.parametrize("package", [part for part in PARTS if part != "benches"])  # which has no rooms
 def test_no_room_of_a_package_imports_one_that_imports_it(package: str):
     own = [(name, path.read_text(encoding="utf-8")) for name, path in modules() if part_of(name) == package]
-    assert len(room_graph(package, own)) > 5
-    assert cycle(room_graph(package, own)) == []
+    graph = room_graph(package, own)
+    assert len(graph) > 5
+    assert cycle(graph) == []
 
 
 @pytest.mark.parametrize(
@@ -355,16 +357,21 @@ def test_the_guard_sees_each_use(source: str, breach: bool):
     assert bool(guarded("stratsynth.adapters.mst", source)) == breach
 
 
+@functools.cache
+def known() -> frozenset[str]:
+    """Every module, by the name of its import statement."""
+    return frozenset(name.removesuffix(".__init__") for name, _ in modules())
+
+
 def loads(module: str, source: str) -> Iterator[tuple[int, str]]:
     """Line and module of ours of each import that runs when a module is imported."""
     tree = WithoutTypeChecking().visit(ast.parse(source))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [ast.Pass()]
-    known = {name.removesuffix(".__init__") for name, _ in modules()}
     for line, name, _ in imported(module, tree):
-        home = name if name in known else name.rpartition(".")[0]
-        if home in known:
+        home = name if name in known() else name.rpartition(".")[0]
+        if home in known():
             yield line, home
 
 

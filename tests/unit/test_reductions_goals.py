@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strategies import examples
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions.functions import GeometricMean, HarmonicMean, Largest, Spread
 from stratsynth.adapters.reductions.goals import CONSTRAINTS, Goal, ObjectiveName, Part, measured_by, penalty
@@ -183,6 +184,7 @@ def test_a_constraint_is_what_its_name_says_and_holds_when_it_does(name, seed, b
 @pytest.mark.parametrize("objective", get_args(ObjectiveName))
 @pytest.mark.parametrize("smoothing", ["moreau", "softmax"])
 @given(seed=seeds)
+@examples(20)
 def test_the_goals_gradient_is_that_of_its_smooth_value(objective, smoothing, seed):
     sizes, rng = made_up(seed, 2), np.random.default_rng(seed)
     how = Reductions(

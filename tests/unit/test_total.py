@@ -117,10 +117,11 @@ def test_a_vector_too_long_and_an_epsilon_too_small_are_refused():
 @pytest.mark.parametrize(("scale", "fits"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_standard_noise_of_pure_epsilon_is_normal_at_the_declared_scale_and_no_other(scale, fits):
     """The sum of squares of n of them has the law of chi-square, whose bounds it passes once in 10^9."""
-    question = Total(Columns(("AGE",), (0.0,), (1.0,), clip=1.0, norm="l1"), 1.0, Currency.PURE)
-    at, zero, entropy = Setting(SCHEMA, Neighbours.ADD_REMOVE), Exact(sums=[[np.zeros(1, np.int64)]]), SeededEntropy(5)
+    schema = Schema({f"AGE {i}": Numeric(lower=0, upper=90, integer=True) for i in range(50)})
+    question = Total(Columns(schema.names, (0.0,) * 50, (1.0,) * 50, clip=1.0, norm="l1"), 1.0, Currency.PURE)
+    at, zero, entropy = Setting(schema, Neighbours.ADD_REMOVE), Exact(sums=[[np.zeros(50, np.int64)]]), SeededEntropy(5)
     drawn = Total(question.query, question.price / scale, Currency.PURE)
-    answers = [drawn.answer(at, zero, entropy, {}) for _ in range(2000)]
+    answers = [drawn.answer(at, zero, entropy, {}) for _ in range(40)]
     answers = [(NoisySum(part.units, part.grid, part.sigma / scale),) for (part,) in answers]
     noise = np.concatenate([part for answer in answers for part in question.standard_noise(at, zero, answer)])
     low, high = chi2(len(noise)).ppf([1e-9, 1 - 1e-9])
