@@ -1,4 +1,4 @@
-"""`python -m stratsynth`: the same as the command."""
+"""`python -m stratsynth`, the command."""
 
 from stratsynth.cli import main
 

@@ -1,8 +1,7 @@
 """The sections of a certificate as types: `certificate.json` is read through them, its JSON Schema is made from them.
 
-A field with a default is left out of the JSON where it has that value; older versions did not write some of them. Keys
-that later versions add are passed over. `stratsynth.release.stated` reads the
-numbers as the accounting knows them.
+A field at its default is left out of the JSON; older versions did not write some of them. Keys that later versions
+add are ignored. `stratsynth.release.stated` turns the numbers into objects of the accounting.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from msgspec import Meta, Struct
 
 FORMAT = "stratsynth-certificate/1"
 LARGEST = sys.float_info.max
-"""The largest number: neither infinity nor what is no number stands in a certificate."""
+"""Largest number in a certificate: infinity and NaN are refused."""
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
 Count = Annotated[int, Meta(ge=0)]
@@ -25,7 +24,7 @@ Texts = tuple[str, ...]
 
 
 def described(text: str) -> Any:
-    """The description of a field, for readers of the JSON Schema."""
+    """Return the metadata that describes a field to readers of the JSON Schema."""
     return Meta(description=text)
 
 
@@ -33,7 +32,7 @@ class Section(Struct, frozen=True, omit_defaults=True):
     """A part of a certificate."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The section as JSON has it."""
+        """Return the section as JSON has it, without fields at their defaults."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
@@ -57,7 +56,7 @@ class RowWeight(Section, frozen=True):
 
     column: Annotated[str, described("The column of weights.")]
     max: Annotated[int, Meta(ge=1, description="The largest weight; larger ones are cut to it.")]
-    missing: Annotated[int, described("The weight of a row without one.")] = 1
+    missing: Annotated[int, described("The weight of a row without one.")]
 
 
 class Guarantee(Section, frozen=True):
@@ -170,7 +169,9 @@ class ChargeStated(Section, frozen=True):
 
     path: Annotated[tuple[dict[str, str], ...], described("The levels of the strata by column, outermost first.")]
     kind: Annotated[str, described("counts, choose, total or raw.")]
-    sensitivity: Annotated[dict[str, Amount], described("L2 (pure: L1) sensitivity by neighbours, in noise scales.")]
+    sensitivity: Annotated[
+        dict[str, Amount], described("Sensitivity by neighbours, in the unit of the answer: L2, under pure epsilon L1.")
+    ]
     rho: Annotated[Amount | None, described("Currency zcdp: the price.")] = None
     epsilon: Annotated[Amount | None, described("Currency pure or claimed: the price; else of a choice.")] = None
     steps: Annotated[Amount | None, described("Currency sampled: the number of steps.")] = None
@@ -274,7 +275,9 @@ class Certificate(Section, frozen=True, kw_only=True):
     unit: Annotated[str | Unit, described("The protected unit.")]
     record: Annotated[str | None, described("A record of a text file.")] = None
     row_weight: RowWeight | None = None
-    neighbours: Annotated[str, described("add-remove, replace, attribute ...: tables that are to look alike.")]
+    neighbours: Annotated[
+        str, described("The step between two tables that the guarantee compares: add-remove, replace or attribute.")
+    ]
     public_columns: Annotated[Texts, described("Columns that are not protected.")] = ()
     guarantee: Guarantee
     conversion: Annotated[dict[str, str], described("Theorem by which epsilon follows from the charges.")] = {}
@@ -300,12 +303,12 @@ class Certificate(Section, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> int:
-        """The number of answers that were charged: an entry of `charges` may stand for several."""
+        """Number of answers that were charged: an entry of `charges` may stand for several."""
         return sum(charge.times or 1 for charge in self.charges)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """The certificate that a mapping describes: the only validator of its form.
+        """Return the certificate that a mapping describes: the only validator of its form.
 
         Raises:
             ValueError: The first key that is missing or has another type or range than stated here.
@@ -317,7 +320,7 @@ class Certificate(Section, frozen=True, kw_only=True):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of certificates, for whoever reads them with other programs."""
+    """Return the JSON Schema of certificates, for readers in other programs."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Certificate)}
 
 
@@ -327,7 +330,7 @@ def main() -> None:
 
 
 def _plain(message: str) -> str:
-    """`guarantee.delta: expected float, got str`, of msgspec's message."""
+    """Return msgspec's message with the key first: `guarantee.delta: expected float, got str`."""
     text, _, path = message.partition(" - at ")
     key = path.strip("`").removeprefix("$").removeprefix(".")
     text = (text[:1].lower() + text[1:]).replace("`", "")

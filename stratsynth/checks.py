@@ -17,14 +17,14 @@ from stratsynth.errors import StratsynthError, UsageError
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether this is a whole number; True is none."""
+    """True for an int by its exact class, which excludes bool."""
     return type(value) is int
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is a number that a float can hold: neither True nor infinite nor NaN.
+    """True for a finite number that a float can hold, by its exact class: no bool, infinity or NaN.
 
-    By its exact class: another could be one number where it is checked, and another where it is used.
+    A derived class could be one number when it is checked, and another when it is used.
     """
     numpy = sys.modules.get("numpy")  # whose float is known by its class, but not imported for it
     if type(value) in (int, float) or (numpy is not None and type(value) is numpy.float64):
@@ -33,12 +33,12 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether this is a list or a tuple, or another sequence but a text."""
+    """True for a list, a tuple or another sequence, but not for a text."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def is_texts(value: object) -> TypeGuard[Sequence[str]]:
-    """Whether this is a list of texts."""
+    """True for a list of texts."""
     return is_list(value) and all(isinstance(text, str) for text in value)
 
 
@@ -46,13 +46,13 @@ def whole(
     what: str, value: object, least: int = 0, most: float = math.inf, *, optional: bool = False,
     error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """A whole number from `least` to `most`, both among what is allowed; or None, if it is `optional`."""
+    """Refuse any value but a whole number from `least` to `most`, both included; None passes if `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
         raise error(f"{what} must be a {whole_words(least, most)}, not {said(value)}.")
 
 
 def whole_words(least: float, most: float) -> str:
-    """The whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
+    """Return the whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
     return f"whole number of at least {least:,}" if most == math.inf else f"whole number from {least:,} to {most:,}"
 
 
@@ -60,7 +60,7 @@ def number(
     what: str, value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, optional: bool = False, hint: str = "", error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """A finite number: `least` and `most` are among what is allowed, `above` and `below` are not.
+    """Refuse any value but a finite number within bounds: `least` and `most` included, `above` and `below` excluded.
 
     `hint` follows the bounds in the message. None passes if it is `optional`.
     """
@@ -70,7 +70,7 @@ def number(
 
 
 def number_words(least: float, above: float, most: float, below: float) -> str:
-    """The numbers between these ends in words, such as "number above 0 and at most 10"."""
+    """Return the numbers between these ends in words, such as "number above 0 and at most 10"."""
     if max(abs(least), abs(most)) < math.inf:
         return f"number from {least:g} to {most:g}"
     ends = {"of at least": least, "above": above, "at most": most, "below": below}
@@ -79,20 +79,20 @@ def number_words(least: float, above: float, most: float, below: float) -> str:
 
 
 def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:
-    """One of a few words, compared as texts are."""
+    """Refuse any value but one of a few words, compared as plain texts."""
     if not isinstance(value, str) or type(value).__eq__ is not str.__eq__ or str.__str__(value) not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise error(f"{what} must be {words}, not {said(value)}.")
 
 
 def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> None:
-    """True or false."""
+    """Refuse any value but True and False."""
     if not isinstance(value, bool):
         raise error(f"{what} must be true or false, not {said(value)}.")
 
 
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
-    """A path, given as a text or as a path."""
+    """Return a text or path-like as a path; refuse other values, empty texts and texts of several lines."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
         raise error(f"{what} must be a path, such as 'folder/name', not {said(value)}.")
     if "\n" in str(value):
@@ -101,12 +101,12 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
 
 
 def check_seed(seed: int | None) -> None:
-    """A seed for post-processing is a whole number of at least 0, or left out."""
+    """Refuse a seed of post-processing that is no whole number of at least 0; None passes."""
     whole("the seed", seed, optional=True)
 
 
 def said(value: object) -> str:
-    """A value as a message quotes it: of what is no plain value, which could hold rows, its class alone."""
+    """Return a value as a message quotes it; an object that could hold rows by its class alone."""
     if value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 128):
         return reprlib.repr(value)
     return f"{type(value).__name__} object" if not isinstance(value, int) else "a number that large"
@@ -117,7 +117,7 @@ MOST_LINE = 200
 
 
 def check_line(what: str, value: object) -> None:
-    """Refuse what is no line of text for readers; None is nothing, and allowed."""
+    """Refuse any value but a printable line of at most MOST_LINE characters; None passes."""
     if value is None:
         return
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:

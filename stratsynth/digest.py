@@ -1,4 +1,4 @@
-"""One canonical digest for settings, questions and requests, equal exactly when their contents are equal."""
+"""One canonical digest for settings, questions and requests, equal exactly if their contents are equal."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from types import CodeType
 from typing import Any, cast
 
 Add = Callable[[bytes], object]
-"""Takes the next piece of what is hashed."""
+"""Function that adds the next piece to a hash."""
 
 
 class Digested(ABC):
-    """What works out its digest once, and hands it out instead of its contents."""
+    """An object that computes its digest once, and is hashed by it instead of its contents."""
 
     @abstractmethod
     def digested(self) -> str:
-        """The digest of its contents."""
+        """Return the digest of its contents."""
 
 
 def digest(*contents: Any) -> str:
-    """The SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
+    """Return the SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
     state = hashlib.sha256()
     _feed(state.update, contents)
     return state.hexdigest()
 
 
 class Said:
-    """Some content as it is hashed, which was gone through before: among other contents it stands for itself."""
+    """Content in the form in which it is hashed, computed beforehand: among other contents it stands for itself."""
 
     def __init__(self, value: Any) -> None:
-        """Go through it."""
+        """Compute the form of `value`."""
         pieces = list[bytes]()
         _feed(pieces.append, value)
         self.content = b"".join(pieces)
 
 
 def _feed(add: Add, value: Any) -> None:
-    """Every value is written with its kind and its length, so that no two contents run into each other."""
+    """Add every value with its kind and its length, so that no two contents run into each other."""
     kind = type(value)
     if kind is str:
         text = value.encode()
@@ -69,7 +69,7 @@ def _feed_mapping(add: Add, value: Mapping[Any, Any]) -> None:
 
 
 def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
-    """What is none of the plain kinds."""
+    """Add a value of no plain kind."""
     if type(value) is Said:
         add(value.content)
     elif isinstance(value, Enum):
@@ -110,12 +110,12 @@ def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kin
 
 @lru_cache(maxsize=1024)
 def _names(kind: Any) -> tuple[str, ...]:
-    """The fields of a dataclass that are part of what it says."""
+    """Return the fields of a dataclass that belong to its digest."""
     return tuple(f.name for f in fields(kind) if f.metadata.get("digest", True))
 
 
 def _feed_code(add: Add, code: CodeType) -> None:
-    """What a function does: its instructions, the names and constants they speak of, functions inside it."""
+    """Add a function's instructions, names, constants and inner functions."""
     _write(add, "code", code.co_code)
     _feed(add, list(code.co_names))
     for constant in code.co_consts:

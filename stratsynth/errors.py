@@ -1,4 +1,4 @@
-"""Every error a user can meet, each with the exit code the command line gives it.
+"""The errors of this package, each with the exit code that the command line gives it.
 
 A message is one or two short sentences: what is wrong, and the remedy. It never quotes a private value.
 """
@@ -10,23 +10,23 @@ from collections.abc import Iterable
 
 
 class StratsynthError(Exception):
-    """Anything this package refuses or fails at on purpose."""
+    """Any refusal or failure that this package raises on purpose."""
 
     exit_code = 1
 
 
 class UsageError(StratsynthError):
-    """The request itself is wrong: an argument, a recipe, an output that exists already."""
+    """A wrong request: an argument, a recipe, an output that exists already."""
 
     exit_code = 2
 
 
 class SchemaError(UsageError):
-    """A schema that does not parse or does not make sense, or a table that lacks its columns."""
+    """A schema that does not parse or is invalid, or a table that lacks its columns."""
 
 
 class RecipeError(UsageError):
-    """A recipe that does not parse or does not make sense."""
+    """A recipe that does not parse or is invalid."""
 
 
 class WeightsError(UsageError):
@@ -34,7 +34,7 @@ class WeightsError(UsageError):
 
 
 class Unsupported(UsageError):
-    """A sound request that this mechanism, backend or size cannot serve; says what would work instead."""
+    """A sound request that this mechanism, backend or size cannot serve; the message has an alternative."""
 
 
 class ReleaseError(UsageError):
@@ -46,11 +46,11 @@ class LedgerError(StratsynthError):
 
 
 class MechanismError(StratsynthError):
-    """A mechanism asked something malformed, or returned something that is not a model."""
+    """A mechanism asked a malformed question, or returned an object that is no model."""
 
 
 class BudgetRefused(StratsynthError):
-    """A question would cost more than is left. Nothing was read for it."""
+    """A question or fit would cost more than is left. Nothing was read for it."""
 
     exit_code = 3
 
@@ -60,14 +60,14 @@ class FewPeopleWarning(UserWarning):
 
 
 class DraftWarning(UserWarning):
-    """INTERNAL. What the reviewer of a draft schema should know: it was read from private rows."""
+    """INTERNAL. A remark for the reviewer of a draft schema, which was read from private rows."""
 
 
 class NotPrivateWarning(UserWarning):
-    """What is made is not private: it may show single records as they are."""
+    """The result is not private: it may show single records."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt word, to go before the full stop; or nothing."""
+    """Return a hint for a misspelt word, to go before the full stop; empty if no known word is near."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}" if close else ""

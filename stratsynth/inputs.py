@@ -1,4 +1,4 @@
-"""Checks of what recipes and commands are given beside numbers: their keys, lines of text, citations, new files."""
+"""Checks of recipes' and commands' inputs beside numbers: keys, lines of text, citations, new files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEMPLATE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that stand in templates, this project's own among them, until somebody replaces them."""
+"""Words of templates, this project's included, that somebody has to replace."""
 
 
 _KINDS: Mapping[Any, tuple[str, Any]] = {
@@ -31,13 +31,13 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
     Mapping: ("a table", lambda value: isinstance(value, Mapping)),
     int | str: ("a whole number or a text", lambda value: is_whole(value) or isinstance(value, str)),
 }
-"""What a key's type is called, and whether a value is of it; every other type is written as a text."""
+"""Name of each type of a key, and the check of its values; every other type is written as a text."""
 
 
 def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
     """Refuse a key that is not among `keys`, or whose value is not of the type given there.
 
-    `among` is said of an unknown key: what it would have to go with.
+    `among` is added to the message about an unknown key: the condition under which it would be known.
     """
     for key, value in section.items():
         if key not in keys:
@@ -48,14 +48,14 @@ def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, 
 
 
 def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
-    """A path that nothing is at yet; what is written never replaces anything."""
+    """Return a path that does not exist yet; refuse one that does, since outputs replace nothing."""
     if path.exists():
         raise UsageError(f"{path} exists already; {remedy}.")
     return path
 
 
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """A citation without outer spaces; refuses one that nobody has filled in."""
+    """Return a citation without outer spaces; refuse one with words of a template, or none."""
     found = TEMPLATE.search(text)
     if found or not any(character.isalnum() for character in text):
         wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"

@@ -40,7 +40,7 @@ FAIR_LEARNING = Reference(
     venue="International Conference on Learning Representations",
     link="https://arxiv.org/abs/2210.08781",
 )
-"""DP-FERMI."""
+"""Paper of DP-FERMI."""
 FAIRNESS_LENS = Reference(
     key="tran2021fairness",
     kind="inproceedings",
@@ -98,4 +98,4 @@ TAILORING = Reference(
     note="Anonymous manuscript under double-blind review",
 )
 PAPERS = (STRATIFICATION, TAILORING, FAIRNESS_LENS, REDUCTIONS, FAIR_LEARNING, MST, AIM, GEM, COINPRESS)
-"""All of them: first the five that the project reproduces (`scripts/reproduce_NAME`), then those of its mechanisms."""
+"""All papers: first the five that the project reproduces (`scripts/reproduce_NAME`), then those of its mechanisms."""

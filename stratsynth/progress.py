@@ -1,4 +1,4 @@
-"""Progress with the time that is left: on a terminal's stderr and in a notebook; elsewhere nothing is shown."""
+"""Progress bars with the time that is left: on a terminal's stderr and in a notebook, nowhere else."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SHOWN: ContextVar[Progress | None] = ContextVar("_SHOWN", default=None)
-"""The bar on the screen."""
+"""Bar on the screen; None without one."""
 T = TypeVar("T")
 Tick: TypeAlias = "Callable[[int | None, int | None], None]"
-"""Called with the number of steps done (None for one more) and the number of all (None where it stays)."""
+"""Function of the number of steps done (None for one more) and of all steps (None for no change)."""
 
 
 def wanted(progress: bool | None) -> bool:
-    """Whether a bar is shown: as asked, and by default where a person looks on."""
+    """True if a bar is shown: as asked, by default on a terminal or in a notebook."""
     return (sys.stderr.isatty() or in_notebook()) if progress is None else progress
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook."""
+    """True in the kernel of a notebook."""
     return "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager
 def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
-    """A bar that is gone when it is done.
+    """Show a bar, which disappears at the end; yield the function that moves it.
 
     Args:
         what: The name of the steps.
-        slow: Whether steps are few and long, so that the speed of the last thirty seconds says nothing.
+        slow: True if steps are few and long, so that the speed is estimated over a day instead of thirty seconds.
     """
     from rich.console import Console
     from rich.errors import LiveError
@@ -80,14 +80,14 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
 
 @contextlib.contextmanager
 def phase(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[], object]]:
-    """A line of its own, under the bar that is on the screen, for as long as one long step takes; else nothing.
+    """Show a line under the bar on the screen for as long as one long step takes; nothing without a bar.
 
     Args:
-        what: What is done.
-        total: Tells how many parts it has, about, and None where that is unknown; called if there is a bar.
+        what: Name of the step.
+        total: Approximate number of its parts, None if unknown; called only if there is a bar.
 
     Yields:
-        What to call after each part.
+        The function to call after each part.
     """
     shown = _SHOWN.get()
     if shown is None:
@@ -101,15 +101,15 @@ def phase(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[], o
 
 
 class Step(Protocol):
-    """Counts one step as done when it is handed its result, which it hands back."""
+    """A function that counts one step as done when it is given its result, which it returns."""
 
     def __call__(self, result: T, /) -> T:
-        """The result."""
+        """Return the result."""
 
 
 @contextlib.contextmanager
 def steps(what: str, total: int, progress: bool | None) -> Iterator[Step]:
-    """A bar over a known number of steps, as asked, and by default where a person looks on."""
+    """Show a bar over a known number of steps, as asked, by default on a terminal or in a notebook."""
     count = 0
 
     def done(result: T) -> T:

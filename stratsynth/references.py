@@ -14,7 +14,7 @@ from typing import Any, Literal
 from stratsynth.errors import UsageError
 
 Kind = Literal["article", "inproceedings", "misc", "software", "dataset"]
-"""A journal's article, a paper of a conference, a preprint, a program, or data."""
+"""Kinds of works: a journal's article, a paper of a conference, a preprint, a program, or data."""
 CSL = {
     "article": "article-journal",
     "inproceedings": "paper-conference",
@@ -22,9 +22,9 @@ CSL = {
     "software": "software",
     "dataset": "dataset",
 }
-"""The same kinds in CSL."""
+"""Names of the kinds of works in CSL."""
 PLACES = {"article": "journal", "inproceedings": "booktitle", "misc": "howpublished"}
-"""The BibTeX field of the venue, by the type of the entry."""
+"""BibTeX field of the venue, by the type of the entry."""
 SPECIAL = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -33,7 +33,7 @@ SPECIAL = str.maketrans(
         **{sign: f"\\{sign}" for sign in "{}%&#_$"},
     }
 )
-"""The characters that mean something to TeX, and how each is written."""
+"""Characters with a meaning in TeX, each with its escaped form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,32 +41,32 @@ class Reference:
     """One entry of a bibliography; an empty field is unknown."""
 
     key: str
-    """The name by which a text cites it."""
+    """Name by which a text cites it."""
     kind: Kind
-    """What kind of work it is."""
+    """Kind of the work."""
     title: str
-    """The title, or a citation in one line."""
+    """Title, or a citation in one line."""
     authors: tuple[str, ...] = ()
-    """Each as `Family, Given`, or without a comma the name of an organisation."""
+    """Authors, each as `Family, Given`, or without a comma the name of an organisation."""
     year: str = ""
-    """The year of publication."""
+    """Year of publication."""
     venue: str = ""
-    """The journal, or the proceedings."""
+    """Journal or proceedings."""
     volume: str = ""
-    """The journal's volume."""
+    """Volume of the journal."""
     number: str = ""
-    """The issue within the volume."""
+    """Issue within the volume."""
     pages: str = ""
     """First and last page, joined by a hyphen."""
     version: str = ""
-    """The version of a program."""
+    """Version of a program."""
     note: str = ""
-    """What a reader should know beside it."""
+    """Remark for readers."""
     link: str = ""
-    """Where it can be read."""
+    """Link to the work."""
 
     def __str__(self) -> str:
-        """The reference in the style of the American Psychological Association, in one line."""
+        """Return the reference in the style of the American Psychological Association, in one line."""
         names = [_initials(author) for author in self.authors]
         by = " & ".join([f"{', '.join(names[:-1])},", names[-1]] if len(names) > 1 else names)
         version = f" (Version {self.version})" if self.version else ""
@@ -80,7 +80,7 @@ class Reference:
         return " ".join(part for part in (*first, *last, self.link) if part)
 
     def bibtex(self) -> str:
-        """The BibTeX entry. Programs and data are `@misc`, which every style knows."""
+        """Return the BibTeX entry. Programs and data are `@misc`, which every style knows."""
         kind = self.kind if self.kind in ("article", "inproceedings") else "misc"
         fields = {
             "author": " and ".join(f"{{{_tex(a)}}}" if "," not in a else _tex(a) for a in self.authors),
@@ -98,7 +98,7 @@ class Reference:
         return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
 
     def csl(self) -> dict[str, Any]:
-        """The entry as an object of CSL-JSON."""
+        """Return the entry as an object of CSL-JSON."""
         people = [
             {"family": a.partition(", ")[0], "given": a.partition(", ")[2]} if "," in a else {"literal": a}
             for a in self.authors
@@ -121,7 +121,7 @@ class Reference:
 
 
 def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
-    """References one after the other, each once.
+    """Return references as one text, each once.
 
     Args:
         references: The entries, in their order.
@@ -141,7 +141,7 @@ def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
 
 
 def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
-    """Citations in words as entries of data, each text once, under the keys `key1`, `key2` and so on."""
+    """Return citations in words as entries of data, each text once, under the keys `key1`, `key2` and so on."""
     return [
         Reference(key=f"{key}{number}", kind="dataset", title=text, note=note)
         for number, text in enumerate(dict.fromkeys(" ".join(text.split()) for text in texts), start=1)
@@ -149,11 +149,11 @@ def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
 
 
 def _initials(author: str) -> str:
-    """`Family, G. N.` of `Family, Given Name`; an organisation's name as it is."""
+    """Return `Family, G. N.` of `Family, Given Name`; an organisation's name as it is."""
     family, comma, given = author.partition(", ")
     return f"{family}, {' '.join(f'{name[0]}.' for name in given.split())}" if comma else family
 
 
 def _tex(text: str) -> str:
-    """A text in one line, with what TeX would take for commands written out."""
+    """Return a text in one line, with characters of TeX escaped."""
     return re.sub(r"\s+", " ", text).strip().translate(SPECIAL)

@@ -19,7 +19,7 @@ from stratsynth.errors import Unsupported, UsageError
 
 T = TypeVar("T")
 KEY = "range"
-"""The key of a field's metadata under which its range stands."""
+"""Key of a field's metadata that has its range."""
 TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", NoneType: "none"}
 """Types as recipes call them."""
 
@@ -29,26 +29,26 @@ class Range:
     """The values that a setting may have: the setting itself, or each number of its list or table."""
 
     least: float = -math.inf
-    """The smallest number allowed."""
+    """Smallest number allowed."""
     above: float = -math.inf
-    """The largest number that is too small."""
+    """Excluded lower end."""
     most: float = math.inf
-    """The largest number allowed."""
+    """Largest number allowed."""
     below: float = math.inf
-    """The smallest number that is too large."""
+    """Excluded upper end."""
     length: tuple[int, float] = (0, math.inf)
-    """The fewest and the most elements of a list."""
+    """Smallest and largest number of elements of a list."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Words that somebody may look for and cannot have, with the end of the sentence that refuses them."""
+    """Refused words that users may try, each with the end of its refusal."""
 
     @property
     def ends(self) -> dict[str, float]:
-        """The finite ends by name."""
+        """Return the finite ends by name."""
         every = {"least": self.least, "above": self.above, "most": self.most, "below": self.below}
         return {name: end for name, end in every.items() if abs(end) < math.inf}
 
     def check(self, what: str, value: Any, kind: Any, hint: str = "") -> Any:
-        """The value as it is kept, a list as a tuple; refuses one that is not of type `kind`, or outside the range.
+        """Return the value to keep, a list as a tuple; refuse one that is not of type `kind`, or outside the range.
 
         The message begins with `what`, the setting's name; `hint` adds other values allowed.
         """
@@ -78,7 +78,7 @@ class Range:
         return value
 
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
-        """A list of numbers, or of different names, as a tuple."""
+        """Return a list of numbers, or of different names, as a tuple."""
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
@@ -89,7 +89,7 @@ class Range:
         return tuple(value) if names else tuple(map(of, value))
 
     def words(self, kind: Any) -> str:
-        """Type and range in words, such as "number above 0 and at most 10" or "list of texts"."""
+        """Return type and range in words, such as "number above 0 and at most 10" or "list of texts"."""
         origin, inner = get_origin(kind), get_args(kind)
         if origin is Literal:
             return " or ".join(f'"{each}"' for each in inner)
@@ -109,7 +109,7 @@ class Range:
 
 
 def _plural(words: str) -> str:
-    """The words of a type in the plural: "numbers above 0", "lists of texts"."""
+    """Return the words of a type in the plural: "numbers above 0", "lists of texts"."""
     noun = next((noun for noun in ("whole number", "number", "text", "list", "table") if words.startswith(noun)), words)
     return f"{noun}s{words.removeprefix(noun)}"
 
@@ -118,7 +118,7 @@ def at(
     default: T, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, length: tuple[int, float] = (0, math.inf), refused: Mapping[str, str] | None = None,
 ) -> T:  # fmt: skip
-    """Default and `Range` of a dataclass's field. A table is copied for each object, and no part of its hash."""
+    """Declare default and `Range` of a field. A table is copied for each object, and no part of its hash."""
     metadata = {KEY: Range(least, above, most, below, length, refused or {})}
     if isinstance(default, dict):
         return cast("T", field(default_factory=default.copy, hash=False, metadata=metadata))
@@ -142,7 +142,7 @@ def check_fields(settings: Any) -> None:
 
 @cache
 def _declared(cls: Any) -> tuple[tuple[str, Any, bool, Range], ...]:
-    """The name, the type without None, whether None is allowed, and the range of each field declared by `at`."""
+    """Return the name, the type without None, whether None is allowed, and the range of each field declared by `at`."""
     return tuple(
         (each.name, *_without_none(resolved(cls, each.name)), each.metadata[KEY])
         for each in fields(cls)
@@ -156,7 +156,7 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
 
 
 def resolved(cls: type, name: str) -> Any:
-    """The type of a field, from its annotation in the nearest class that has one."""
+    """Return the type of a field, from its annotation in the nearest class that has one."""
     home = next(each for each in cls.__mro__ if name in vars(each).get("__annotations__", {}))
     one = SimpleNamespace(__annotations__={name: home.__annotations__[name]})
     return get_type_hints(one, vars(sys.modules[home.__module__]))[name]

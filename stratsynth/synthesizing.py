@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOUD = "NOT PRIVATE: the data were declared public, {0}nothing is charged, and what is made may show single records."
 MOST_FOR_AIM = 30
-"""The most columns for which AIM is fitted where no mechanism is named: its candidates grow with the cube of them."""
+"""Largest number of columns for which AIM is the default: its candidates grow with the cube of the columns."""
 DRAFTED = "the schema came from the rows, "
 
 
@@ -46,36 +46,36 @@ def synthesize(
     ledger: str | PathLike[str] | None = None,
     seed: int | None = None,
 ) -> Release:
-    """Synthetic data from a table in one call: draft or schema, plan, fit, release.
+    """Return synthetic data from a table in one call: draft or schema, plan, fit, release.
 
     Data that are public, or a sandbox, need no schema: `synthesize(frame, epsilon=1, public=True)` drafts one from the
-    rows and says loudly that the result is not private. Private data need a schema that a person has reviewed:
+    rows and warns that the result is not private. Private data need a schema that a person has reviewed:
     `synthesize(frame, epsilon=1, schema=reviewed)`.
 
     Args:
         data: A pandas or polars frame, an Arrow table, or the path of a data file.
-        epsilon: What the fit may spend.
-        delta: With what probability the guarantee may fail.
-        schema: The public statement of what the table can hold: a `Schema` or the path of its file.
-        public: Whether the data are public: nothing is charged, and the release says that it is not private.
-        mechanism: What is fitted, or its name. When not given: `pooled` with MST where there are strata; without strata
+        epsilon: The epsilon that the fit may spend.
+        delta: The delta of the guarantee, the probability with which epsilon may fail.
+        schema: The public description of the table: a `Schema` or the path of its file.
+        public: True if the data are public: nothing is charged, and the release states that it is not private.
+        mechanism: The mechanism to be fitted, or its name. The default is `pooled` with MST if there are strata; else
             `aim`, up to 30 columns whose tables AIM can hold, and `mst` for larger schemas, where AIM is slow.
         by: Columns whose crossing makes the strata.
         weights: The strata's public shares. Those of public data are counted when none are given.
-        declared_size: About how many records there are, as is publicly known; of public data they are counted.
+        declared_size: The publicly known approximate number of records; of public data they are counted.
         ledger: The file that keeps the account of private data; without one the account lasts for the process.
-        seed: Of what is drawn after the noise, which has none.
+        seed: The seed of post-processing; noise is never seeded.
 
     Returns:
         The release: `.sample(n)` gives rows, `.save(folder)` writes it.
 
     Raises:
-        UsageError: What is refused before anything is charged: private data without a reviewed schema, for one.
-        BudgetRefused: What the ledger has not enough left for.
+        UsageError: A request refused before anything is charged: private data without a reviewed schema, for one.
+        BudgetRefused: More epsilon than the ledger has left.
 
     Warns:
-        NotPrivateWarning: Where the data are declared public.
-        DraftWarning: Where a schema is drafted, and columns are left out of it.
+        NotPrivateWarning: The data are declared public.
+        DraftWarning: A schema is drafted, and columns are left out of it.
     """
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
@@ -105,7 +105,7 @@ def synthesize(
 
 
 def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
-    """Of public data: the schema, drafted where there is none, and the number of rows, or their total weight."""
+    """Return the schema of public data, drafted if there is none, and the number of rows, or their total weight."""
     from stratsynth.data.draft import drafted
     from stratsynth.schema.encoding import row_weights
 
@@ -122,7 +122,7 @@ def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple
 
 
 def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
-    """The shares of public data's own groups."""
+    """Return the shares of groups, counted in public data."""
     import numpy as np
     import pandas as pd
 
@@ -143,7 +143,7 @@ def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
 
 
 def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
-    """What is fitted without strata where no mechanism is named, by public facts alone."""
+    """Return the default mechanism without strata, by public facts alone: AIM if it can hold the tables, else MST."""
     if len(schema.names) <= MOST_FOR_AIM:
         aim = as_mechanism("aim")
         try:
@@ -155,7 +155,7 @@ def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
 
 
 def _strata(how: Mechanism[Any] | None, by: Sequence[str], weights: Weights | None) -> Mechanism[Any]:
-    """The mechanism in its strata."""
+    """Return the mechanism in strata; `pooled` with MST if none is named."""
     if weights is None:
         raise UsageError(f"the strata {' x '.join(by)} need weights: Weights.public(shares, citation=...).")
     if how is None:

@@ -1,4 +1,4 @@
-"""Which version this is, by the metadata of what is installed."""
+"""Version of the installed package, by its metadata."""
 
 from importlib.metadata import version
 

@@ -1,1 +1,1 @@
-"""What was asked, what it costs, and who may still ask: budgets, charges, prices, ledgers."""
+"""Budgets, charges, prices, accounts and ledgers: amounts spent on the privacy of data, and amounts left."""

@@ -1,4 +1,4 @@
-"""The account of one fit: a filter that refuses a question before anything is read for it."""
+"""The account of one fit: a privacy filter that refuses a batch of questions before anything is read for it."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ from stratsynth.strata import Stratum
 
 
 class Account(Protocol):
-    """The account that the driver charges, and in which it keeps answers so that none is drawn twice."""
+    """The account of one fit, as the driver uses it: it charges batches, and keeps answers to avoid a second draw."""
 
     @property
     def budget(self) -> Budget:
-        """The budget that the user is willing to spend."""
+        """Budget that the user is willing to spend on the fit."""
 
     @property
     def allot(self) -> Allotment:
-        """The part of the budget that the mechanism may spend: the cap."""
+        """Part of the budget that the mechanism may spend, in the fit's currency: the cap."""
 
     @property
     def spending(self) -> Spending:
-        """Everything charged so far."""
+        """All charges so far."""
 
     @property
     def standing(self) -> Standing:
-        """The account of the data after this fit's reservation."""
+        """State of the data's account after this fit's reservation."""
 
     @property
     def seed(self) -> int:
-        """The seed of post-processing: a resumed fit must ask what the interrupted one asked."""
+        """Seed of post-processing; a resumed fit has that of the interrupted one, so that it asks the same."""
 
     @property
     def by_shape(self) -> bool:
-        """True if questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
+        """True if journal keys digest questions' public shapes; in fits of 0.1.0 and 0.2.0 they digest all numbers."""
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Record, for good, what is about to be answered; or refuse all of it."""
+        """Record the charges of a batch for good, before it is answered; or raise, and record none of them."""
 
     def recall(self, moment: int, asked: str) -> Any | None:
-        """The answers already given at this moment to the questions with this digest."""
+        """Return the journalled answers to the batch with this moment and journal key; None if there are none."""
 
     def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Keep answers, for good, before anybody sees them."""
+        """Keep the answers to a batch for good, before the mechanism is given them."""
 
     def finish(self) -> None:
-        """The release is where its owner wants it: the same request is a new fit from now on."""
+        """Mark the fit as done, once the release is in place: the same request is a new fit from here on."""
 
     def close(self) -> None:
-        """Let go of locks; what was charged stays charged."""
+        """Release locks; charges stand."""
 
 
 class FitAccount:
-    """An account in memory, capped by the fit's allotment. It forgets answers: there is nothing to resume."""
+    """An account in memory, capped by the fit's allotment. It keeps no answers, so nothing can be resumed."""
 
     def __init__(
         self,
@@ -71,35 +71,37 @@ class FitAccount:
         seed: int,
         caps: Mapping[Stratum, float] = MappingProxyType({}),
     ) -> None:
-        """Open it for the budget's neighbours; nothing is spent yet."""
+        """Open the account for the budget's neighbours, with nothing spent."""
         self.budget = budget
-        self.allot = replace(allot)  # the program holds the other one
+        self.allot = replace(allot)  # a copy: the program holds the original
         self.caps = caps
-        """The most that a record of some strata may cost, asked of everybody and there, in the allotment's currency."""
+        """Per stratum with a budget of its own: largest amount, in the allotment's currency, that one record of it may
+        cost by questions to everybody and to the stratum."""
         self.spending = Spending(budget.neighbours)
         self.standing = standing
         self.seed = seed
         self.by_shape = True
         self.lock = threading.RLock()
-        """Held from looking whether charges fit until they are recorded."""
+        """Held from the check of charges against the caps until they are recorded."""
         self._most = [Fraction(allot.amount), *map(Fraction, caps.values())]
         self._distance = 0.0
         self._tails = budget.truncation_delta
-        """The part of delta that cut-off tails of noise may take."""
+        """Part of delta for the samplers' total-variation error t: (1 + exp(epsilon)) t stays within it."""
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse charges that would pass the allotment; otherwise count them. What is refused or fails counts nothing.
+        """Count the charges of a batch; refuse all if they would pass a cap. A refusal or failure counts nothing.
 
         Args:
-            moment: The number of the moment; an account in memory needs none.
-            asked: The journal key; an account in memory needs none.
-            charges: Of everything that is asked at the moment.
+            moment: Number of the batch, from 0; unused by an account in memory.
+            asked: Journal key of the batch; unused by an account in memory.
+            charges: Of all questions of the batch.
             distance: Total variation between the noise as sampled, tails cut off, and as priced. A mechanism within
                 distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that much of delta was
                 set aside.
         """
         with self.lock:
             self._check(charges, distance)
+            # Count first, then compare the exact sums with the caps; a refusal or failure withdraws the batch.
             held = len(self.spending.charges)
             try:
                 self.spending.add(charges)
@@ -115,10 +117,10 @@ class FitAccount:
             raise self._refusal(would)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write charges down that are known to fit; in memory they are counted, and that is all."""
+        """Write down charges that are within the caps; nothing is written in memory."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse noise that delta does not cover, charges of another currency, and claims of more delta."""
+        """Refuse errors that delta does not cover, another currency, unreserved noise or rates, more claimed delta."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE
@@ -144,7 +146,7 @@ class FitAccount:
                 )
 
     def _refusal(self, would: Sequence[Fraction]) -> BudgetRefused:
-        """The refusal of charges after which records would have cost this much, in words."""
+        """Return the refusal for the first cap that the amounts `would` pass: asked, remaining, difference."""
         for where, spent, after, cap in zip((None, *self.caps), self._spent(), would, self._most, strict=True):
             if after > cap:
                 asked, left = float(after - spent), float(cap - spent)
@@ -156,23 +158,23 @@ class FitAccount:
         raise AssertionError("nothing passes its cap")
 
     def _spent(self) -> list[Fraction]:
-        """The spending on the dearest record, and on those of each stratum with a cap."""
+        """Return the amounts spent: on the worst-case record, then on the worst in each stratum with a cap."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:
-        """Count charges that were found to fit before an interruption."""
+        """Count charges and noise error that a ledger recorded before an interruption, without checking them again."""
         self.spending.add(charges)
         self._distance += distance
 
     def recall(self, moment: int, asked: str) -> Any | None:
-        """Nothing is remembered."""
+        """Return None: an account in memory keeps no answers."""
         return None
 
     def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Nothing is kept."""
+        """Do nothing: an account in memory keeps no answers."""
 
     def finish(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no reservation to mark."""
 
     def close(self) -> None:
-        """Nothing is locked."""
+        """Do nothing: there is no lock to release."""

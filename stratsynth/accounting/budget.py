@@ -1,4 +1,4 @@
-"""What a user is willing to spend, and what a fit is allotted out of it."""
+"""Budgets, (epsilon, delta) that a user is willing to spend on a fit, and allotments, amounts in a fit's currency."""
 
 from __future__ import annotations
 
@@ -12,75 +12,77 @@ from stratsynth.checks import is_texts, number
 from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
-"""The share of delta set aside for the samplers' cut-off tails. It changes epsilon in the eighth digit."""
+"""Share of delta set aside for the samplers' total-variation error. It changes epsilon in the eighth digit."""
 MOST_EPSILON = 25.0
-"""Above it a guarantee means nothing, and cut-off tails would no longer fit into their share of delta."""
+"""Largest epsilon of a budget: above it a guarantee is vacuous, and the samplers' error would exceed its share of
+delta."""
 LEAST_DELTA = 1e-100
 UNIT_SLACK = 1e-12
-"""The relative part by which a row's amount stays below 1/k^2 of rho, or 1/k of epsilon: more than rounding takes."""
+"""Relative margin by which the amount of one row stays below rho / k^2, or epsilon / k; larger than rounding errors."""
 
 
 class Neighbours(StrEnum):
-    """Which two tables the guarantee compares: the privacy statement is about one such step."""
+    """Notion of neighbouring tables: the pairs whose distinguishability the guarantee bounds."""
 
     ADD_REMOVE = "add-remove"
-    """One record more or fewer."""
+    """Tables that differ by one record more or fewer."""
     REPLACE = "replace"
-    """One record exchanged for any other, its stratum included."""
+    """Tables that differ by one record exchanged for any other, in any stratum."""
     ATTRIBUTE = "attribute"
-    """The columns of one record change that the schema does not name public; records and public columns stay."""
+    """Tables that differ in one record's values in columns that the schema does not name public; the records and all
+    public columns are the same."""
 
     @property
     def priced(self) -> Neighbours:
-        """The notion whose sensitivities and prices hold: an attribute that changes is a record exchanged.
+        """The notion by whose sensitivities and prices this one is priced: `attribute` costs as much as `replace`.
 
-        Never that of a record more or fewer, which costs less on a Poisson sample: tests/unit/test_attribute_change.py.
+        `add-remove` would be too cheap for `attribute` on Poisson samples: tests/unit/test_attribute_change.py.
         """
         return Neighbours.REPLACE if self is Neighbours.ATTRIBUTE else self
 
 
 PRICED = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
-"""The notions that questions have sensitivities for."""
+"""Notions for which every question states a sensitivity."""
 
 
 class Currency(StrEnum):
-    """What a fit counts its spending in. A fit has one, fixed before its first question."""
+    """Unit of account of a fit's spending: one for the whole fit, fixed before its first question."""
 
     ZCDP = "zcdp"
-    """rho of zero-concentrated DP; adaptive, and converted to epsilon once, optimally."""
+    """rho of zero-concentrated DP; adds up adaptively and is converted to epsilon once."""
     PURE = "pure"
-    """epsilon with delta 0; adds up as such."""
+    """epsilon of pure DP, delta being 0; adds up adaptively."""
     SAMPLED = "sampled"
-    """Steps on Poisson samples, all of one noise multiplier and rate, reserved in full."""
+    """Gaussian steps on Poisson samples, all of one noise multiplier and sampling rate, reserved in full."""
     CLAIMED = "claimed"
-    """What third-party code says of itself; nothing is checked."""
+    """epsilon and delta that third-party code claims for itself; nothing is checked."""
 
     @property
     def unit(self) -> str:
-        """What an amount of it is called in certificates and ledgers."""
+        """Name of an amount of the currency in certificates and ledgers: `rho`, `steps` or `epsilon`."""
         return {"zcdp": "rho", "sampled": "steps"}.get(self.value, "epsilon")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The (epsilon, delta) that one fit may spend, for the declared neighbours. There is no default delta."""
+    """The (epsilon, delta) that one fit may spend under the declared neighbours. There is no default delta."""
 
     epsilon: float
-    """The most by which the log-probability of any event may change between neighbouring tables, up to delta."""
+    """Largest change of the log-probability of any event between neighbouring tables, but for delta."""
     delta: float
-    """The probability with which epsilon may fail; well below one over the number of people."""
+    """Additive slack of the guarantee in probability, above 0 and below 1; far below one over the number of people."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
-    """The pair of tables compared; the certificate prints the prices of the others too."""
+    """Notion of neighbour that the guarantee is stated for; the certificate prints the prices of others too."""
     unit: str = "record"
-    """What one step adds or removes: a record, or all rows with one value of this column. Fits set it by the schema."""
+    """Privacy unit: `record`, or the column whose equal values make one unit. Fits set it by the schema."""
     rows: int = 1
-    """The most rows that a unit has. Fits set it by the schema."""
+    """Largest number of rows of one unit (k). Fits set it by the schema."""
     public: tuple[str, ...] = field(default=(), metadata={"digest": False})
-    """For `attribute`: the columns that are not protected, in alphabetical order. Fits set it by the schema, whose hash
+    """Unprotected columns under `attribute`, in alphabetical order; else none. Fits set it by the schema, whose hash
     stands beside a budget wherever one is digested."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not a finite positive epsilon and a delta strictly between 0 and 1."""
+        """Refuse epsilon outside (0, MOST_EPSILON], delta outside [LEAST_DELTA, 1), units that neighbours exclude."""
         number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
         number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
@@ -101,20 +103,20 @@ class Budget:
 
     @property
     def truncation_delta(self) -> float:
-        """The part of delta kept for the samplers' truncation."""
+        """Part of delta kept for the samplers' total-variation error: delta TRUNCATION_SHARE."""
         return self.delta * TRUNCATION_SHARE
 
     def zcdp(self) -> Allotment:
-        """The whole budget as rho for one row, by the optimal conversion at what delta is left."""
+        """Return the budget as rho per row, by the optimal conversion; 1/k^2 of it for units of k rows."""
         rho = rho_of(self.epsilon, self.delta - self.truncation_delta)
         return Allotment(Currency.ZCDP, self._row(rho, 2), self)
 
     def pure(self) -> Allotment:
-        """The whole epsilon for one row, with delta 0: for noise whose tail is exact."""
+        """Return the budget as pure epsilon per row, with delta 0: epsilon, over k for units of k rows."""
         return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
-        """A number of steps on Poisson samples, with the least noise multiplier that keeps to the budget."""
+        """Return `steps` Poisson-sampled steps at `rate`, with the least noise multiplier that keeps to the budget."""
         from stratsynth.accounting.sampled import least_noise
 
         self._single("steps on samples are")
@@ -122,12 +124,12 @@ class Budget:
         return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate)
 
     def claimed(self) -> Allotment:
-        """Whatever third-party code makes of this budget."""
+        """Return the budget's epsilon as an allotment for third-party code, whose claims are added up unchecked."""
         self._single("claims of third-party code are")
         return Allotment(Currency.CLAIMED, self.epsilon, self)
 
     def _row(self, amount: float, power: int) -> float:
-        """The part of an amount that each row of a unit may cost; `stratsynth.accounting.units` says why."""
+        """Return the part of a unit's amount that each row may cost: amount / k^power; see `accounting.units`."""
         return amount if self.rows == 1 else amount / self.rows**power * (1 - UNIT_SLACK)
 
     def _single(self, what: str) -> None:
@@ -140,37 +142,37 @@ class Budget:
 
 @dataclass(frozen=True)
 class Allotment:
-    """What a mechanism may spend, in the currency of the fit: the cap that the driver enforces."""
+    """Amount that a mechanism may spend, in the currency of the fit: the cap that the driver enforces."""
 
     currency: Currency
     amount: float
-    """rho, epsilon, or a number of steps: what all questions along a path may cost together."""
+    """rho, epsilon, or a number of steps: most that all questions which count for one record may cost together."""
     promise: Budget
-    """The (epsilon, delta) that the amount keeps to; what a ledger adds up where it cannot add amounts."""
+    """(epsilon, delta) that the amount keeps to; ledgers add these up where amounts are of different currencies."""
     noise: float | None = None
-    """For `sampled`: the noise multiplier of every step."""
+    """Noise multiplier (noise scale over clip) of every step, in `sampled`; else None."""
     rate: float | None = None
-    """For `sampled`: the probability with which a row takes part in a step."""
+    """Probability with which a row takes part in a step, in `sampled`; else None."""
 
     @property
     def rho(self) -> float:
-        """The amount of a zCDP allotment."""
+        """Amount of a zCDP allotment; a UsageError for other currencies."""
         if self.currency != Currency.ZCDP:
             raise UsageError(f"a fit that spends in {self.currency} has no rho.")
         return self.amount
 
     @property
     def delta(self) -> float:
-        """What of delta the promise uses: pure epsilon uses none."""
+        """Part of the promised delta that is used: 0 for pure epsilon, all of it otherwise."""
         return 0.0 if self.currency == Currency.PURE else self.promise.delta
 
     def to_dict(self) -> dict[str, Any]:
-        """For the ledger and the certificate."""
+        """Return the form of ledgers and certificates: currency, amount, and noise and rate of steps."""
         extra = {"noise": self.noise, "rate": self.rate} if self.currency == Currency.SAMPLED else {}
         return {"currency": str(self.currency), self.currency.unit: self.amount, **extra}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], promise: Budget) -> Allotment:
-        """The allotment that `to_dict` wrote."""
+        """Return the allotment that `to_dict` wrote, of a fit that keeps to `promise`."""
         currency = Currency(record["currency"])
         return cls(currency, record[currency.unit], promise, record.get("noise"), record.get("rate"))

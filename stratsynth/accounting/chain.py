@@ -1,6 +1,6 @@
 """An append-only file of JSON lines, chained by hashes, for several processes at once.
 
-Each line is `<sha256> <json>`: the hash covers the line before it and its own JSON, so a changed, lost or
+Each line is `<sha256> <json>`: the hash covers the hash of the line before and the line's JSON, so a changed, lost or
 swapped byte anywhere is seen. The file fails closed: a damaged one is refused, never repaired. What a chain
 cannot see by itself is that its last lines were cut off. The line written last lies beside it too, and the
 journal knows which fits and answers there were: a ledger that is older than these is refused. Who puts all of them
@@ -30,17 +30,17 @@ from stratsynth.errors import LedgerError
 from stratsynth.files.replacing import sync_folder
 
 Append = Callable[[dict[str, Any]], None]
-"""Writes one line while the lock is held."""
+"""Function that appends one line, valid while the lock is held."""
 _START = "0" * 64
 _WIDTH = 64
 LONG = 2**14
-"""A line of charges of more bytes is kept packed."""
+"""Lines of charges of more bytes are held compressed."""
 _LINE = re.compile(rb"[0-9a-f]{64} \{[^\n]*\}\n")
 RESTORE = (
     "restore it from its newest copy, together with the files beside it; what was spent since the copy was made is "
     "lost with it and has to be counted by hand."
 )
-"""What a reader of a damaged ledger can do, and what that means."""
+"""Remedy in messages about damage, with its consequence."""
 EMPTIED = "ledger: {path} was emptied or removed; " + RESTORE
 ROLLED_BACK = (
     "ledger: {path} is older than the files beside it, which know of charges that it lacks: it was restored from an "
@@ -50,18 +50,15 @@ ROLLED_BACK = (
 
 
 class Packed(dict[str, Any]):
-    """A long line of charges: they are read when they are asked for, by `line["charges"]` alone.
-
-    All charges of thousands of strata are a megabyte at each moment, and ten times that as objects.
-    """
+    """A long line of charges, held compressed: lists are decoded when asked for, as `line["charges"]`, and not kept."""
 
     def __init__(self, body: bytes, content: dict[str, Any]) -> None:
-        """Keep numbers and short texts as they are."""
+        """Keep numbers and texts of `content` as they are, and the whole line's JSON, `body`, compressed."""
         super().__init__({key: value for key, value in content.items() if not isinstance(value, list | dict)})
         self._body = zlib.compress(body, 1)
 
     def __missing__(self, key: str) -> Any:
-        """Anything else that the line says."""
+        """Decode a list or mapping of the line."""
         return json.loads(zlib.decompress(self._body))[key]
 
 
@@ -70,23 +67,23 @@ def _kept(body: bytes, content: dict[str, Any]) -> dict[str, Any]:
 
 
 class Chain:
-    """The file; every access goes through `locked`."""
+    """A chained file, with its lines read and verified so far."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is opened yet."""
+        """Name the file; nothing is opened."""
         self.path = path
         self.next = Path(f"{path}.next")
-        """The line that is being written, or was written last."""
+        """File with the line that is being written, or was written last."""
         self.lines: list[dict[str, Any]] = []
-        """What has been read and verified so far; `locked` brings it up to date."""
+        """Lines read and verified so far; `locked` reads the rest."""
         self._heads = {_START}
         self._read = 0
         self._head = _START
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[Append]:
-        """Hold the file's lock, with all lines read and verified; lines are appended by what this hands out."""
-        # one that was read and has been removed since must not come back empty
+        """Hold the file's exclusive lock, with all lines read and verified; yield the function that appends lines."""
+        # a ledger that was read and has been removed since must not come back empty
         with self._opened(os.O_RDWR | (0 if self._read else os.O_CREAT), fcntl.LOCK_EX) as handle:
             self._catch_up(handle)
             yield partial(self._append, handle)
@@ -97,11 +94,13 @@ class Chain:
             append(content)
 
     def _append(self, handle: int, content: dict[str, Any]) -> None:
-        """Write one line and have it on the disk before returning; on failure the file is as it was."""
+        """Write one line, on the disk when this returns; on failure the file is as it was before."""
         body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
         head = _hash(self._head, body)
         line = head.encode() + b" " + body + b"\n"
         start = self._read
+        # Order: the line beside the ledger first, then the ledger, then fsync: a kill at any point leaves either the
+        # old ledger or one that `_unfinished` completes.
         try:
             beside = os.open(self.next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             try:
@@ -127,13 +126,13 @@ class Chain:
         self._read, self._head = start + len(line), head
 
     def read(self) -> list[dict[str, Any]]:
-        """All lines, verified, without writing anything; for showing."""
+        """Return all lines, verified, under a shared lock and without writing anything; for showing a ledger."""
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:
             return self._catch_up(handle, write=False)
 
     @contextlib.contextmanager
     def _opened(self, how: int, lock: int) -> Iterator[int]:
-        """The file, open and locked; whatever is in the way is a LedgerError."""
+        """Yield the file's descriptor, open and locked; raise a LedgerError if it cannot be, or is no regular file."""
         try:
             handle = os.open(self.path, how | os.O_NONBLOCK, 0o600)  # a pipe without a writer does not block
         except (OSError, ValueError) as error:  # ValueError: a path that holds a null character
@@ -151,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Read and verify what was appended since the last look; all lines, with the one that `write` completes."""
+        """Return all lines, those appended since the last look verified, and a torn last one completed."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -180,10 +179,10 @@ class Chain:
         return self.lines
 
     def _unfinished(self, torn: bytes) -> bytes:
-        """The line beside the ledger where the ledger lacks it, or its end; empty where the ledger is whole.
+        """Return the line that lies beside the ledger and is missing in it, whole or in part; empty if none is.
 
-        A line that follows the last one was being written when its process was killed, or was cut off: it stands either
-        way. One that follows some later line shows that the ledger is an older copy of itself.
+        A line that follows the last one was being written when its process was killed, or the ledger was cut: it is
+        valid either way. One that follows some later line shows an older copy of the ledger, which is refused.
         """
         try:
             line = self.next.read_bytes()
@@ -205,7 +204,7 @@ class Chain:
         self.lines.append(_kept(line[_WIDTH + 1 :], content))
 
     def _checked(self, line: bytes) -> tuple[str, dict[str, Any]]:
-        """The head after a line that follows the last one, and what it says."""
+        """Return the hash of a line that follows the last one, and its JSON object; refuse any other line."""
         stated, space, body = line[:_WIDTH], line[_WIDTH : _WIDTH + 1], line[_WIDTH + 1 :]
         head = _hash(self._head, body)
         if space != b" " or stated != head.encode():
@@ -223,7 +222,7 @@ class Chain:
 
 
 def _write(handle: int, content: bytes, start: int) -> None:
-    """All of it, however little the system takes at a time."""
+    """Write all of `content` at offset `start`, in as many system calls as it takes."""
     written = 0
     while written < len(content):
         written += os.pwrite(handle, content[written:], start + written)

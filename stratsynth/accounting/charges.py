@@ -1,4 +1,4 @@
-"""Charges, how they add up, and what the same charges cost under other notions of neighbour.
+"""Charges, how they add up, and their sums under other notions of neighbour.
 
     cost(node)    = own charges + for each split below it the maximum over its strata
     move/replace  = the same, with a record that may leave one stratum and enter another
@@ -23,9 +23,10 @@ from stratsynth.checks import is_whole
 from stratsynth.strata import Cell, Stratum, StratumPath
 
 MOST_TIMES = 2**31
-"""The most answers that one entry of a list may stand for."""
+"""Largest number of answers that one entry of a joined list may stand for."""
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
-"""How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
+"""Exponent of sensitivity in the price at equal noise: 2 for rho, 1 for epsilon; 0 if priced by a formula of its
+own."""
 
 
 @lru_cache(maxsize=1024, typed=True)  # strata are asked the same
@@ -35,53 +36,55 @@ def _factor(declared: float, other: float, power: int) -> Fraction:
 
 @lru_cache(maxsize=1024, typed=True)
 def _priced(amount: float, declared: float, other: float, power: int) -> Fraction:
-    """An amount that was priced for one sensitivity, at another."""
+    """Return the price at sensitivity `other` of an answer that costs `amount` at sensitivity `declared`."""
     return Fraction(amount) * _factor(declared, other, power)
 
 
 def alike(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
-    """One read-only table for all charges that say the same: thousands of strata are charged alike."""
+    """Return one read-only mapping for all equal `items`: thousands of strata are charged with equal details."""
     return _alike(items, tuple(type(value) for _, value in items))
 
 
 @lru_cache(maxsize=2**12)
 def _alike(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
-    """By the types too: 1 and 1.0 are equal, and written otherwise."""
+    """Keyed by the types as well: 1 and 1.0 are equal, and written differently."""
     return MappingProxyType(dict(items))
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One answered question, as the ledger and the certificate record it."""
+    """Price of one question at one path, as ledger and certificate record it."""
 
     path: StratumPath
-    """The stratum it was asked of; empty for everybody."""
+    """Strata that the question was asked in, outermost first; empty for all records."""
     kind: str
-    """The kind of question."""
+    """Kind of the question, as certificates name it: `counts`, `choose`, `total` or `raw`."""
     amount: float
-    """Its price for the declared neighbours, in the fit's currency."""
+    """Price under the declared neighbours, in `currency`; for one row where a question states it, for a whole unit
+    where an account records it (`for_units`)."""
     sensitivity: Mapping[Neighbours, float]
-    """The most that one step of each notion of neighbour can move the answer before noise."""
+    """Largest change of the exact answer in one step of each notion of neighbour, in the norm that the noise is priced
+    in."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else is needed to check the price: sigma and the number of cliques, or the epsilon of a choice."""
+    """Other numbers needed to check the price: sigma and the number of tables, or the epsilon of a choice."""
     currency: Currency = Currency.ZCDP
     times: int = 1
-    """How many answers were charged alike; only lists of very many charges join them."""
+    """Number of equal charges that this one stands for; above 1 in joined lists only."""
 
     def factor(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """The price factor of the same answer under another notion of neighbour."""
+        """Return the price under `other` over the price under `declared`, of the same answer with the same noise."""
         if declared == other:
             return Fraction(1)
         return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """What it costs under another notion of neighbour, all its answers together."""
+        """Return the price under another notion of neighbour, of all `times` answers together."""
         power = 0 if declared == other else POWER[self.currency]
         one = _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
         return one if self.times == 1 else self.times * one
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate's form. Of answers that are joined it states what all of them cost, and what each does."""
+        """Return the certificate's form; a joined charge states the price of all its answers, and `each`."""
         joined = {} if self.times == 1 else {"times": self.times, "each": self.amount}
         return {
             "path": [stratum.to_dict() for stratum in self.path],
@@ -94,7 +97,7 @@ class Charge:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """The charge that `to_dict` wrote, in the currency of its fit; ValueError where its numbers contradict."""
+        """Return the charge that `to_dict` wrote, in its fit's currency; ValueError if its numbers contradict."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
         if "times" in record or "each" in record:
@@ -117,32 +120,34 @@ _Key = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=2**15)  # every stratum is charged at every moment
 def _keyed(stratum: Stratum) -> tuple[tuple[str, ...], _Key]:
-    """A stratum's columns, and its columns with their levels, both sorted."""
+    """Return a stratum's sorted columns, and its sorted (column, level or levels) pairs."""
     return tuple(sorted(stratum.columns)), tuple(sorted(stratum.items))
 
 
 @dataclass
 class _Split:
-    """Disjoint strata of the same columns, and what was charged in each."""
+    """Disjoint strata of the same columns, each with its charges."""
 
     strata: dict[_Key, _Node] = field(default_factory=dict)
-    """Keyed by sorted columns: SEX x RAC1P and RAC1P x SEX are the same groups."""
+    """Node of each stratum, keyed by sorted columns: SEX x RAC1P and RAC1P x SEX are the same groups."""
     cells: set[Cell] = field(default_factory=set)
-    """The cells that these strata are made of."""
+    """Cells of these strata: a further stratum must have none of them."""
 
 
 @dataclass
 class _Node:
-    """What was charged at one path, and below it: for each set of columns, the splits by them."""
+    """Charges at one path of strata, and the splits below it."""
 
     own: dict[Neighbours, Fraction] = field(default_factory=lambda: dict.fromkeys(PRICED, Fraction(0)))
+    # Splits by their sorted columns; more than one per set of columns where strata overlap.
     by: dict[tuple[str, ...], list[_Split]] = field(default_factory=dict)
 
     @property
     def splits(self) -> list[dict[_Key, _Node]]:
-        """The strata of each split."""
+        """Strata of each split below this node, with their nodes."""
         return [split.strata for splits in self.by.values() for split in splits]
 
+    # Exact fractions: the sum depends neither on the order of charges nor on rounding.
     def add(self, charge: Charge, declared: Neighbours) -> None:
         node = self
         for stratum in charge.path:
@@ -151,7 +156,7 @@ class _Node:
             node.own[notion] += charge.at(declared, notion)
 
     def _below(self, stratum: Stratum) -> _Node:
-        """The stratum's node, in the first split by its columns that has it or has room for it."""
+        """Return the stratum's node, in the first split by its columns that has it or is disjoint from it."""
         columns, key = _keyed(stratum)
         splits = self.by.setdefault(columns, [])
         for split in splits:
@@ -167,22 +172,22 @@ class _Node:
         return room.strata[key]
 
     def add_remove(self) -> Fraction:
-        """One record more or fewer: it lies in one stratum of each split."""
+        """Cost of one record more or fewer: own, and for each split its dearest stratum (parallel composition)."""
         below = (max(n.add_remove() for n in strata.values()) for strata in self.splits)
         return sum(below, self.own[Neighbours.ADD_REMOVE])
 
     def within(self) -> Fraction:
-        """One record whose other values change: it stays in its stratum of each split, which sees it exchanged."""
+        """Cost if a record's values change but not its strata: own, and for each split its dearest stratum."""
         return sum((max(n.within() for n in s.values()) for s in self.splits), self.own[Neighbours.REPLACE])
 
     def replace(self) -> Fraction:
-        """One record exchanged: it stays in a stratum of each split, or leaves one and enters another."""
+        """Cost of a record exchanged: in each split it stays in a stratum, or leaves one and enters another."""
         below = (max(_two_dearest(s), *(n.replace() for n in s.values())) for s in self.splits)
         return sum(below, self.own[Neighbours.REPLACE])
 
     def move(self) -> Fraction:
-        """One record that only changes its stratum, at some split; whoever sees all its strata sees it exchanged."""
-        if len(self.splits) != 1:  # whoever moves in one split may stay, and be seen changed, in another
+        """Cost of moving to another stratum: a replacement above the split, a removal and an addition below."""
+        if len(self.splits) != 1:  # a record that moves in one split may stay, and be exchanged, in another
             return self.replace()
         (strata,) = self.splits
         inside = (n.move() for n in strata.values() if n.splits)
@@ -190,7 +195,7 @@ class _Node:
 
 
 def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
-    """Leaving one stratum and entering another: an added and a removed record in two disjoint tables."""
+    """Cost of leaving a stratum and entering another: the sum of the two largest add-remove costs of a split."""
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 
@@ -199,14 +204,14 @@ DECLARED = {
     Neighbours.REPLACE: "replace",
     Neighbours.ATTRIBUTE: "replace-within-group",
 }
-"""The step that each notion is about. Strata are of public columns where an attribute changes, so nobody moves."""
+"""Step that each notion of neighbour is about. Under `attribute` strata are of public columns, so no record moves."""
 
 
 class Spending:
-    """The charges of one fit, and what they come to."""
+    """The charges of one fit, and their cost to one privacy unit under each notion of neighbour."""
 
     def __init__(self, neighbours: Neighbours, charges: Iterable[Charge] = ()) -> None:
-        """Start from some charges, made for the declared neighbours."""
+        """Start from `charges`, priced for the declared neighbours `neighbours`."""
         self.neighbours = neighbours
         self._priced = neighbours.priced
         self.charges: list[Charge] = []
@@ -214,29 +219,29 @@ class Spending:
         self.add(charges)
 
     def add(self, charges: Iterable[Charge]) -> None:
-        """Record charges; what they cost is known afterwards."""
+        """Record charges and add them to the tree of costs."""
         for charge in charges:
             self.charges.append(charge)
             self._root.add(charge, self._priced)
 
     def withdraw(self, held: int) -> None:
-        """Hold the first `held` charges alone: the others were refused, or failed halfway, and nothing was read."""
+        """Keep the first `held` charges alone: the others were refused or failed halfway, before anything was read."""
         before = Spending(self.neighbours, self.charges[:held])
         self.charges, self._root = before.charges, before._root
 
     def spent(self) -> Fraction:
-        """What has been spent for the declared neighbours."""
+        """Return the cost to the worst-case unit of one step of the declared neighbours, in the fit's currency."""
         return self.step(DECLARED[self.neighbours])
 
     def spent_on(self, stratum: Stratum) -> Fraction:
-        """What a record of one stratum has cost, if it is added or removed: asked of everybody, and there."""
+        """Return the add-remove cost of a record in `stratum`: questions to everybody, and in that stratum."""
         columns, key = _keyed(stratum)
         splits = self._root.by.get(columns, ())
         inside = (split.strata[key].add_remove() for split in splits if key in split.strata)
         return self._root.own[Neighbours.ADD_REMOVE] + sum(inside, Fraction(0))
 
     def step(self, name: str) -> Fraction:
-        """What has been spent if one record takes a step: `add-remove`, `move`, `replace-within-group` or `replace`."""
+        """Return the cost of one record's step: `add-remove`, `move`, `replace-within-group` or `replace`."""
         steps = {
             "add-remove": self._root.add_remove,
             "move": self._root.move,

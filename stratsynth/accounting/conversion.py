@@ -1,4 +1,4 @@
-"""By which theorem, and with which optimisation, what a fit reserved becomes epsilon: stated in every certificate."""
+"""Conversion of each currency's reserved amounts to epsilon, with theorem and method; certificates state it."""
 
 from __future__ import annotations
 

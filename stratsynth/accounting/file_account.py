@@ -1,4 +1,4 @@
-"""The account of one fit on disk: its charges in the ledger's chain, its answers in the journal."""
+"""The account of one fit on disk: charges in the ledger's chain, answers in the journal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANOTHER = (
 
 
 class FileAccount(FitAccount):
-    """The account of a fit whose charges and answers are on disk."""
+    """The account of one fit whose charges are lines of a ledger and whose answers are files of its journal."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class FileAccount(FitAccount):
         folder: Path,
         lock: int,
     ) -> None:
-        """Take over what was charged before, if this is a resumed fit."""
+        """Open the account of a reservation, counting the charges and given answers of an interrupted run."""
         super().__init__(request.budget, request.allot, standing, reservation["seed"], request.caps)
         self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
@@ -48,9 +48,9 @@ class FileAccount(FitAccount):
         self._lock: int | None = lock
         self._paid: set[tuple[int, str]] = set()
         self._given: dict[tuple[int, str], str] = {}
-        """The digest of the journal's file for each answer that the program may have been given."""
+        """SHA-256 of the journal's file for each answer, by moment and key, that the mechanism may have been given."""
         self._last = -1
-        """The last moment that was charged."""
+        """Number of the last batch that was charged; -1 before the first."""
         for left in folder.glob(".*.part"):  # a killed write's answer, which nobody has seen and another replaces
             left.unlink(missing_ok=True)
         for line in chain.lines:
@@ -64,7 +64,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """On the disk before this returns; a question that was charged before an interruption is not charged again."""
+        """Record charges on disk before returning; charges of before an interruption are not made twice."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -77,12 +77,12 @@ class FileAccount(FitAccount):
             self._note(moment, asked)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """On the disk before this returns."""
+        """Append the charges to the ledger, on disk before this returns."""
         stated = [charge.to_dict() for charge in charges]
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
     def recall(self, moment: int, asked: str) -> State | None:
-        """The journalled answers to questions known by this, which must have been charged."""
+        """Return the journalled answers with this moment and key, None if none were given; refuse damaged ones."""
         if (moment, asked) not in self._paid:
             return None
         path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))
@@ -112,7 +112,7 @@ class FileAccount(FitAccount):
         return state
 
     def store(self, moment: int, asked: str, answers: State) -> None:
-        """On the disk, and known to the ledger, before anybody sees them."""
+        """Write answers to the journal and note them in the ledger, both on disk before the mechanism sees them."""
         path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)
@@ -126,7 +126,7 @@ class FileAccount(FitAccount):
         self._answered(moment, asked, content)
 
     def finish(self) -> None:
-        """Mark the fit as done; its journal is no longer needed, since the release holds the answers."""
+        """Note in the ledger that the fit is done, and delete its journal: the release holds the answers."""
         self._append({"kind": "done", "identity": self._reservation["identity"], "at": now()})
         if self._lock is not None:
             mark(self._lock, DONE)
@@ -135,11 +135,11 @@ class FileAccount(FitAccount):
         self.close()
 
     def _append(self, line: Mapping[str, Any]) -> None:
-        """A line of this fit, on the disk before this returns."""
+        """Append a line of this fit to the ledger, on disk before this returns."""
         self._chain.append({"kind": line["kind"], "run": self._reservation["run"], **line})
 
     def _answered(self, moment: int, asked: str, content: bytes) -> None:
-        """From now on the answer counts as given: should its file be lost, it is never drawn again."""
+        """Note in the ledger that the answer is given: should its file be lost, it is never drawn again."""
         sha256 = hashlib.sha256(content).hexdigest()
         self._append({"kind": "answered", "moment": moment, "asked": asked, "sha256": sha256})
         self._given[moment, asked] = sha256
@@ -149,7 +149,7 @@ class FileAccount(FitAccount):
         self._last = max(self._last, moment)
 
     def close(self) -> None:
-        """Let another process resume."""
+        """Release the lock on the journal, so that another process can resume the fit."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -1,8 +1,8 @@
-"""Lists of very many charges: those of one stratum that are priced alike are one entry.
+"""Joined lists of charges: charges of one stratum with equal prices become one entry.
 
 MST makes as many choices in each stratum as its tree has edges, all at one price. In tens of thousands of strata a
-certificate of single charges would be larger than anybody reads of a file from somebody else. The joined list adds up
-to the same.
+certificate of single charges would be larger than the largest file that is read as untrusted. Joined lists cost
+the same in total.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from stratsynth.accounting.budget import PRICED
 from stratsynth.accounting.charges import Charge
 
 MOST_SINGLE = 100_000
-"""The most charges that a certificate lists one by one."""
+"""Largest number of charges that a certificate lists one by one."""
 CANDIDATES = "candidates"
-"""The detail that charges of one entry may differ in, since no price depends on it: the entry lists all of them."""
+"""Detail in which charges of one entry may differ, since no price depends on it: the entry lists all of them."""
 
 
 def listed(charges: Sequence[Charge]) -> Sequence[Charge]:
-    """The charges as a certificate lists them."""
+    """Return the charges as a certificate lists them: joined if there are more than MOST_SINGLE."""
     return charges if len(charges) <= MOST_SINGLE else joined(charges)
 
 
 def joined(charges: Iterable[Charge]) -> list[Charge]:
-    """One charge for all that differ in nothing but their candidates, in the order of the first of each."""
+    """Return one charge for all that differ in nothing but their candidates, ordered by the first of each."""
     groups: dict[tuple[Any, ...], tuple[Charge, list[Any]]] = {}
     for charge in charges:
         _, several = groups.setdefault(_key(charge), (charge, []))
@@ -36,7 +36,7 @@ def joined(charges: Iterable[Charge]) -> list[Charge]:
 
 
 def entries(charges: Iterable[Charge]) -> int:
-    """The number of entries of the joined list."""
+    """Return the number of entries of the joined list."""
     return len(set(map(_key, charges)))
 
 
@@ -47,7 +47,7 @@ def _key(charge: Charge) -> tuple[Any, ...]:
 
 
 def _one(first: Charge, several: list[Any]) -> Charge:
-    """The entry of some charges, by the first of them and the candidates of each."""
+    """Return the joined charge of `first` and the equal ones after it; `several` are the candidates of all."""
     if len(several) == first.times:
         return first
     details = {**first.details, CANDIDATES: several} if CANDIDATES in first.details else first.details

@@ -1,4 +1,4 @@
-"""Charges by the kind of their question, for plans and pages."""
+"""Numbers and price factors of charges by kind of question, for plans and pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stratsynth.accounting.charges import Charge
 
 
 def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
-    """For each kind of question: the number of charges, and their largest price factor under replace-one."""
+    """Return for each kind of question the number of charges, and their largest price factor under replace-one."""
     found: dict[str, dict[str, float]] = {}
     for charge in charges:
         if charge.currency in (Currency.ZCDP, Currency.PURE):

@@ -1,7 +1,7 @@
-"""The account of a data file: what all fits on it have reserved together.
+"""The account of a data file: the sum of what all fits on it have reserved.
 
 A fit reserves its whole allotment before its first question and nothing is given back, so the total never
-depends on what the rows made a mechanism do. This module holds the interface and the account that lasts as
+depends on the rows through a mechanism's course. This module has the interface and the account that lasts as
 long as the process; `ledger_file` keeps one on disk.
 """
 
@@ -24,66 +24,67 @@ APART = (
     " Keep to the neighbours, and to the public columns, that these data were first fitted with; what is released "
     "under others needs an account of its own, whose guarantees do not cover this one's."
 )
-"""The remedy where guarantees do not add up: one that takes a column for public says nothing of what it holds."""
+"""Remedy where guarantees do not add up: one that takes a column for public does not bound what others protect in
+it."""
 _LOCK = threading.RLock()
-"""Whoever looks whether a reservation fits must be the next to make one."""
+"""Held from the check whether a reservation fits until it is made."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a fit wants of a ledger."""
+    """The request of a fit for a reservation: identity, allotment and caps."""
 
     identity: str
-    """The digest of everything that decides what is asked: the same request again resumes an interrupted fit."""
+    """Digest of everything that decides which questions are asked: an equal request resumes an interrupted fit."""
     mechanism: str
-    """Its name, for the ledger's reader."""
+    """Name of the mechanism, for readers of the ledger."""
     budget: Budget
     allot: Allotment
     seed: int | None
-    """The user's seed for post-processing, if any."""
+    """The user's seed for post-processing; None if the ledger is to draw one."""
     before_reserving: Callable[[], object] = lambda: None
-    """Called before a new reservation is made, under the lock; raises when it would be for nothing."""
+    """Called before a new reservation is made, under the lock; raises if the fit could not be finished."""
     caps: Mapping[Stratum, float] = field(default_factory=dict)
-    """What a record of a stratum with a budget of its own may cost, in the allotment's currency."""
+    """Largest amount, in the allotment's currency, that a record of a stratum with a budget of its own may cost."""
     prior: str | None = None
-    """The hash of what the certificate will say of the prior, if there is one."""
+    """Hash of the certificate's section about the prior; None without a prior."""
 
     def account(self, standing: Standing, seed: int) -> FitAccount:
-        """The fit's account in memory, once it has reserved."""
+        """Return the fit's account in memory, after its reservation."""
         return FitAccount(self.budget, self.allot, standing, seed, self.caps)
 
 
 class Ledger(Protocol):
-    """Where reservations are kept."""
+    """A store of reservations on one set of data."""
 
     def open(self, request: Request) -> Account:
-        """Reserve a whole allotment and open the fit's account, or raise and leave everything as it was."""
+        """Reserve the whole allotment and return the fit's account; or raise, and leave everything as it was."""
 
 
 @dataclass
 class ProcessLedger:
-    """An account in memory: it ends with the process, so it cannot see what was spent before."""
+    """A ledger in memory: it ends with the process, so it cannot count what was spent before."""
 
     cap_epsilon: float | None = None
     note: str = "no ledger file: this account lasted for one process, and knew these data by path, object and content"
     _made: list[Allotment] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        """A cap is a positive number."""
+        """Refuse a cap that is not a positive number."""
         number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
 
     @property
     def reserved(self) -> tuple[Allotment, ...]:
-        """What was reserved so far, oldest first."""
+        """Allotments reserved so far, oldest first."""
         return tuple(self._made)
 
     def open(self, request: Request) -> FitAccount:
-        """Add the fit's reservation; the total is read at the fit's delta. One thread at a time."""
+        """Reserve the fit's allotment, with totals at the fit's delta; one thread at a time."""
         with _LOCK:
             return self._reserve(request)
 
     def absorb(self, other: ProcessLedger) -> None:
-        """Take over what was reserved on another account of the same data; the lower cap holds."""
+        """Count the reservations of another ledger of the same data too; the lower cap holds."""
         with _LOCK:
             self._made.extend(other._made)
             caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
@@ -108,7 +109,7 @@ class ProcessLedger:
 
 
 def fresh_seed(request: Request) -> int:
-    """The user's seed, or one that nobody knows beforehand."""
+    """Return the user's seed, or 63 bits of the system's entropy."""
     from stratsynth.noise import SystemEntropy
 
     return request.seed if request.seed is not None else SystemEntropy().bits(63)

@@ -1,12 +1,12 @@
-"""The account of a data file, on disk: `people.ledger`, shared by every process that fits on the file.
+"""The ledger of a data file, on disk: `people.ledger`, shared by every process that fits on the file.
 
     people.ledger            the chain of reservations and charges, append-only
     people.ledger.key        32 random bytes that key the data's fingerprint; never published
-    people.ledger.journal/   the answers given so far, a folder a fit
+    people.ledger.journal/   the answers given so far, one folder per fit
 
 A ledger with a name, `account = "persons 2024"`, is shared by versions of the data: each is noted by its fingerprint.
 
-Every line is on the disk before a row is read for it. A fit that was interrupted is resumed by the same
+Every line is on the disk before a row is read for it. A fit that was interrupted is resumed by an equal
 request: its reservation and its charges stand, the answers in its journal are given again, and a question
 that was charged but whose answer never reached the journal is answered now, since nobody has seen the first
 draw. A question whose public shape differs from that of the one asked then is charged anew. Once the ledger says
@@ -62,7 +62,7 @@ from stratsynth.version import VERSION
 
 
 class FileLedger:
-    """A ledger file, opened for one data file."""
+    """A ledger file, opened for the fits on one data file."""
 
     def __init__(
         self,
@@ -74,15 +74,15 @@ class FileLedger:
         registry: Registry | None = None,
         reason: str | None = None,
     ) -> None:
-        """Nothing is opened yet.
+        """Name the files; nothing is opened.
 
         Args:
             path: The ledger file.
-            fingerprint: Identifies the data under a key.
-            cap_epsilon: The most that may ever be spent; set by whoever makes the file.
+            fingerprint: Identifies the data: a function of the ledger's key.
+            cap_epsilon: Largest total epsilon, at the delta of the ledger; fixed when the file is made.
             account: The name under which several versions of the data share the ledger.
             registry: The accounts of the data file, where there is one.
-            reason: Why a ledger may be begun beside another.
+            reason: The user's reason to begin a ledger beside another of the same data.
         """
         self.path = path
         self._account = account
@@ -93,7 +93,7 @@ class FileLedger:
         self._chain = Chain(path)
 
     def open(self, request: Request) -> FileAccount:
-        """Resume the interrupted fit of this request, or reserve a new one."""
+        """Return the account of this request's interrupted fit, or of a new reservation; refuse what passes the cap."""
         self.refuse_other()
         with self._chain.locked() as append:
             data, note = self._ready(append, request.budget)
@@ -136,10 +136,10 @@ class FileLedger:
                 raise
 
     def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
-        """Begin the ledger if it is new, and refuse one that is not these data's, or is older than what lies beside it.
+        """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
 
         Returns:
-            The fingerprint of the data, and what the certificate says of the registry beside them.
+            The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
         """
         note, new = "", not self._chain.lines
         if new and journal_of(self.path).exists():
@@ -166,9 +166,9 @@ class FileLedger:
         return data, note if new else self._listed(new=False)
 
     def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-        """What these will cost together, beside what was reserved; refuses them where they pass the cap.
+        """Return the cost of several requests together, beside what was reserved; refuse them if they pass the cap.
 
-        Nothing is reserved: what other processes reserve meanwhile is checked again by `open`.
+        Nothing is reserved: `open` checks again what other processes may have reserved since.
         """
         self.refuse_other()
         lines = self._chain.read() if self.path.exists() else []
@@ -198,7 +198,7 @@ class FileLedger:
             self._registry.refuse_other(self.path, self._reason)
 
     def _listed(self, *, new: bool) -> str:
-        """Have the ledger in the registry beside the data; what the certificate says where that cannot be."""
+        """List the ledger in the registry beside the data; return the certificate's note if that fails, or ""."""
         if self._registry is None:
             return ""
         return self._registry.note(self.path, self._account, self._reason, new=new)
@@ -247,10 +247,10 @@ def _refuse_endless(path: Path, reserved: Sequence[Allotment], delta: float) -> 
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
+    """Refuse a new fit that resembles an unfinished one of another version.
 
-    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
-    what has the request's mechanism, budget and seed; a request without a seed may be any.
+    The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
+    resemble each other if mechanism and budget are equal, and the seed too unless the request has none.
     """
     over = runs_of(lines)
     for line in lines:
@@ -268,7 +268,7 @@ def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Re
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
-    """What a ledger says, verified: cap, total, what is left, and its fits. For `stratsynth ledger show`."""
+    """Return the content of a ledger, verified: cap, total, remaining epsilon and fits; for `ledger show`."""
     if not path.is_file():
         raise UsageError(f"there is no ledger {path}.")
     lines = Chain(path).read()

@@ -1,13 +1,13 @@
-"""The lines of a ledger file: what each kind holds, and whether a file's lines are a ledger's.
+"""The lines of a ledger file: their fields by kind, and the check that a file's lines are a ledger's.
 
-ledger    the first: cap, delta, neighbours, unit, the fingerprint of the data, and why it was begun beside another
+ledger    the first: cap, delta, neighbours, unit, fingerprint of the data, and any reason to begin it beside another
 account   the name under which versions of the data share it
 version   the fingerprint of another version of the data
-reserve   a fit: who asked for what, its whole allotment, the hash of what is said of its prior, and the version that
-          wrote the line
-charge    a moment of a fit, its questions by their digest, and what they cost
+reserve   a fit: its identity, its whole allotment, the hash of the certificate's section on its prior, and the
+                    version that wrote the line
+charge    a batch of a fit: journal key, and the charges of its questions
 answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
-done      the release is where its owner wants it
+done      the release is in place
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from stratsynth.version import VERSION
 
 FORMAT = "stratsynth-ledger/1"
 BY_SHAPE = "shape"
-"""How a fit's questions are known in the ledger, by their public shape; a fit that says nothing, by every number."""
+"""Value of `known_by` in reservations whose journal keys digest public shapes; without it they digest every number."""
 
 
 def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The first line, when all lines are a ledger's."""
+    """Return the first line, having checked that every line is a ledger's; else raise a LedgerError with its number."""
     if lines[0].get("format") != FORMAT:
         versions = {str(line["version"]) for line in lines if "version" in line}
         by = f", but was written by stratsynth {' and '.join(sorted(versions))}" if versions else ""
@@ -51,7 +51,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read everything that a line should hold; whatever exception that raises says that it is no ledger's."""
+    """Read every field that a line should hold; any exception means that the line is not from a ledger."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)
@@ -89,7 +89,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
 
 
 def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Each fit, and whether it is over: it is done, or has handed rows to code whose answers nobody could keep."""
+    """Return for each run True if it is over: done, or a claimed fit that charged (its answers cannot be kept)."""
     found, claimed = dict[str, bool](), set[str]()
     for line in lines:
         if line["kind"] == "reserve":
@@ -109,23 +109,23 @@ def _texts(line: Mapping[str, Any], *keys: str) -> None:
 
 @dataclass(frozen=True)
 class Shared:
-    """Whose account it is: its name, and the versions of the data that it has seen."""
+    """The name of an account, and the versions of the data that it covers."""
 
     name: str | None
-    """None where it belongs to one file."""
+    """Account name given by users; None if the ledger belongs to one data file."""
     versions: tuple[str, ...]
-    """Their fingerprints, oldest first."""
+    """Fingerprints of the versions of the data, oldest first."""
 
 
 def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
-    """Whose account a ledger is."""
+    """Return the account's name and versions, from a ledger's lines."""
     names = [line["name"] for line in lines if line["kind"] == "account"]
     versions = [line["data"] for line in lines if line["kind"] in ("ledger", "version")]
     return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)))
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
-    """The line that reserves a fit's whole allotment on one version of the data."""
+    """Return the line that reserves a fit's whole allotment on one version of the data."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),
@@ -135,17 +135,17 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
 
 
 def stated_budget(budget: Budget) -> dict[str, Any]:
-    """A budget as lines have it."""
+    """Return a budget as lines hold it: the arguments of `Budget`, without those at their defaults."""
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
     public = {"public": list(budget.public)} if budget.public else {}
     return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **public}
 
 
 def allotment_of(line: Mapping[str, Any]) -> Allotment:
-    """What a line has reserved."""
+    """Return the allotment of a `reserve` line."""
     return Allotment.from_dict(line["allot"], Budget(**line["budget"]))
 
 
 def now() -> str:
-    """The time in UTC, to the second."""
+    """Return the time in UTC, to the second, in ISO 8601."""
     return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")

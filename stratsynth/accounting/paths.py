@@ -16,11 +16,11 @@ from stratsynth.noise import SystemEntropy
 
 KEY_BYTES = 32
 RESERVED, DONE = b"reserved\n", b"done\n"
-"""What a fit's lock file says once the ledger has the line: an older copy of the ledger then lacks it."""
+"""Words in a fit's lock file, written once the ledger has the line: an older copy of the ledger then lacks it."""
 
 
 def key_of(path: Path, *, new: bool) -> bytes:
-    """The key of the data's fingerprint; made with the ledger, and a ledger without its key is of no use."""
+    """Return the key of the data's fingerprint, drawn with a new ledger; refuse an old ledger without its key."""
     file = path.with_name(f"{path.name}.key")
     if new and not (file.exists() and file.stat().st_size == KEY_BYTES):
         try:
@@ -38,28 +38,28 @@ def key_of(path: Path, *, new: bool) -> bytes:
 
 
 def journal_of(path: Path) -> Path:
-    """The folder of all journals."""
+    """Return the folder of all journals of a ledger."""
     return path.with_name(f"{path.name}.journal")
 
 
 def answer_name(moment: int, asked: str) -> str:
-    """The journal's file for the answers of one moment."""
+    """Return the file name of the answers to one batch: moment, and the first half of the journal key."""
     return f"{moment:06d}-{asked[:32]}.npz"
 
 
 def mark(lock: int, word: bytes) -> None:
-    """Note beside the ledger what it has been told. A mark that is lost to a crash only tells less."""
+    """Append a word to a lock file. A word lost to a crash only makes a rolled-back ledger harder to notice."""
     with contextlib.suppress(OSError):
         os.pwrite(lock, word, os.fstat(lock).st_size)
 
 
 def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tuple[str, str]]) -> None:
-    """Refuse a ledger that knows less than the journal beside it: an older copy, whose charges are lost.
+    """Refuse a ledger that lacks what the journal beside it has: an older copy, whose charges are lost.
 
     Args:
         path: The ledger.
-        runs: Each fit that the ledger knows, and whether it is over.
-        answers: The fit and the journal's file of each moment that was charged.
+        runs: Each fit of the ledger, True if it is over.
+        answers: The run and the journal's file name of each batch that was charged.
     """
     for folder in _folders(path):
         names, over = {file.name for file in folder.glob("*.npz")}, runs.get(folder.name)
@@ -75,7 +75,7 @@ def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tup
 
 
 def tidy(path: Path, over: Iterable[str]) -> None:
-    """Remove the answers of fits that are over, which a process that was killed while it finished has left."""
+    """Delete answers of fits that are over, left by a process that was killed while it finished."""
     wanted = set(over)
     for folder in _folders(path):
         if folder.name in wanted:
@@ -84,7 +84,7 @@ def tidy(path: Path, over: Iterable[str]) -> None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """The folders of the fits' journals."""
+    """Return the journal folders of all fits, sorted; none if there is no journal."""
     try:
         return sorted(folder for folder in journal_of(path).iterdir() if folder.is_dir())
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def journal_folder(path: Path, run: str) -> Path:
-    """The folder of one fit's journal, made if it is not there."""
+    """Return the folder of one fit's journal, made with mode 0700 if it is missing."""
     folder = journal_of(path) / run
     try:
         for each in (folder.parent, folder):  # `parents=True` would not give the mode to the upper one
@@ -106,7 +106,10 @@ def journal_folder(path: Path, run: str) -> Path:
 
 
 def locked(folder: Path, path: Path) -> int:
-    """One process at a time may run a fit: two would draw different noise for the same answers."""
+    """Lock a fit's journal and return the lock's descriptor; refuse if another process runs the same fit.
+
+    Two processes would draw two noises for one charge.
+    """
     try:
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""From amounts to epsilon: what a fit guarantees, and what other notions of neighbour would cost.
+"""Prices of a fit: epsilon of its guarantee, and epsilon under other notions of neighbour.
 
     add-remove             one record (or unit) more or fewer
     move                   its stratum changes, and what follows from it in tables of everybody
@@ -7,9 +7,9 @@
     attribute              what is not public about it changes: priced as replace-within-group, as strata are of public
                            columns. All other steps are then not protected, and have no price (None).
 
-What was charged is priced charge by charge. What was reserved and not spent could have gone to the dearest
-kind of question, one whose sensitivity doubles when a record is exchanged: four times the rho, twice the epsilon.
-Where answers decide what is asked, that is true of everything (`Mechanism.adaptive`).
+Charges are priced one by one. What was reserved and not spent could have gone to the kind of question with the
+largest factor, whose sensitivity doubles when a record is exchanged: four times the rho, twice the epsilon.
+If answers decide which questions are asked (`Mechanism.adaptive`), the whole allotment is priced so.
 """
 
 from __future__ import annotations
@@ -25,30 +25,29 @@ from stratsynth.errors import MechanismError
 
 STEPS = ("add-remove", "move", "replace-within-group", "replace")
 DEAREST = {Currency.ZCDP: 4, Currency.PURE: 2, Currency.SAMPLED: 1, Currency.CLAIMED: 1}
-"""By currency, the largest price factor under replace-one of any kind of question: sensitivity doubles.
+"""Largest price factor of any kind of question under replace-one, by currency: its sensitivity doubles.
 
-Steps on samples and claims are priced by formulas of their own.
-"""
+Steps on samples and claims are priced by formulas of their own."""
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The dearest course of a fit whose answers decide what is asked."""
+    """The worst-case course of a fit whose answers decide which questions are asked."""
 
     factor: int
-    """The largest price factor under replace-one of the kinds of questions it can ask."""
+    """Largest price factor under replace-one over the kinds of questions that the mechanism declares."""
     only_strata: bool
-    """Whether everybody together is asked nothing, and strata are not divided again."""
+    """True if no question is asked of all records together, and no stratum is divided again."""
 
 
 def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
-    """Epsilon at the budget's delta for each step that one record, or unit, can take.
+    """Return epsilon at the budget's delta for each step of one record, or unit; None for a step without a price.
 
     Args:
-        spending: What was charged.
-        budget: What was promised.
-        allot: What was reserved.
-        worst: For an adaptive mechanism, its dearest course; without one, the charges are all there can be.
+        spending: Charges so far.
+        budget: The promised (epsilon, delta), with neighbours and unit.
+        allot: The reserved amount.
+        worst: For an adaptive mechanism, its worst-case course; None if the charges bound every course.
     """
     if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
         return {**dict.fromkeys(STEPS), str(budget.neighbours): budget.epsilon}
@@ -59,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Of the four steps, as if nothing had been handed out."""
+    """Return epsilon of the four steps, under the assumption that no column is handed out without noise."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 
@@ -67,6 +66,7 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
     if worst is not None:
         amounts = _at_most(spending, allot, worst)
     else:
+        # The part that was reserved and not spent could have gone to the dearest kind of question.
         unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
         dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
         amounts = {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
@@ -77,10 +77,11 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
 
 
 def check_allotment(allot: Allotment, budget: Budget) -> None:
-    """Refuse an allotment that is not within the user's budget: a mechanism prices itself, and may be wrong."""
+    """Refuse an allotment beyond the user's budget: a mechanism computes its own, and may be wrong."""
     delta = budget.delta - budget.truncation_delta
     within = allot.promise == budget and 0 < allot.amount < math.inf
     if allot.currency == Currency.ZCDP:
+        # rho and epsilon are bounded by the budget's own conversion, steps by their privacy loss distribution.
         within = within and allot.amount <= budget.zcdp().amount
     elif allot.currency == Currency.PURE:
         within = within and allot.amount <= budget.pure().amount
@@ -97,10 +98,10 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
 
 
 def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fraction]:
-    """Whatever course the mechanism takes: the whole allotment, at the dearest kind of question it can ask.
+    """Return the cost of each step on any course: the whole allotment, at the largest factor the mechanism declares.
 
-    A record that moves between strata which alone are asked is removed from one and added to another, and neither
-    may cost more than the allotment.
+    If strata of one split alone are asked, a record that moves is removed from one and added to another; each costs
+    at most the allotment.
     """
     cap = Fraction(allot.amount)
     if spending.neighbours.priced == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped

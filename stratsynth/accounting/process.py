@@ -1,11 +1,11 @@
-"""Accounts of data without a ledger file: in memory, one for the same data in this process, however often opened.
+"""Ledgers of data without a ledger file: in memory, one for equal data in this process, however often opened.
 
-Data count as the same that are one object (a frame, an Arrow table), one path, or of one content. Contents are
-compared by a fingerprint under a key that lasts as long as the process and is told to nobody; it is taken when a fit
-reserves, and says nothing but whether two tables are equal. Where data turn out to be the same that were taken for
-different ones, their accounts become one, with all that was reserved on either.
+Data count as equal if they are one object (a frame, an Arrow table), one path, or of one content. Contents are
+compared by a fingerprint under a key that lasts as long as the process and is never published, taken when a fit
+reserves; it shows only whether two tables are equal. Where data turn out to be equal that had two ledgers, these
+become one, with all that was reserved on either.
 
-What it cannot see: a changed copy, another process, and what was spent before this one began.
+Not noticed: a changed copy, another process, and fits before this process began.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from stratsynth.noise import SystemEntropy
 
 _LOCK = threading.RLock()
 _ACCOUNTS: dict[Hashable, ProcessLedger] = {}
-"""By path, by the number of an object that still lives, and by fingerprint."""
+"""Ledgers by path, by the id of an object that still lives, and by fingerprint."""
 _KEY: list[bytes] = []
-"""The key of the fingerprints, made when the first one is needed."""
+"""Key of the fingerprints, as a list that is empty until the first one is needed."""
 
 
 class SharedLedger:
-    """The account of some data in this process, found by all that identifies them."""
+    """The ledger of some data in this process, found by path, object or content."""
 
     def __init__(self, known: Hashable, held: object, fingerprint: Callable[[bytes], str], cap: float | None) -> None:
-        """Find or make it; nothing is read.
+        """Find the ledger, or make it; nothing is read.
 
         Args:
-            known: What identifies the data without a look at them, as a path does; None for data in memory.
-            held: The object that holds them, by which data in memory are known for as long as it lives.
-            fingerprint: Their fingerprint under a key; called when a fit reserves.
-            cap: The most epsilon that may be spent on them; None leaves it as it is.
+            known: The data's name without a look at them, such as a path; None for data in memory.
+            held: The object that holds the data; data in memory are known by it for as long as it lives.
+            fingerprint: The fingerprint of the data under a key; called when a fit reserves.
+            cap: The largest epsilon that may be spent on the data; None leaves the cap as it is.
 
         Raises:
             UsageError: Another cap than these data were opened with before.
@@ -60,36 +60,36 @@ class SharedLedger:
 
     @property
     def cap_epsilon(self) -> float | None:
-        """The most that may be spent on these data in this process; None where nobody has said."""
+        """Largest epsilon that may be spent on these data in this process; None if nobody set a cap."""
         return self._account.cap_epsilon
 
     @property
     def reserved(self) -> tuple[Allotment, ...]:
-        """What was reserved so far, oldest first."""
+        """Allotments reserved so far, oldest first."""
         return self._account.reserved
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve on the one account of these data."""
+        """Reserve on the one ledger of these data, joined with that of equal data."""
         with _LOCK:
             if not _KEY:
                 _KEY.append(SystemEntropy().read(32))
             content = ("content", self._fingerprint(_KEY[0]))
-            account = _ACCOUNTS.setdefault(self._name, self._account)  # it may have become one with another since
+            account = _ACCOUNTS.setdefault(self._name, self._account)  # joined with another since, perhaps
             self._account = _ACCOUNTS[content] = _one(account, _ACCOUNTS.get(content, account))
             return self._account.open(request)
 
 
 class UnchargedLedger:
-    """For data declared public: fits keep to their allotment, and nothing is added up."""
+    """A ledger for data declared public: each fit keeps to its allotment, and nothing is added up."""
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve nothing."""
+        """Return the fit's account without reserving anything."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
         return request.account(standing, fresh_seed(request))
 
 
 def _one(account: ProcessLedger, other: ProcessLedger) -> ProcessLedger:
-    """Two accounts that turn out to be of the same data, as one."""
+    """Join two ledgers that turn out to be of equal data, under every name, and return the one."""
     if other is account:
         return account
     account.absorb(other)

@@ -1,10 +1,10 @@
-"""Which accounts a data file has: `people.csv.accounts` beside `people.csv`, one line of JSON for each ledger.
+"""Registry of the accounts of a data file: `people.csv.accounts` beside `people.csv`, a line of JSON per ledger.
 
-A second ledger for the same file would give the same people a second budget, so making one is refused unless somebody
-says why; certificates list the accounts that the file is known to have. The file holds names that users chose and
-nothing private. It lies beside the data's real place, whatever links lead there; where that folder cannot be written,
-certificates say so. It cannot know of copies elsewhere: an account with a name, shared by versions of the data, is for
-these.
+A second ledger for the same file would give the same people a second budget, so making one is refused without a
+stated reason; certificates list the accounts that the file is known to have. The file holds names that users chose
+and nothing private. It lies beside the data's real path, links followed; if that folder cannot be written,
+certificates state that. Copies of the data elsewhere are not noticed: an account with a name, shared by versions of
+the data, is for them.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from stratsynth.files.reading import read_bytes
 from stratsynth.files.replacing import new_file
 
 MOST_BYTES = 1 << 20
-"""Largest size of the file that is read, and so of one that is written."""
+"""Largest size of the file, in bytes, when read and when written."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The accounts of one data file."""
+    """The list of accounts of one data file."""
 
     data: Path
-    """The data file."""
+    """Path of the data file."""
 
     @property
     def path(self) -> Path:
-        """Beside the data, links followed."""
+        """Path of the list, beside the data, links followed."""
         real = self.data.resolve()
         return real.with_name(f"{real.name}.accounts")
 
     def known(self) -> list[dict[str, Any]]:
-        """A line for each ledger, oldest first; a LedgerError where the file is damaged."""
+        """Return one line for each ledger, oldest first; none without a list; a LedgerError if it is damaged."""
         try:
             content = read_bytes(self.path, MOST_BYTES, error=LedgerError)
             lines = [json.loads(line) for line in content.decode().split("\n") if line]
@@ -59,11 +59,11 @@ class Registry:
         return lines
 
     def names(self) -> tuple[str, ...]:
-        """What certificates call the accounts: their names, or their ledgers' file names; never a path."""
+        """Return the accounts as certificates name them: by name, or by their ledgers' file names; never a path."""
         return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
 
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
-        """Refuse a new ledger, or none at all, where these data have one, unless somebody says why."""
+        """Refuse a new ledger, or a fit without one, if these data have another ledger and no reason is given."""
         known = self.known()
         if known and reason is None and (ledger is None or self._place(ledger) not in {k["ledger"] for k in known}):
             what = "a fit without it" if ledger is None else f"another one, {ledger.name},"
@@ -73,10 +73,10 @@ class Registry:
             )
 
     def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:
-        """List a ledger. Refuses a new one beside another, unless somebody says why; called under the ledger's lock.
+        """List a ledger; refuse a new one beside another without a reason. Called under the ledger's lock.
 
         Returns:
-            What the certificate says where it could not be listed; empty otherwise.
+            The certificate's note if it could not be listed; empty otherwise.
         """
         with contextlib.ExitStack() as held:
             with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
@@ -109,5 +109,5 @@ class Registry:
             return ""
 
     def _place(self, ledger: Path) -> str:
-        """The ledger's path from the data's folder, so that both can be moved together."""
+        """Return the ledger's path relative to the data's folder, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)

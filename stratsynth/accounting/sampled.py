@@ -1,4 +1,4 @@
-"""Steps on Poisson samples: one noise multiplier, one rate, a number of steps, all reserved in full.
+"""Gaussian steps on Poisson samples: one noise multiplier, one rate, a number of steps, all reserved in full.
 
 The privacy loss distribution is dp-accounting's (Google), connect-the-dots, an upper bound for the continuous
 Gaussian. Our noise is the discrete one on a grid, which is as private as a continuous one that is a hair
@@ -24,13 +24,13 @@ from stratsynth.strata import StratumPath, disjoint
 
 _NARROWER = 1 - 1e-9
 _MOST = 1e6
-"""Larger noise multipliers are no use to anybody."""
+"""Largest noise multiplier that is searched; steps with more noise would be of no use."""
 
 
 def epsilon_sampled(
     noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
 ) -> float:
-    """The epsilon at `delta` of a number of steps, in each of which each row takes part with probability `rate`."""
+    """Return epsilon at `delta` of `steps` Gaussian steps of multiplier `noise` on Poisson samples of rate `rate`."""
     if steps == 0:
         return 0.0
     return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours.priced)
@@ -41,6 +41,7 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
 
+    # The dominating pair of laws: one record more or fewer, or one exchanged.
     relation = {
         Neighbours.ADD_REMOVE: dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
         Neighbours.REPLACE: dp_accounting.NeighboringRelation.REPLACE_ONE,
@@ -52,13 +53,13 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
 
 
 def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
-    """The least noise multiplier whose steps keep to a budget, to four digits, rounded up."""
+    """Return the least noise multiplier whose steps keep to a budget, to a relative 1e-4, rounded up."""
     number("sampled: the rate", rate, above=0, most=1)
     whole("sampled: steps", steps, 1)
     delta = budget.delta - budget.truncation_delta
 
     def excess(noise: float) -> float:
-        """The logarithm of epsilon over the budget's; at most 0 where the noise is enough."""
+        """Return log(epsilon / budget.epsilon) at this multiplier; at most 0 if the noise is enough."""
         epsilon = epsilon_sampled(noise, rate, steps, delta, budget.neighbours)
         return math.log(epsilon / budget.epsilon) if epsilon > 0 else -math.inf
 
@@ -66,6 +67,7 @@ def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
     low = high = max(1.0, rate * math.sqrt(2 * steps * math.log(1 / delta)) / budget.epsilon)
     above, stride = excess(min(high, _MOST)), 1.25
     below = above
+    # Bracket the zero: raise the multiplier until the budget is kept, then lower it until it is not.
     while below > 0 and high <= _MOST:
         low, above, high = high, below, stride * high
         below, stride = excess(high), min(2.0, stride**2)
@@ -80,10 +82,10 @@ def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float, above: float, below: float) -> float:
-    """The upper end of an interval of a relative width of 1e-4 at whose ends `excess` is above 0 and at most 0.
+    """Return the upper end of a bracket of relative width 1e-4: `excess` is > 0 at its low end, <= 0 at its high end.
 
-    It is nearly a line in the logarithm of the noise, so its zero is looked for where the line through both ends has
-    one, first a little above and then a little below. Where that does not halve the interval the middle is tried too.
+    `excess` is nearly linear in the logarithm of the noise: try the zero of the line through both ends,
+    first a little above and then a little below. If that does not halve the bracket, try the middle too.
     """
     beyond = 4e-5
     while high - low > 1e-4 * high:
@@ -107,17 +109,17 @@ def _root(excess: Callable[[float], float], low: float, high: float, above: floa
 def sampled_prices(
     spending: Spending, budget: Budget, allot: Allotment, *, only_strata: bool = True
 ) -> dict[str, float | None]:
-    """Epsilon at the budget's delta for the steps reserved; a move takes part in two strata's steps.
+    """Return epsilon at the budget's delta for each step of one record; a move takes part in two strata's steps.
 
-    Whoever moves is taken out of the steps of one stratum and put into those of another. That is all where the strata
-    of one split alone are asked; where everybody is asked too, where strata are divided again, or where there is
-    another split, some steps may see an exchange, and all of both courses are priced as one.
+    A record that moves is removed from the steps of one stratum and added to those of another. That is all if strata
+    of one split alone are asked; if everybody is asked too, if strata are divided again, or if there is another split,
+    some steps may see an exchange, and the steps of both strata are priced as exchanges.
 
     Args:
-        spending: The steps that were charged.
-        budget: What was promised.
-        allot: What was reserved.
-        only_strata: Whether no other course of the fit would have asked anything but the strata of one split.
+        spending: The charged steps.
+        budget: The promised (epsilon, delta).
+        allot: The reserved steps, with noise and rate.
+        only_strata: True if no other course of the fit would have asked anything but the strata of one split.
     """
     if allot.noise is None or allot.rate is None:
         raise UsageError("sampled: the allotment lacks its noise or rate.")
@@ -126,6 +128,7 @@ def sampled_prices(
     strata = any(paths)
     one = epsilon_sampled(allot.noise, allot.rate, steps, delta)
     exchanged = epsilon_sampled(allot.noise, allot.rate, steps, delta, Neighbours.REPLACE)
+    # A move is a removal in one stratum's steps and an addition in another's: 2 * steps of one record.
     moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta) if strata else exchanged
     if strata and not (only_strata and _one_split(paths)):
         moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta, Neighbours.REPLACE)
@@ -133,6 +136,6 @@ def sampled_prices(
 
 
 def _one_split(paths: Collection[StratumPath]) -> bool:
-    """Whether these are strata of one split, not divided again: of a record's two strata each sees it whole."""
+    """True if all paths are single, disjoint strata of the same columns: a record is in one stratum and no other."""
     columns = {frozenset(stratum.columns) for path in paths for stratum in path}
     return all(len(path) == 1 for path in paths) and len(columns) == 1 and disjoint(path[0] for path in paths)

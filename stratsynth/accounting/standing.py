@@ -1,6 +1,6 @@
-"""The state of an account in words: for certificates, plans and refusals.
+"""The state of an account in words, for certificates, plans and refusals.
 
-The totals that these words are of, and the cap on them, are in `stratsynth.accounting.totals`.
+The totals and the check against the cap are in `stratsynth.accounting.totals`.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ class Standing:
     """The state of an account after a reservation, as the certificate shows it."""
 
     name: str | None
-    """The ledger file; None for an account that lasts as long as the process."""
+    """File name of the ledger; None for an account that lasts as long as the process."""
     cap_epsilon: float | None
-    """The most that may ever be spent; None when nobody set it."""
+    """Largest total epsilon; None if nobody set a cap."""
     spent_epsilon: float
-    """What all releases so far cost together, this one included."""
+    """Total epsilon of all fits so far, this one included, at `spent_delta`."""
     releases: int
-    """The number of fits that have reserved."""
+    """Number of fits that have reserved, this one included."""
     note: str = ""
     spent_delta: float | None = None
-    """The delta at which that is read."""
+    """Delta at which the total is stated; None where nothing is added up."""
     account: str | None = None
-    """The account's own name, under which several versions of the data share it; None where it has none."""
+    """Account name under which several versions of the data share it; None without a name."""
     versions: int = 1
-    """The number of versions of the data that it has seen."""
+    """Number of versions of the data that the account covers."""
     accounts: tuple[str, ...] = ()
-    """The names of all accounts that are known for the data file, this one among them."""
+    """Names of all accounts known for the data file, this one included."""
     new_account: str | None = None
-    """Why this account was begun beside another; None where it is the first."""
+    """Stated reason why this account was begun beside another; None for the first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate's form."""
+        """Return the certificate's form."""
         return {
             "name": self.name,
             **({"note": self.note} if self.note else {}),
@@ -58,19 +58,19 @@ class Standing:
 
 
 MOST_TOTAL = 1e4
-"""A cap above it is as good as none: no sum of fits comes near."""
+"""Upper end of the search for an epsilon: no sum of fits comes near it."""
 LEAST_SHOWN = 1e-6
-"""What is less than this is as good as nothing."""
+"""Epsilon below which nothing more is said to fit."""
 
 
 def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: float) -> float:
-    """The largest epsilon that one more fit like this one would be granted, to four digits, rounded down.
+    """Return the largest epsilon that one more fit like `like` would be granted, to four digits, rounded down.
 
     Args:
-        cap: The account's.
-        reserved: What was reserved before.
-        like: A fit's allotment: its currency, delta, neighbours and unit are kept.
-        delta: The delta that the account's total is read at.
+        cap: The account's largest total epsilon.
+        reserved: The allotments so far.
+        like: A fit's allotment, whose currency, delta, neighbours and unit are kept.
+        delta: The delta at which the account's total is stated.
     """
 
     def granted(allot: Allotment) -> bool:
@@ -103,14 +103,14 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
 
 
 def fitting(epsilon: float, like: Allotment) -> str:
-    """The largest epsilon that fits, as a refusal ends with it."""
+    """Return the sentence about the largest epsilon that fits, which ends a refusal; 0 means that nothing fits."""
     if not epsilon:
         return "Nothing more fits."
     return f"The largest epsilon that fits now is {epsilon:g}, at delta {like.promise.delta:g}."
 
 
 def rule(delta: float) -> str:
-    """How epsilons add up on an account, for a reader who adds them up otherwise."""
+    """Return a sentence on how epsilons add up on an account, for readers who would add them plainly."""
     one = Budget(1.0, delta).zcdp()
     return (
         f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "
@@ -120,7 +120,7 @@ def rule(delta: float) -> str:
 
 
 def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float) -> str:
-    """The refusal of a reservation that would pass the cap: asked, remaining, difference, and the remedy."""
+    """Return the message for a reservation that would pass the cap: asked, remaining, excess, and the remedy."""
     after = total([*reserved, new], delta)
     asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
     why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"
@@ -132,29 +132,29 @@ def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: fl
 
 @dataclass(frozen=True)
 class Outlook:
-    """What several fits would cost before the first of them is made."""
+    """Cost of several fits on one account, before the first of them is made."""
 
     fits: int
-    """The number of new fits: those that resume an interrupted one cost nothing more."""
+    """Number of new fits; a fit that resumes an interrupted one costs nothing more."""
     asked_epsilon: float
-    """What the new ones cost together, by themselves."""
+    """Total epsilon of the new fits alone."""
     spent_epsilon: float
-    """What was spent before."""
+    """Total epsilon of the account before them."""
     after_epsilon: float
-    """What will have been spent; less than the sum of the two, where rho is added."""
+    """Total epsilon of the account after them; less than the sum of the two where rho adds up."""
     cap_epsilon: float | None
     largest_epsilon: float | None = None
-    """The largest epsilon that one fit like the first of these would be granted now; None without a cap."""
+    """Largest epsilon that one fit like the first would be granted before them; None without a cap."""
     granted: bool = True
-    """Whether all of them fit under the cap."""
+    """True if all of them together keep to the cap."""
 
     @property
     def left_epsilon(self) -> float | None:
-        """What is left now; None without a cap."""
+        """Epsilon left before them: cap minus spent, at least 0; None without a cap."""
         return None if self.cap_epsilon is None else max(0.0, self.cap_epsilon - self.spent_epsilon)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; what delta does not suffice for is null."""
+        """Return plain values; an infinite epsilon (delta does not suffice) is None."""
         figures = ("asked_epsilon", "spent_epsilon", "after_epsilon", "cap_epsilon", "left_epsilon", "largest_epsilon")
         found = {name: getattr(self, name) for name in figures}
         return {"fits": self.fits} | {n: None if v is None or math.isinf(v) else v for n, v in found.items()}
@@ -169,15 +169,15 @@ def afford_all(
     *,
     refuse: bool = True,
 ) -> Outlook:
-    """What several new reservations would cost together; refuses all of them where they pass the cap.
+    """Return the total cost of several new reservations; refuse all of them if they pass the cap.
 
     Args:
-        cap: The account's; None where nobody set one.
-        reserved: What was reserved before.
-        new: What would be.
-        delta: The delta that totals are read at.
-        like: The fit whose largest affordable epsilon is wanted, if any.
-        refuse: False only tells, as a plan does.
+        cap: The account's largest total epsilon; None if nobody set one.
+        reserved: The allotments so far.
+        new: The allotments to be added.
+        delta: The delta at which totals are stated.
+        like: The allotment whose largest affordable epsilon is wanted; None for no such figure.
+        refuse: False returns the cost without refusing, as a plan does.
     """
     asked, spent = (total(some, readable(some, delta)) if some else 0.0 for some in (new, reserved))
     after = total([*reserved, *new], delta)

@@ -1,4 +1,4 @@
-"""Totals of an account: the epsilon of all fits on a data file together, and the cap on it.
+"""Totals of an account: the epsilon of all fits on a data file together, and the check against the cap.
 
 Fits priced in rho add up in rho and are converted once; all others add up as (epsilon, delta).
 """
@@ -15,7 +15,7 @@ from stratsynth.errors import BudgetRefused
 
 
 def total(reserved: Sequence[Allotment], delta: float) -> float:
-    """The epsilon at `delta` of everything reserved; infinite where delta does not suffice."""
+    """Return the epsilon at `delta` of all allotments together; infinite if delta does not suffice."""
     counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
     others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
     left = delta - math.fsum(allot.delta for allot in others)
@@ -29,9 +29,9 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Delta at which the total is finite: `delta`, or if that is not enough, the deltas that the fits use up besides.
+    """Return the delta at which the total is stated: `delta`, or the sum the fits use if it does not suffice.
 
-    A fit priced in rho uses up the part of its delta that is kept for cut-off tails, every other fit all of its own.
+    A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
     """
     if total(reserved, delta) < math.inf:
         return delta
@@ -41,7 +41,7 @@ def readable(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """What would be spent with a new reservation, infinite if its delta is; refuses what passes the cap."""
+    """Return the total epsilon with one more allotment, infinite if its delta is; refuse what passes the cap."""
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal

@@ -1,7 +1,7 @@
-"""Units of several rows: what all rows of one unit cost together.
+"""Privacy units of several rows: the cost of all rows of one unit together.
 
 A unit (a person, a household) has at most k rows in the fit: loading keeps the first k of each unit, in the order
-in which the unit's own rows stand, whatever the others' are. Adding or removing a unit is then k steps, each of
+in which the unit's own rows stand, whatever other rows there are. Adding or removing a unit is then k steps, each of
 one row more or fewer, and every step costs what the accounting of single rows says. Group privacy adds them up:
 k times epsilon for pure, k squared times rho for zCDP (Bun and Steinke 2016, Proposition 1.9), for the fit as a
 whole, adaptive or not.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
-    """A budget that protects what the schema says is protected."""
+    """Return the budget with the schema's unit, rows per unit and public columns; refuse undefined pairs."""
     if budget.neighbours == Neighbours.ATTRIBUTE:
         return _attribute(budget, schema)
     if isinstance(schema.unit, str):
@@ -47,7 +47,7 @@ def protecting(budget: Budget, schema: Schema) -> Budget:
 
 
 def _attribute(budget: Budget, schema: Schema) -> Budget:
-    """A budget that protects what the schema does not name public, of one record."""
+    """Return the budget that protects one record's values in the columns that the schema does not name public."""
     if not isinstance(schema.unit, str):
         raise Unsupported(
             f'budget: neighbours = "attribute" protects attributes of single records, not all rows of one '
@@ -70,7 +70,7 @@ def _attribute(budget: Budget, schema: Schema) -> Budget:
 
 
 def whole(allot: Allotment) -> Allotment:
-    """What an allotment for single rows comes to for a whole unit: the cap of the fit's account."""
+    """Return the allotment of a whole unit, amount k^power, from one for single rows: the cap of the fit's account."""
     rows = allot.promise.rows
     if rows == 1:
         return allot
@@ -78,7 +78,7 @@ def whole(allot: Allotment) -> Allotment:
 
 
 def for_units(charges: Sequence[Charge], budget: Budget) -> list[Charge]:
-    """The charges of single rows, made for whole units."""
+    """Return charges of single rows as charges of whole units: sensitivities times k, amounts times k^power."""
     return [_times(charge, budget.rows) for charge in charges] if budget.rows > 1 else list(charges)
 
 
@@ -88,6 +88,7 @@ def _times(charge: Charge, rows: int) -> Charge:
     details = dict(charge.details)
     if "epsilon" in details:  # of a choice
         details["epsilon"] *= rows
+    # Group privacy: k rows move an answer by k sensitivities, which costs k^2 times rho, or k times epsilon.
     return replace(
         charge,
         amount=charge.amount * rows ** POWER[charge.currency],

@@ -16,12 +16,12 @@ from functools import lru_cache
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SLACK = 1e-12
-"""How far below the exact rho `rho_of` stays: more than the rounding of the conversion, less than anyone sees."""
+"""Relative distance of `rho_of` below the exact rho: more than the conversion's rounding, less than any digit shown."""
 
 
 @lru_cache(maxsize=1024, typed=True)  # strata of a fit cost the same, most of them
 def epsilon_of(rho: float, delta: float) -> float:
-    """The least epsilon such that everything rho-zCDP is (epsilon, delta)-DP."""
+    """Return the least epsilon, over the orders searched, such that rho-zCDP implies (epsilon, delta)-DP."""
     if rho == 0:
         return 0.0
 
@@ -31,6 +31,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
     # The best order is about 1 + sqrt(log(1/delta) / rho): search eight e-folds either side of it.
     centre = 0.5 * math.log(math.log(1 / delta) / rho)
+    # Golden section over t.
     low, high = centre - 8, centre + 8
     while high - low > 1e-9:
         a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
@@ -40,7 +41,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 @lru_cache(maxsize=1024, typed=True)  # every stratum of a fit asks for the same budget
 def rho_of(epsilon: float, delta: float) -> float:
-    """The most rho whose conversion stays within (epsilon, delta); rounded down."""
+    """Return the largest rho whose conversion is at most epsilon at delta, a relative 1e-12 below it."""
     low, high = 0.0, epsilon
     while epsilon_of(high, delta) <= epsilon:  # rho <= epsilon holds for small delta only
         high *= 2

@@ -1,1 +1,1 @@
-"""Where rows lie: files and frames, their fingerprint, and private tables as users hold them."""
+"""Sources of private rows: files and frames, their fingerprints, and tables as users hold them."""

@@ -1,6 +1,6 @@
-"""Where private rows are held while they are asked about: what hands out rows, and what identifies the data.
+"""Backends: the engines that hold private rows while questions are asked, one file and one line in `ENGINES` each.
 
-A backend is one file and one line in `ENGINES`. It serves every kind of question whose reads it has.
+A backend hands out rows and identifies the data. It serves every kind of question whose reads it declares.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MOST_BYTES = 1 << 29
-"""Rows whose codes and numbers take more, at the declared size, are held out of memory by `auto`."""
+"""Size in bytes of codes and numbers, at the declared size, above which `auto` keeps rows out of memory."""
 
 
 class Backend(Protocol):
-    """What a table hands out for its questions. Nothing is read before `fingerprint` or `rows` is called."""
+    """Holder of a table's rows. Nothing is read before `fingerprint` or `rows` is called."""
 
     @property
     def reads(self) -> frozenset[str]:
-        """Which reads its rows can do, of `tables`, `sums`, `columns` and `frame`."""
+        """Reads that its rows support, of `tables`, `sums`, `columns` and `frame`."""
 
     def fingerprint(self, key: bytes) -> str:
-        """Which data these are, under a key that is never published."""
+        """Return the keyed hash that identifies the data; `key` is never published."""
 
     def counted_by(self, schema: Schema) -> Backend:
-        """The same data, read by another schema."""
+        """Return the backend of the same data, encoded by another schema."""
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """The rows; called by the driver, after its first charge. Without `numbers`, no sum will be asked for."""
+        """Return the rows; called by the driver after its first charge. Without `numbers` no sum may be asked."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """All rows in memory, encoded."""
+    """A backend that holds all rows in memory, encoded."""
 
     source: Source
-    """What is read; its representation shows no row."""
+    """Source of the rows; its representation shows none."""
     schema: Schema = field(repr=False)
-    """What of it is read."""
+    """Schema that the rows are encoded by."""
     reads = frozenset({"tables", "sums", "columns", "frame"})
 
     def fingerprint(self, key: bytes) -> str:
-        """Of the source's content."""
-        if isinstance(self.source, SparkSource):  # may come out otherwise when it is read: see `SparkSource.read`
+        """Return the keyed hash of the source's content."""
+        if isinstance(self.source, SparkSource):  # a frame may yield other rows when it is read: see `SparkSource.read`
             return self.source.fingerprint(key, (*self.schema.names, *self.schema.beside))
         return fingerprint(self.source, key)
 
     def counted_by(self, schema: Schema) -> Memory:
-        """The same source."""
+        """Return the backend of the same source and another schema."""
         return replace(self, schema=schema)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read and encoded."""
+        """Read and encode all rows."""
         return load_rows(self.schema, self.source, numbers=numbers)
 
 
 def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
-    """`Stream` for files that are declared larger than MOST_BYTES once encoded, and can be streamed; else `Memory`.
+    """Return `Stream` if the data are declared larger than MOST_BYTES encoded and can be streamed; else `Memory`.
 
     Public facts alone decide: the declared size and the schema. The rows, their number and the size of the file do not.
     """
@@ -79,10 +79,10 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """The engine by that name; for `auto`, the one that a file with records for units will get."""
+    """Return `engine`; for `auto` the engine that a file whose unit is the record gets at that declared size."""
     if engine != "auto":
         return engine
-    rows = None if declared_size is None else declared_size / (schema.row_weight.mean or 1.0)  # it may be of weights
+    rows = None if declared_size is None else declared_size / (schema.row_weight.mean or 1.0)  # it may count weights
     large = rows is not None and rows * width(schema) > MOST_BYTES
     return "stream" if large and isinstance(schema.unit, str) else "memory"
 
@@ -94,11 +94,11 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
     "spark": lambda source, schema, _: Spark.checked(source, schema),
     "duckdb": lambda source, schema, _: Stream.checked(source, schema),  # its batches come from a database
 }
-"""By the name that `open_table` takes, from the source, the schema and the declared size."""
+"""Backend by the name that `open_table` takes, made of source, schema and declared size."""
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
+    """Return the backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):
@@ -123,7 +123,7 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
 
 
 def check_engine(engine: str) -> None:
-    """Refuse a name that is none of ENGINES."""
+    """Refuse a name that is not in ENGINES."""
     if engine not in ENGINES:
         raise UsageError(
             f"engine: there is no {engine!r}{nearest(str(engine), ENGINES)}; it is {' or '.join(ENGINES)}."

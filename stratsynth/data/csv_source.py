@@ -1,4 +1,4 @@
-"""CSV files, perhaps packed: see `stratsynth.data.csvlines` for what a record is."""
+"""CSV files, plain or compressed by gzip; `stratsynth.data.csvlines` defines their records."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class CsvSource(FileSource):
     record = "one physical line of the CSV file"
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, from the first line."""
+        """Return the names in the header."""
         with self.open() as file:
             return tuple(csvlines.header(self._unpacked(file)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every record."""
+        """Return these columns of every record, as text."""
         texts = pa.schema([(name, pa.string()) for name in columns])
         return pa.concat_tables([texts.empty_table(), *self.batches(columns)])
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of the records in each block of the file."""
+        """Yield these columns of the records, one block of the file at a time."""
         with self.open() as packed:
             file = self._unpacked(packed)
             names = csvlines.header(file)
@@ -45,20 +45,20 @@ class CsvSource(FileSource):
                 yield pa.table(arrays, names=list(columns))
 
     def parts_to_read(self) -> int | None:
-        """INTERNAL. By the size of the file, where it is not packed."""
+        """INTERNAL. Number of blocks by the size of the file; None for a compressed file."""
         with self.open() as packed:
             if self._unpacked(packed) is not packed:
                 return None
             return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
 
     def left_out(self) -> LeftOut:
-        """INTERNAL. How many lines are no records."""
+        """INTERNAL. Number of lines that are no records."""
         with self.open() as packed:
             file = self._unpacked(packed)
             return csvlines.left_out(file, len(csvlines.header(file)))
 
     def _unpacked(self, file: IO[bytes]) -> IO[bytes]:
-        """What the file holds, unpacked where its name says so, or where it begins as gzip does and no text can."""
+        """Return the file, decompressed if its name ends in .gz or it begins with gzip's two bytes, as no text does."""
         packed = file.read(2) == b"\x1f\x8b" or self.path.name.lower().endswith(".gz")
         file.seek(0)
         return cast("IO[bytes]", gzip.open(file)) if packed else file

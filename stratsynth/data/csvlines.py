@@ -1,4 +1,4 @@
-"""CSV read line by line: a record is one physical line, and what a line holds depends on that line alone.
+"""CSV read line by line: a record is one physical line, and its fields depend on that line alone.
 
 Ordinary readers let a quoted field run over line ends, so that one stray quote in one person's row swallows
 the rows after it: far more than one row then hangs on one person. Here a line ends at the newline byte,
@@ -29,7 +29,7 @@ BLOCK = 1 << 24
 """Bytes read at a time."""
 
 MAX_LINE = 1 << 24
-"""The longest line that is a record, in bytes."""
+"""Largest length of a record, in bytes."""
 
 Positions: TypeAlias = NDArray[np.int64]
 
@@ -38,17 +38,17 @@ _NEWLINE, _RETURN, _QUOTE, _COMMA = b'\n\r",'
 
 @dataclass(frozen=True)
 class LeftOut:
-    """INTERNAL. How many lines are no records."""
+    """INTERNAL. Numbers of lines that are no records."""
 
     quotes: int = 0
-    """Lines with an odd number of quotes, or a quote that closes elsewhere than at the end of its field: the pieces of
-    a record that was broken over several lines are among them."""
+    """Lines with an odd number of quotes, or a quote that closes elsewhere than at the end of its field; pieces of a
+    record that was broken over several lines are among them."""
     fields: int = 0
     """Lines with more or fewer fields than the header, or longer than `MAX_LINE`."""
 
 
 def header(file: IO[bytes]) -> list[str]:
-    """The column names in the first line that is not blank; leaves `file` at the line after it.
+    """Return the column names in the first line that is not blank; `file` is left at the line after it.
 
     Raises:
         UsageError: A first line that is no record, in words that quote nothing of it.
@@ -64,27 +64,27 @@ def header(file: IO[bytes]) -> list[str]:
 
 
 def read(file: IO[bytes], width: int, wanted: Sequence[int]) -> list[pa.ChunkedArray]:
-    """The fields at the places `wanted` of every remaining record, as text; `width` is the header's number."""
+    """Return the fields at the places `wanted` of every remaining record of `width` fields, as text or null."""
     chunks = list(batches(file, width, wanted))
     return [pa.chunked_array([chunk[i] for chunk in chunks], pa.string()) for i in range(len(wanted))]
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """The same, block by block."""
+    """Yield the fields that `read` returns, one block of the file at a time."""
     for block in _blocks(file):
         yield _parse(block, width, wanted)[0]
 
 
 def left_out(file: IO[bytes], width: int) -> LeftOut:
-    """INTERNAL. How many of the remaining lines are no records."""
+    """INTERNAL. Numbers of the remaining lines that are no records."""
     found = [_parse(block, width, ())[1] for block in _blocks(file)]
     return LeftOut(sum(f.quotes for f in found), sum(f.fields for f in found))
 
 
 def fields(line: bytes) -> list[bytes] | None:
-    """The fields of one line; None where its quotes do not close or it is too long.
+    """Return the fields of one line; None if its quotes do not close or it is longer than MAX_LINE.
 
-    Without a quote they are what lies between commas; else `csv` decides.
+    Without a quote, fields are the bytes between commas; else the strict reader of `csv` decides.
     """
     if len(line) > MAX_LINE or line.count(b'"') % 2:
         return None
@@ -98,7 +98,7 @@ def fields(line: bytes) -> list[bytes] | None:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """The file in pieces of whole lines, each ending in a newline; of lines that are too long, a part that is too."""
+    """Yield the file in blocks of whole lines, each ending in a newline; an overlong line as an overlong part of it."""
     begun = b""  # a line whose end has not come yet
     while block := file.read(BLOCK):
         cut = block.rfind(b"\n") + 1
@@ -111,7 +111,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Array], LeftOut]:
-    """The wanted fields of the records in a block, and how many lines are none."""
+    """Return the wanted fields of the records in a block, and the numbers of its lines that are no records."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == _NEWLINE)
     starts = np.concatenate([[0], stops[:-1] + 1])
@@ -134,6 +134,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
         )
         for place in wanted
     ]
+    # Lines with quotes are parsed one by one, and put back in the order of the file.
     if not quoted.any():
         return [_text(column) for column in columns], LeftOut(fields=int((~plain).sum()))
     split = [fields(block[a:b]) for a, b in zip(starts[quoted].tolist(), stops[quoted].tolist(), strict=True)]
@@ -149,7 +150,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
 
 
 def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.Array:
-    """The bytes from each of `begins` to the same of `ends`."""
+    """Return the bytes from each of `begins` up to the corresponding one of `ends`, as a binary array."""
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     where = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
@@ -162,7 +163,7 @@ def _listed(values: list[bytes]) -> pa.Array:
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """As text, null where empty or not UTF-8."""
+    """Return a binary array as text, null where a field is empty or not UTF-8."""
     column = pc.if_else(pc.equal(pc.binary_length(column), 0), None, column)
     try:
         return column.cast(pa.string())

@@ -1,6 +1,6 @@
 """INTERNAL: drafting and checking a schema by looking at private rows, which no budget pays for.
 
-What comes out of here is for the people who hold the data. A draft is refused by `fit` until a person has
+Its output is for the people who hold the data. A draft is refused by `fit` until a person has
 reviewed it, and nothing made here may lie in a release folder.
 """
 
@@ -39,27 +39,27 @@ _HEADER = """\
 
 @dataclass(frozen=True)
 class Draft:
-    """INTERNAL. A draft schema, and what its reviewer should know."""
+    """INTERNAL. A draft schema, with notes for its reviewer."""
 
     schema: Schema
-    """What the columns look like; its origin is the private data, and nobody has reviewed it."""
+    """Drafted columns; the origin is the private data, and nobody has reviewed them."""
     notes: Mapping[str, Sequence[str]]
-    """For each column of the schema, remarks; most have none."""
+    """Remarks on each column of the schema; none for most."""
     left_out: Mapping[str, str]
-    """The columns that are not in it, and why."""
+    """Reason for each column of the table that is not drafted."""
     rows: int
-    """The rows it was made from."""
+    """Number of rows that were read."""
     lines_left_out: int = 0
-    """Lines of a CSV file that are no records."""
+    """Number of lines of a CSV file that are no records."""
 
     def warnings(self) -> list[str]:
-        """A line for each column that is left out or has a remark."""
+        """Return a line for each column that is left out or has a remark."""
         out = [f"column {name!r} is left out: {why}" for name, why in self.left_out.items()]
         out += weight_warnings(self.schema)
         return out + [f"column {name!r}: {note}" for name, notes in self.notes.items() for note in notes]
 
     def to_toml(self) -> str:
-        """The text of the schema file, with a note on each column."""
+        """Return the text of the schema file, with a note on each column."""
         said = toml.to_tables(self.schema)
         tables = said.pop("columns")
         notes = [f"# REVIEW: column {name!r} is left out: {why}\n" for name, why in self.left_out.items()]
@@ -76,7 +76,7 @@ class Draft:
 
 
 def drafted(source: Source) -> Draft:
-    """INTERNAL. Look at every row of a table, and guess what its columns are.
+    """INTERNAL. Read every row of a table, and guess its columns.
 
     Raises:
         SchemaError: A table none of whose columns can be drafted.
@@ -101,7 +101,7 @@ def drafted(source: Source) -> Draft:
 
 
 def _texts(source: Source) -> dict[str, str]:
-    """The columns that are declared to be text, and so come back as text; those of a CSV file all are, and none is."""
+    """Return "text" for columns declared as text, which are drawn as text; none for CSV, where every column is."""
     declared = source.types()
     if declared is None:
         return {}
@@ -114,7 +114,7 @@ def draft(source: Source) -> str:
 
 
 def draft_schema(data: Any) -> Schema:
-    """INTERNAL. What `Schema.draft` does: a draft, and a warning with what its reviewer should know."""
+    """INTERNAL. Return a draft, with a DraftWarning for its reviewer; the body of `Schema.draft`."""
     found = drafted(open_source(data))
     if said := found.warnings():
         warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
@@ -123,10 +123,10 @@ def draft_schema(data: Any) -> Schema:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnCheck:
-    """INTERNAL. What one column's values met when read against a schema, in numbers of rows."""
+    """INTERNAL. Numbers of rows of one column whose values do not fit the schema."""
 
     outside: int
-    """Values, not null, that are no level, no number, or a number that becomes missing."""
+    """Values, not null, that are no level and no number, or are beyond the bounds and become missing."""
 
     clipped: int
     """Numbers moved to a bound."""
@@ -135,77 +135,77 @@ class ColumnCheck:
     """Nulls."""
 
     unseen: tuple[str, ...]
-    """Levels that no row has."""
+    """Levels without a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitCheck:
-    """INTERNAL. How the rows of a table belong to units of several rows."""
+    """INTERNAL. Numbers of units, and of rows that do not count, for units of several rows."""
 
     units: int
-    """How many different units there are."""
+    """Number of different units."""
 
     beyond: int
-    """Rows beyond the first `max_rows` of their unit: they are left out."""
+    """Rows beyond the first `max_rows` of their unit, which are left out."""
 
     without: int
-    """Rows whose unit is null or cannot be told: they are left out."""
+    """Rows whose unit is null or unreadable, which are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightCheck:
-    """INTERNAL. What the rows of a table count."""
+    """INTERNAL. Sums and numbers of the row weights of a table."""
 
     total: int
-    """The sum of the weights as they are counted."""
+    """Sum of the weights, as counted."""
 
     largest: float
-    """The largest weight in the data, which is not public: declare one that is."""
+    """Largest weight in the data, which is not public: declare one that is."""
 
     cut: int
-    """Weights above the declared largest, which count as that."""
+    """Number of weights above the declared largest, which count as that."""
 
     missing: int
-    """Rows whose weight is missing or no number."""
+    """Number of rows whose weight is missing or no number."""
 
     nothing: int
-    """Rows that count 0."""
+    """Number of rows of weight 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """INTERNAL. How a table fits a schema."""
+    """INTERNAL. Numbers of rows and values of a table that do not fit a schema."""
 
     header: tuple[str, ...]
-    """The columns that the table has."""
+    """Columns of the table."""
 
     absent: tuple[str, ...] = ()
-    """Columns of the schema, or the one that tells units apart, that are not in the table once. Nothing else was
-    looked at then."""
+    """Columns of the schema, or its unit or weight, that the table does not have exactly once. Nothing else was checked
+    then."""
 
     lines: LeftOut | None = None
-    """Lines of a CSV file that are no records and are left out; None for another kind of table."""
+    """Lines of a CSV file that are left out as no records; None for other tables."""
 
     unit: UnitCheck | None = None
-    """How rows belong to units; None where each row is one."""
+    """Rows by units; None if each row is a unit."""
 
     weight: WeightCheck | None = None
-    """What rows count; None where each counts 1."""
+    """Weights of rows; None if each row counts 1."""
 
     rows: int = 0
-    """The rows of the table, without lines that are no records."""
+    """Number of rows of the table, without lines that are no records."""
 
     left_out: int = 0
-    """The rows that the schema's policy leaves out for a value in them."""
+    """Number of rows that the schema's policy leaves out for one of their values."""
 
     columns: Mapping[str, ColumnCheck] = field(default_factory=dict)
-    """What was found in each column of the schema."""
+    """Numbers of values that do not fit, for each column of the schema."""
 
     warnings: tuple[str, ...] = ()
-    """What to look at before anything is spent."""
+    """Remarks on weights, to be read before anything is spent."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, stamped INTERNAL."""
+        """Return plain values for JSON, stamped INTERNAL."""
         found = {name: asdict(column) for name, column in self.columns.items()}
         said = {"INTERNAL": True, "rows": self.rows, "left_out": self.left_out, "columns": found}
         said |= {} if self.lines is None else {"lines_left_out": asdict(self.lines)}
@@ -216,7 +216,7 @@ class Check:
 
 
 def check(schema: Schema, source: Source) -> Check:
-    """INTERNAL. Read a table against a schema, and count what does not fit."""
+    """INTERNAL. Read a table against a schema, and count the rows and values that do not fit."""
     header = source.columns()
     absent = tuple(name for name in (*schema.names, *schema.beside) if header.count(name) != 1)
     if absent:

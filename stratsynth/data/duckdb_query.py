@@ -1,4 +1,4 @@
-"""Which SELECT may stand for a table: one whose every row comes from one record, and from nothing else.
+"""Check of SELECT statements: every row of the result must be a function of one record, and of nothing else.
 
 The guarantee is for records of a table in the database. A join, a group, a limit, a window or a subquery lets one
 record change many rows of the result, or decide which others are in it, so no sensitivity of ours would hold: they are
@@ -28,10 +28,10 @@ _TABLE = {"alias", "at_clause", "catalog_name", "column_name_alias", "qualified_
 _SELECT = {"aggregate_handling", "cte_map", "from_table", "group_expressions", "group_sets", "having", "modifiers",
            "qualify", "sample", "select_list", "type", "where_clause"}  # fmt: skip
 _MORE = ("group_expressions", "group_sets", "having", "modifiers", "qualify", "sample")
-"""The parts of a SELECT that look at more than one row."""
+"""Parts of a SELECT that read more than one row."""
 _OF_ONE_ROW = {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
                "OPERATOR", "TYPE"}  # fmt: skip
-"""The kinds of expressions that are of one row's values; of functions, those that `_check_function` knows."""
+"""Classes of expressions that read one row's values; functions only if `_check_function` accepts them."""
 _FUNCTIONS = {
     "!~~", "!~~*", "%", "*", "**", "+", "-", "/", "//", "abs", "cbrt", "ceil", "ceiling", "concat", "contains",
     "date_diff", "date_part", "date_trunc", "datediff", "datepart", "datetrunc", "day", "dayofweek", "dayofyear",
@@ -42,34 +42,34 @@ _FUNCTIONS = {
     "strip_accents", "strptime", "substr", "substring", "suffix", "translate", "trim", "trunc", "try_strptime",
     "upper", "week", "year", "||", "~~", "~~*",
 }  # fmt: skip
-"""The functions that may be called: of their arguments alone, as far as we know them. That the catalogue calls another
-one consistent does not say so: some look at how a column is stored, or plan a statement."""
+"""Functions that depend on their arguments alone, as far as known. That the catalogue calls another one consistent is
+not enough: some read how a column is stored, or the plan of a statement."""
 _PLAIN = {"COLUMN_REF", "CONSTANT", "STAR"}
-"""Those that cannot fail."""
+"""Classes of expressions that cannot fail on a row."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What of a database is read."""
+    """Part of a database that is read."""
 
     base: str
-    """The quoted name of the table whose rows are the records."""
+    """Quoted name of the table whose rows are the records."""
     select: str
-    """The statement that reads them."""
+    """Statement that reads them."""
 
 
 def quoted(*names: str) -> str:
-    """A name as SQL takes it, whatever it holds."""
+    """Return a dotted name, each part quoted, whatever characters it has."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def select(what: str, source: str) -> str:
-    """A statement, made of quoted names and of what was checked."""
+    """Return a statement; its arguments are quoted names or checked text."""
     return f"SELECT {what} FROM {source}"  # noqa: S608 - see above  # nosec B608
 
 
 def chosen_table(connection: Any, name: str) -> Chosen:
-    """All of a table of the database, by its name or as schema.name.
+    """Return all of a table of the database, by its name or as schema.name.
 
     Raises:
         UsageError: No such table; a view; or one in several schemas.
@@ -93,7 +93,7 @@ def chosen_table(connection: Any, name: str) -> Chosen:
 
 
 def chosen_query(connection: Any, query: str) -> Chosen:
-    """What a query reads, once it is judged.
+    """Return the statement of a query that passed the check, with its table named in full.
 
     Raises:
         UsageError: Anything but one SELECT of expressions of one row's values from one table.
@@ -126,7 +126,7 @@ def chosen_query(connection: Any, query: str) -> Chosen:
 
 
 def _database(connection: Any) -> str:
-    """What the connection calls the database, by its file's name."""
+    """Return the connection's name of the database, derived from the file's name."""
     [(name,)] = connection.execute("SELECT current_database()").fetchall()
     return str(name)
 
@@ -141,7 +141,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """The schema, the name and the alias of its one table; refuses all that is more than columns and a condition."""
+    """Return schema, name and alias of the one table; refuse anything beyond columns and a condition."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -171,7 +171,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Collection[str], tables: Collection[str]) -> None:
-    """Refuse what is not of one row's values."""
+    """Refuse an expression that reads more than one row's values, or no column of the table."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -185,7 +185,7 @@ def _check_expression(connection: Any, expression: Any, columns: Collection[str]
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
-    """Every expression in a tree of them."""
+    """Yield every expression in a tree of them."""
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -197,7 +197,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(connection: Any, part: dict[str, Any]) -> None:
-    """A function of its arguments alone; aggregates, macros, and what depends on chance, time or settings is none."""
+    """Refuse all but functions of their arguments alone: no aggregates, macros, chance, time or settings."""
     name = part["function_name"]
     kinds = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]
@@ -208,7 +208,7 @@ def _check_function(connection: Any, part: dict[str, Any]) -> None:
 
 
 def refuse_macros(connection: Any) -> None:
-    """Refuse a database with a macro of a built-in function's name, in whose place it would be run."""
+    """Refuse a database with a macro of a built-in function's name, which would run instead of the function."""
     known = connection.execute("SELECT function_name, internal FROM system.main.duckdb_functions()").fetchall()
     built_in = {name.lower() for name, internal in known if internal}
     taken = sorted(name for name, internal in known if not internal and name.lower() in built_in)
@@ -217,14 +217,14 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """A condition as a truth value: the conversion may fail on a row too, so that it has to be tried with the rest."""
+    """Return a condition cast to a truth value; the cast may fail on a row, so it is tried with the rest."""
     [(text,)] = connection.execute("SELECT json_serialize_sql('SELECT CAST(x AS BOOLEAN)')").fetchall()
     cast: dict[str, Any] = json.loads(text)["statements"][0]["node"]["select_list"][0]
     return {**cast, "child": condition}
 
 
 def _tried(expression: dict[str, Any]) -> dict[str, Any]:
-    """The same, null on the rows that it fails on."""
+    """Return the expression wrapped in TRY: null on rows where it fails."""
     if expression["class"] in _PLAIN:
         return expression
     inner = {**expression, "alias": ""}

@@ -1,6 +1,6 @@
-"""Tables in a DuckDB database: read in Arrow batches, by a connection that can neither write nor reach anything else.
+"""Tables in a DuckDB database, read in Arrow batches by a connection without write, network or file access.
 
-Rows of a database have no order, so nothing here rests on one. The fingerprint is of the table's rows as a whole: see
+Rows of a database have no order, so nothing here rests on one. The fingerprint is a sum over the table's rows: see
 `contents`. A database in use has changes beside its file, so it must be closed, and be the same file at every reading.
 """
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY = 512
-"""The most memory in MB that DuckDB takes for pages of the database."""
+"""Largest memory, in MB, that DuckDB takes for pages of the database."""
 MOST_BYTES = 8 << 30
-"""The most that rows may take which are read into memory as a whole."""
+"""Largest size, in bytes, of rows that are read into memory as a whole."""
 _SETTINGS = {
     "access_mode": "READ_ONLY",
     "allow_community_extensions": "false",
@@ -42,41 +42,41 @@ _SETTINGS = {
     "temp_directory": "",  # no copy of rows on disk
 }
 _LAST = ("SET GLOBAL TimeZone = 'UTC'", "SET lock_configuration = true")
-"""Said once the database is open: moments are written alike wherever a process runs, and nothing is set again."""
+"""Statements run once the database is open: times are written in UTC on every machine, and settings are locked."""
 _SETTLED = select("current_setting('TimeZone'), current_setting('lock_configuration')", "(SELECT 1)")
 
 
 @dataclass(frozen=True)
 class DuckDBSource(FileSource):
-    """A table of a DuckDB database, or what a query selects from one."""
+    """A table of a DuckDB database, or the result of a query on one."""
 
     table: str | None = None
-    """The table's name, or schema.name."""
+    """Name of the table, or schema.name; None with a query."""
     query: str | None = None
-    """One SELECT from one table: see `stratsynth.data.duckdb_query`."""
+    """One SELECT from one table, checked by `stratsynth.data.duckdb_query`; None with a table."""
 
     engine = "duckdb"
 
     def __post_init__(self) -> None:
-        """Refuse what names no rows, before the database is opened."""
+        """Refuse arguments that name no rows, before the database is opened."""
         check_names(self.path, self.table, self.query)
 
     @property
     def record(self) -> str | None:  # type: ignore[override]  # read only here
-        """What one record is, where a query chooses among the rows."""
+        """Definition of a record, in words, for a query; None for a table."""
         return None if self.query is None else "one row of the database's table, as far as the query selects it"
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; reads no row."""
+        """Return the names of the columns; no row is read."""
         return tuple(self.types().names)
 
     def types(self) -> pa.Schema:
-        """The types that the columns come as; reads no row."""
+        """Return the Arrow types of the columns; no row is read."""
         with self.connected() as (connection, chosen):
             return connection.sql(chosen.select).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row, in any order; Unsupported where they take more memory than MOST_BYTES."""
+        """Return these columns of every row, in any order; Unsupported if they take more than MOST_BYTES."""
         import pyarrow as pa
 
         wanted = self.types()
@@ -93,7 +93,7 @@ class DuckDBSource(FileSource):
         return pa.concat_tables(parts)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns, some rows at a time, in any order."""
+        """Yield these columns in batches of rows, in any order."""
         import pyarrow as pa
 
         with self.connected() as (connection, chosen):
@@ -103,16 +103,16 @@ class DuckDBSource(FileSource):
                 yield pa.Table.from_batches([batch])
 
     def parts_to_read(self) -> int:
-        """INTERNAL. By the number of rows in the table."""
+        """INTERNAL. Number of batches, by the number of rows in the table."""
         with self.connected() as (connection, chosen):
             [(rows,)] = connection.execute(select("count(*)", chosen.base)).fetchall()
             return -(-int(rows) // sources.BATCH)
 
     def contents(self, file: IO[bytes]) -> Iterator[bytes]:
-        """What a fingerprint is made of: the names of the table's columns, the number of its rows, and a sum over them.
+        """Yield the input of the fingerprint: column names, number of rows, and the sum of the rows' hashes.
 
-        Each row gives 64 bits of the MD5 of its values as text, and these are added up, so that their order is
-        nothing to it. A row more, fewer, twice or with another value is noticed, but for a coincidence of 2^-64; the
+        Each row gives 64 bits of the MD5 of its values as text, and these are added up, so the order of rows does not
+        matter. A row more, fewer, twice or with another value is noticed, but for a coincidence of 2^-64; the
         table's name, its other tables, and a type under which all values are written as before are not. All rows and
         columns of the table count, whatever a query selects, so that one ledger serves all queries of a table.
         """
@@ -127,7 +127,7 @@ class DuckDBSource(FileSource):
 
     @contextmanager
     def connected(self, *, known: bool = True) -> Iterator[tuple[Any, Chosen]]:
-        """A connection to the file, and what is read of it, for as long as the `with` block lasts.
+        """Yield a connection to the file, and the part that is read, for as long as the `with` block lasts.
 
         Raises:
             UsageError: No such file, table or column, no DuckDB, or a database that is in use.
@@ -140,8 +140,8 @@ class DuckDBSource(FileSource):
     def _open(self, file: IO[bytes]) -> Iterator[tuple[Any, Chosen]]:
         duckdb = library()
         refuse_unwritten(self.path)
-        # connections of one program share what they read of a path, even of a file that is there no more; by this text,
-        # which DuckDB compares, only those of the same file do
+        # Connections of one program share cached pages of a path, even of a file that has been replaced; DuckDB
+        # compares this text, so that only connections to one file share them.
         settings = {"custom_user_agent": repr(stamp(file)), **_SETTINGS, "threads": str(cores())}
         try:
             connection = duckdb.connect(str(self.path), read_only=True, config=settings)
@@ -165,7 +165,7 @@ class DuckDBSource(FileSource):
         refuse_unwritten(self.path)
 
     def _settle(self, connection: Any, failed: type[Exception]) -> None:
-        """The last settings, of this connection or of the one that opened the database: then all are locked already."""
+        """Apply the last settings; if the database is open in this process already, they are applied and locked."""
         with suppress(failed):
             for statement in _LAST:
                 connection.execute(statement)
@@ -173,7 +173,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """The table or the query, judged; what a query lacks is said in words that are of the catalogue alone."""
+        """Return the table, or the checked query; messages quote the catalogue alone."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)
@@ -201,12 +201,12 @@ def database(path: str | os.PathLike[str], *, table: str | None = None, query: s
         UsageError: No such database or table, a query that is more than that, or no DuckDB.
     """
     found = DuckDBSource(given_path("the database", path), table, query)
-    with found.connected():  # has such rows
+    with found.connected():  # refuses what has no such rows
         return found
 
 
 def check_names(path: Path, table: object, query: object) -> None:
-    """Either a table's name or a query, as text."""
+    """Refuse all but one of a table's name and a query, as text."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{name} is a text, not {said(value)}.")
@@ -218,7 +218,7 @@ def check_names(path: Path, table: object, query: object) -> None:
 
 
 def library() -> Any:
-    """DuckDB, which is an extra."""
+    """Return the module duckdb, an optional dependency."""
     try:
         import duckdb
     except ImportError:
@@ -227,7 +227,7 @@ def library() -> Any:
 
 
 def refuse_unwritten(path: Path) -> None:
-    """Refuse a database whose last changes are not in its file yet: what lies beside it is in no fingerprint."""
+    """Refuse a database with a write-ahead log beside it: its changes are in no fingerprint."""
     path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():

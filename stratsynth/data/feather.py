@@ -1,4 +1,4 @@
-"""Feather and Arrow files, whose lengths and offsets are checked before they are believed."""
+"""Feather and Arrow files, whose lengths and offsets are validated before use."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from stratsynth.schema.encoding import locate
 
 @dataclass(frozen=True)
 class FeatherSource(FileSource):
-    """An Arrow file, also called Feather; or an Arrow stream in a file."""
+    """An Arrow file (Feather), or a file with an Arrow stream."""
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, from the file's schema."""
+        """Return the names of the columns, from the file's schema."""
         with self.open() as file:
             return tuple(self._reader(file).schema.names)
 
     def types(self) -> pa.Schema:
-        """The types in the file's schema."""
+        """Return the types in the file's schema."""
         with self.open() as file:
             return self._reader(file).schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
+        """Return these columns of every row."""
         places = locate(columns, self.columns())
         with self.open() as file:
             return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns, a record batch of the file at a time."""
+        """Yield these columns, one record batch of the file at a time."""
         places = locate(columns, self.columns())
         with self.open() as file:
             for batch in _record_batches(self._reader(file, sorted(places))):
@@ -50,13 +50,13 @@ class FeatherSource(FileSource):
 
 
 def _sound(table: pa.Table) -> pa.Table:
-    """A table of an Arrow file, once all of it is looked through."""
+    """Return a table after full validation; an invalid one raises."""
     table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
     return table
 
 
 def _record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
-    """Of an Arrow file, or of a stream."""
+    """Yield the record batches of an Arrow file or stream."""
     if isinstance(reader, pa.ipc.RecordBatchFileReader):
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:

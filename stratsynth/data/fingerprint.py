@@ -1,4 +1,4 @@
-"""Which data a ledger belongs to, without saying anything about them.
+"""Keyed fingerprints, which tie a ledger to its data and disclose nothing about them.
 
 A plain hash of a table would let anyone who guesses the table confirm the guess. This one is keyed with random
 bytes that stay beside the ledger, and neither key nor fingerprint is ever published.
@@ -25,11 +25,11 @@ KEY_BYTES = 32
 
 
 def fingerprint(source: Source, key: bytes) -> str:
-    """The HMAC-SHA256 of a file's bytes, of a frame's columns in Arrow's format, or of a sum over a database's rows.
+    """Return the HMAC-SHA256 of a file's bytes, a frame's columns in Arrow's format, or a sum over a database's rows.
 
-    Of a folder, that of its files' names in order, each with the file's own: a file more, fewer, changed or under
-    another name is noticed, its times are not. A source remembers which files these were, and reads no others. What
-    Spark holds has no order: see `stratsynth.data.spark_source`.
+    A folder's is that of its files' names in order, each with the file's own: a file more, fewer, changed or renamed
+    is noticed, its times are not. A source remembers which files these were, and reads no others. Rows in
+    Spark have no order: see `stratsynth.data.spark_source`.
     """
     if isinstance(source, SparkSource):
         return source.fingerprint(key)
@@ -44,14 +44,14 @@ def fingerprint(source: Source, key: bytes) -> str:
 
 
 def has_copy(private: Backend, others: Iterable[Source]) -> bool:
-    """True if one of several tables has the very content of the private one, by a key that is thrown away."""
+    """True if one of `others` has the same content as the private table, compared under a key that is discarded."""
     key = SystemEntropy().read(KEY_BYTES)
     mine = private.fingerprint(key)
     return any(fingerprint(source, key) == mine for source in others)
 
 
 def size(source: Source) -> int | None:
-    """The size of a file whose fingerprint is of its bytes, in bytes; None for other data."""
+    """Return the size in bytes of a file whose fingerprint is of its bytes; None for other data."""
     if not isinstance(source, FileSource) or source.engine is not None:
         return None
     with source.open(known=False) as file:

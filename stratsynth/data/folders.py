@@ -1,7 +1,7 @@
-"""Folders of Parquet files, as other engines write them: partitions whose names say `COLUMN=value` are columns.
+"""Folders of Parquet files, as other engines write them; partitions named `COLUMN=value` are columns.
 
-Files are taken in the order of their names; names that begin with a dot or an underscore are other programs' notes and
-are not read. What is in a folder is known by its files' names and bytes together: see `stratsynth.data.fingerprint`.
+Files are read in the order of their names; names that begin with a dot or an underscore are other programs' notes
+and are not read. The files' names and bytes identify a folder: see `stratsynth.data.fingerprint`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stratsynth.schema.encoding import locate
 from stratsynth.schema.values import check_type
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for null in the name of a partition."""
+"""Name of a partition whose value is null."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class FolderSource(Source):
     """A folder of Parquet files."""
 
     path: Path
-    """Where it is."""
+    """Path of the folder."""
     _known: dict[str, ParquetSource] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The files that were found so far, by name below the folder."""
+    """Files found so far, by path relative to the folder."""
     _noted: list[tuple[str, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
-    """The names of the files whose fingerprints were taken."""
+    """Names of the files whose fingerprints were taken."""
 
     def parts(self) -> Mapping[str, ParquetSource]:
-        """The files of now, in the order of their names.
+        """Return the files there are at present, in the order of their names.
 
         Raises:
             UsageError: No files, files of other kinds, or links to folders, which are not followed.
@@ -50,19 +50,19 @@ class FolderSource(Source):
         return {name: self._known.setdefault(name, ParquetSource(self.path / name)) for name in names}
 
     def note(self) -> Mapping[str, ParquetSource]:
-        """The files of now, whose fingerprints are taken: from now on no others are read."""
+        """Return the files there are at present, whose fingerprints are taken: no others are read afterwards."""
         found = self.parts()
         self._noted[:] = [tuple(found)]
         return found
 
     def columns(self) -> tuple[str, ...]:
-        """The columns that all files have, and those of the partitions that all files lie in."""
+        """Return the columns common to all files, then the partition columns common to all files."""
         parts = self.parts()
         keys = [tuple(_partitions(name)) for name in parts]
         return (*_common([part.columns() for part in parts.values()]), *_common(keys))
 
     def types(self) -> pa.Schema:
-        """Their types, as the first file has them; where another file's cannot be read, that one."""
+        """Return their types, from the first file; from the first with an unreadable type where there is one."""
         schemas = [part.types() for part in self.parts().values()]
         fields = []
         for name in self.columns():
@@ -71,28 +71,28 @@ class FolderSource(Source):
         return pa.schema(fields)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
+        """Return these columns of every row."""
         locate(columns, self.columns())
         tables = [with_partitions(part.read(own), name, columns) for name, part, own in self.wanted(columns)]
         return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns, file after file."""
+        """Yield these columns, batch by batch and file after file."""
         locate(columns, self.columns())
         for name, part, own in self.wanted(columns):
             for batch in part.batches(own):
                 yield with_partitions(batch, name, columns)
 
     def parts_to_read(self) -> int:
-        """INTERNAL. Those of all files."""
+        """INTERNAL. Number of batches of all files."""
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
-        """Each file, with the columns that are read from it rather than from its name."""
+        """Yield each file with the columns that are read from it; partition columns come from its name."""
         for name, part in self.parts().items():
             keys = _partitions(name)
             own = [column for column in columns if column not in keys]
-            # a file's rows are counted by one of its columns where none of them is wanted
+            # if all wanted columns are partitions, one of the file's own gives the number of rows
             yield name, part, own or list(part.columns()[:1])
 
     def _names(self, folder: Path, below: str) -> Iterator[str]:
@@ -115,7 +115,7 @@ class FolderSource(Source):
 
 
 def _partitions(name: str) -> dict[str, str | None]:
-    """The columns that the folders above a file say, each with the value of all its rows."""
+    """Return the partition columns of a file's path, each with the value of all its rows; None for null."""
     found: dict[str, str | None] = {}
     for part in PurePosixPath(name).parts[:-1]:
         key, equals, value = part.partition("=")
@@ -125,7 +125,7 @@ def _partitions(name: str) -> dict[str, str | None]:
 
 
 def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """The rows of a file with what its name says of them, in the order of `columns`."""
+    """Return a file's rows with the partition columns of its path, in the order of `columns`."""
     keys = _partitions(name)
     for column in columns:
         if column in keys:
@@ -138,7 +138,7 @@ def _repeated(value: str | None, rows: int) -> pa.Array:
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Those of the first that are in all, twice where they are twice in one."""
+    """Columns common to all files, in the first file's order; a name duplicated in any file is duplicated."""
     return [
         name
         for name in dict.fromkeys(names[0])

@@ -1,7 +1,7 @@
-"""pandas columns in Arrow, in one form for all the types that a value can come in.
+"""pandas columns as Arrow arrays, in one form for all types that a value may be stored in.
 
-pandas chooses a column's type after looking at all its rows: one null makes whole numbers real, one text makes objects
-of datetimes. What a row is read as must not depend on that choice, since one other row can change it. So every
+pandas chooses a column's type by all its rows: one null makes whole numbers real, one text makes objects
+of datetimes. A row's values must not depend on that choice, since one other row can change it. So every
 number is read as the nearest real number of 64 bits, every truth value as "true" or "false", every moment without
 its zone, in UTC, every duration as its seconds, and objects one by one, by their exact class: what is of a subclass,
 which could run code of its own, is null.
@@ -23,9 +23,9 @@ from stratsynth.schema.values import seconds, spelt
 
 
 def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
-    """The Arrow type that a column of this pandas type is read as; of no readable type where it cannot be.
+    """Return the Arrow type that a column of this pandas type is read as; an opaque one if it is unreadable.
 
-    A category is told by the type of its categories, which are no values of the type.
+    The type of a category is that of its categories.
     """
     if isinstance(kind, pd.CategoricalDtype):
         return pa.dictionary(pa.int64(), declared(kind.categories.dtype))
@@ -44,7 +44,7 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
 
 
 def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. For drafts: "int64" for columns of whole numbers, and "ordered" for categories that have an order."""
+    """INTERNAL. Types for drafts: "int64" for whole numbers, "ordered" for ordered categories, "any" for objects."""
     found: dict[str, str] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, pd.CategoricalDtype):
@@ -57,7 +57,7 @@ def own_types(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
-    """A pandas column in Arrow; null where nothing can be read."""
+    """Return a pandas column as an Arrow array; null where a value is unreadable."""
     kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.int64)
@@ -79,7 +79,7 @@ def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
 
 
 def _is_number(kind: Any) -> bool:
-    """Of numpy, or of pandas' types for numbers with nulls."""
+    """True for numbers of numpy up to 64 bits, and for pandas' types of numbers with nulls."""
     if isinstance(kind, np.dtype):
         return kind.kind in "iuf" and kind.itemsize <= 8
     return kind.name in _MASKED
@@ -95,7 +95,7 @@ def _canonical(kind: pa.DataType) -> pa.DataType:
 
 
 def _objects(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Objects as text, one by one, at once where all are texts or null."""
+    """Return objects as text, each by its exact class; converted at once if all are texts or null."""
     if {type(value) for value in values} <= _TEXTS:
         try:
             return pa.array(values, pa.string(), from_pandas=True)
@@ -105,11 +105,11 @@ def _objects(values: np.ndarray[Any, Any]) -> pa.Array:
 
 
 _TEXTS = {str, float, type(None), type(pd.NA), type(pd.NaT)}
-"""Columns of these classes alone convert at once when they can, to the same as `_text` gives."""
+"""Classes whose columns convert at once, with the result of `_text` on each value, if at all."""
 
 
 def _text(value: object) -> str | None:
-    """The text of a value; None for null, for what is of no known class, and for what is not Unicode."""
+    """Return the text of a value; None for null, unknown classes and text that is not Unicode."""
     spell = _SPELT.get(type(value))
     try:
         return None if spell is None else spell(value)
@@ -118,13 +118,13 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: Any) -> str | None:
-    """Of a whole or real number; none is larger than a float can be."""
+    """Return the text of a whole or real number as a float; None for NaN."""
     number = float(value)
     return spelt(number) if number == number else None  # noqa: PLR0124 - NaN
 
 
 def _moment(value: dt.datetime) -> str | None:
-    """Without its zone, in UTC; where the zone is of a library that is not known, nothing."""
+    """Return a moment without its zone, in UTC; None if its zone is of an unknown library."""
     if value.tzinfo is not None:
         if type(value.tzinfo).__module__.split(".")[0] not in _ZONES:
             return None
@@ -136,7 +136,7 @@ _ZONES = {dt.timezone.__module__, ZoneInfo.__module__, "pytz", "dateutil"}
 
 
 def _shortest(text: str) -> str:
-    """Without zeros at the end of a fraction, and without midnight: a date stored as a moment."""
+    """Return the text without trailing zeros of a fraction, and without midnight: dates may be stored as moments."""
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.removesuffix(" 00:00:00")
 
@@ -149,14 +149,14 @@ def _numpy_moment(value: np.datetime64) -> str | None:
 
 
 def _length(value: dt.timedelta) -> str | None:
-    """The seconds of Python's durations, and of pandas', in the unit that they are kept in."""
+    """Return a duration of Python or pandas in seconds, with the digits of its unit."""
     if isinstance(value, pd.Timedelta):
         return _numpy_length(value.to_timedelta64())
     return seconds(value // dt.timedelta(microseconds=1), 6)
 
 
 def _numpy_length(value: np.timedelta64) -> str | None:
-    """Months and years have no length, and nobody tells times below a nanosecond."""
+    """Return a duration of numpy in seconds; None for months and years, and for units below a nanosecond."""
     unit, step = np.datetime_data(value.dtype)
     if np.isnat(value) or unit not in _SECONDS | _DIGITS:
         return None
@@ -187,4 +187,4 @@ _SPELT: Mapping[type, Callable[[Any], str | None]] = {
     dt.date: lambda value: value.isoformat(),
     dt.time: lambda value: _shortest(value.isoformat()),
 }
-"""How the values of each class are written, by exact class."""
+"""Spelling of values by exact class."""

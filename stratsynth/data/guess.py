@@ -1,4 +1,4 @@
-"""INTERNAL: what a column of private rows looks like, for the draft of a schema that a person will review.
+"""INTERNAL: guesses of the columns of private rows, for the draft of a schema that a person will review.
 
 Identifiers, names and free text are no columns of a release: they are refused with the remedy.
 """
@@ -20,15 +20,15 @@ from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
 from stratsynth.schema.text import MISSING, number
 
 FEW = 30
-"""A column of numbers with at most this many different ones is drafted as categorical."""
+"""Largest number of different values for which a column of numbers is drafted as categorical."""
 OFTEN = 50
-"""Numbers that are not whole must each occur this often on average for that."""
+"""Least mean number of rows per value at which a column of few different reals is drafted as categorical."""
 MANY = 1000
-"""A column of text with more different values than this is not drafted."""
+"""Largest number of different texts of a column that is drafted."""
 MOST_DIGITS = 4
-"""Numbers of at most this many decimals come back with as many."""
+"""Largest number of decimals that is kept in the draft."""
 ENOUGH = 50
-"""In so many rows, values that all differ are an identifier's."""
+"""Number of rows from which values that all differ are taken for an identifier."""
 
 _IDENTIFIER = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|ssn|bsn|pid|serial|serialno|number|nr|no)$", re.IGNORECASE)
 _PERSONAL = re.compile(
@@ -39,20 +39,20 @@ _OTHER_DATES = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 @dataclass(frozen=True)
 class Guess:
-    """A drafted column, and what its reviewer should know."""
+    """A drafted column, with notes for its reviewer."""
 
     column: Column
     notes: list[str] = field(default_factory=list)
 
 
 def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Guess:
-    """The column that these values look like.
+    """Return the column that these values look like.
 
     Args:
         name: Its name.
         data: Its values.
-        own_type: What its table says of its type, where the values as read do not tell: "int64", "ordered", or
-            "text", which comes back as text whatever it spells.
+        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered", or
+            "text", which is drawn as text whatever it spells.
 
     Raises:
         SchemaError: A column that cannot or should not be released, with the remedy.
@@ -77,7 +77,7 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Numeric for reals and many whole numbers, one word among them allowed; categorical for the rest."""
+    """Draft a numeric column for reals and many whole numbers, one word among them allowed; else a categorical."""
     numbers = {text: value for text in texts if (value := number(text)) is not None}
     words = sorted(texts.keys() - numbers.keys())
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
@@ -105,13 +105,13 @@ def _numbers_or_levels(
 
 
 def _decimals(numbers: Mapping[str, float]) -> int | None:
-    """How many decimals the numbers have, if these are few."""
+    """Return the largest number of decimals; None if above MOST_DIGITS or if there are no numbers."""
     found = {len(text.partition(".")[2].rstrip("0")) for text in numbers if "e" not in text.lower()}
     return max(found) if found and max(found) <= MOST_DIGITS else None
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """A frame's own categories: all that it declares, in their order where they have one."""
+    """Draft a frame's category: all declared levels in order if it is ordered; else those that occur."""
     declared = list(dict.fromkeys(text for chunk in data.chunks for text in values.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
@@ -130,7 +130,7 @@ def _refuse_many(texts: Mapping[str, int]) -> None:
 def _refuse_identifier(
     name: str, texts: Mapping[str, int], numbers: Mapping[str, float], *, quantities: bool, whole: bool
 ) -> None:
-    """Refuse what tells people apart, or was written about them."""
+    """Refuse columns that identify people, or that hold names or free text."""
     rows, different = sum(texts.values()), len(texts)
     unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
     if rows >= ENOUGH and different == rows:
@@ -156,7 +156,7 @@ def _refuse_identifier(
 
 
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
-    """The type to come back in."""
+    """Return the type that drawn values are given."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):

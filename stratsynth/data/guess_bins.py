@@ -1,6 +1,6 @@
-"""INTERNAL: the bounds and bins of a drafted column of numbers, read from private rows.
+"""INTERNAL: bounds and bins of a drafted column of numbers, read from private rows.
 
-A draft is for a person to review; what stands here only decides what she starts from.
+A draft is for a person to review; these choices only set her starting point.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import Any
 from stratsynth.schema.columns import EXACT, Numeric
 
 MOST_IN_A_BIN = 0.4
-"""Bins of equal width will not do where more than this share of the numbers lies in one."""
+"""Largest share of the numbers in one bin of equal width; above it, edges follow quantiles."""
 SPIKE = 0.03
-"""A number that this share of the records has exactly is a bin of its own: zeros, and round numbers in answers."""
+"""Share of records at one exact number from which that number is a bin of its own: zeros, rounded answers."""
 SPIKES = 12
-"""The most such numbers."""
+"""Largest number of spikes, bins of one exact number, in a drafted column."""
 MANY_VALUES = 128
-"""Whole numbers from this range have a bin each, and need no spikes."""
+"""Width of the range of whole numbers below which each has a bin of its own, without spikes."""
 FEW_VALUES = 20
-"""Fewer different numbers are no skewed column."""
+"""Largest number of different values for which bins of equal width are kept."""
 MOST_CODES, EACH_CODE = 500, 20
-"""Codes of a list are at most this many, and each occurs this often on average."""
+"""Largest number of codes of a list, and least mean number of rows for each."""
 CODES = 4
-"""The most special codes that are looked for at the ends."""
+"""Largest number of special codes that are looked for at the ends."""
 QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.995, 0.999)
-"""Where a skewed column is cut; beyond the last of them, at powers of ten."""
+"""Quantiles at which a skewed column is cut; beyond the last of them, powers of ten."""
 DIGITS = 2
-"""How many digits such an end of a bin has."""
+"""Significant digits of the edges in a drafted column."""
 
 Counts = Mapping[float, int]
-"""How many rows have each number."""
+"""Number of rows of each value."""
 
 
 def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
-    """The keys of a `Numeric` for numbers with these counts, and what its reviewer should know."""
+    """Return the keys of a `Numeric` for numbers with these counts, and notes for its reviewer."""
     notes: list[str] = []
     codes = set(_codes(counts)) if whole else set()
     rest = {value: count for value, count in counts.items() if value not in codes}
@@ -73,7 +73,7 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
 
 
 def looks_coded(counts: Counts) -> bool:
-    """Whether whole numbers are codes, as of occupations: a few hundred, far apart, of no common step, zero not theirs.
+    """True if whole numbers look like codes, as of occupations: some hundred, far apart, without common step or zero.
 
     Amounts have a zero, or a step such as 1,000, or lie densely where most people are.
     """
@@ -88,7 +88,7 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Further keys for numbers of so many decimals; a bin each, where there are few between the bounds."""
+    """Return further keys for numbers with `digits` decimals: a bin for each if below MANY_VALUES in bounds."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
     if last - first >= MANY_VALUES or "edges" in keys:
         return {"digits": digits}
@@ -97,7 +97,7 @@ def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
 
 
 def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
-    """So many bins that each is at most a fifth of a standard deviation wide, from 20, as without saying so, to 60."""
+    """Return the number of bins, at most 1/5 standard deviation wide each, from 20 (the default) to 60."""
     rows = sum(counts.values())
     mean = math.fsum(value / rows * count for value, count in counts.items())
     square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
@@ -107,7 +107,7 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """The extremes rounded outward to 5, 50, 500 and so on, by how far apart they are."""
+    """Return the extremes, rounded outward to a multiple of half the power of ten in their distance."""
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -119,7 +119,7 @@ def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, fl
 
 
 def _codes(counts: Counts) -> Iterator[float]:
-    """Numbers at the ends that look like codes: nines, eights or sevens far above all others, or single negatives."""
+    """Yield numbers at the ends that look like codes: nines, eights or sevens far above all others, or negatives."""
     seen = sorted(counts)
     for _ in range(CODES):
         if len(seen) <= MANY_VALUES // 2:
@@ -135,7 +135,7 @@ def _codes(counts: Counts) -> Iterator[float]:
 
 
 def _fullest(column: Numeric, counts: Counts) -> float:
-    """The share of the numbers that lie in the fullest bin which is no spike."""
+    """Return the share of the numbers that lie in the fullest bin."""
     bins: dict[int, int] = {}
     for value, count in counts.items():
         place = bisect_right(column.breaks, value)
@@ -144,7 +144,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Ends of bins at rounded quantiles, and at powers of ten beyond them."""
+    """Return the ends of bins: rounded quantiles, and powers of ten beyond them."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
@@ -154,14 +154,14 @@ def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[
 
 
 def _ladder(lower: float, upper: float) -> Iterator[float]:
-    """Powers of ten, with both signs, as far as the bounds are: noise in more bins of few people would move means."""
+    """Yield powers of ten, with both signs, up to the bounds: finer bins of few people would add noise to means."""
     most = math.floor(math.log10(max(abs(lower), abs(upper))))
     for power in range(most - 8, most + 1):
         yield from (10.0**power, -(10.0**power))
 
 
 def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
-    """The number below which a part of the rows lies; of its size, the sign left out, on request."""
+    """Return the smallest value that at least a share `q` of the rows do not exceed; of absolute values with `size`."""
     if size:
         ordered = sorted((abs(value), count) for value, count in ordered)
     wanted, before = q * sum(count for _, count in ordered), 0

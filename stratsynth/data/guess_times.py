@@ -1,4 +1,4 @@
-"""INTERNAL: which columns of private rows are dates, moments, times or durations, and between which bounds."""
+"""INTERNAL: columns of private rows that are dates, moments, times or durations, and their bounds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TYPES = {
 }  # fmt: skip
 _DAY = UNITS["day"]
 MOST_YEARS = 40
-"""As many years have a bin each; more have 20 bins."""
+"""Largest number of years with a bin each; a longer range has 20 bins."""
 
 
 def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
-    """What a column is: by its type; of texts, by what all of them spell, one word among them allowed."""
+    """Return the kind of a column: by its type, or by the spelling of all texts but one; None if not temporal."""
     for found, is_kind in _TYPES.items():
         if is_kind(kind):
             return found
@@ -39,7 +39,7 @@ def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
 def temporal(
     kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool, as_text: bool
 ) -> tuple[Temporal, list[str]]:
-    """A column of dates, times or durations with rounded bounds, and notes for its reviewer."""
+    """Return a column of dates, times or durations with rounded bounds, and notes for its reviewer."""
     read = {text: microseconds(kind, text) for text in texts}
     words = [text for text, value in read.items() if value is None]
     counts = {value: texts[text] for text, value in read.items() if value is not None}
@@ -67,7 +67,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, and carry
 
 
 def _bounds(first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime, int]:
-    """Whole years around what was seen; the whole months of less than two years. And how many bins that makes."""
+    """Return whole years around the extremes, or whole months below two years; and the number of bins."""
     years = last.year - first.year + 1
     if years > 2:
         return (

@@ -25,23 +25,23 @@ class ArrowSource(Source):
 
     @property
     def held(self) -> object:
-        """The Arrow table."""
+        """The Arrow table itself."""
         return self.table
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return tuple(self.table.column_names)
 
     def types(self) -> pa.Schema | None:
-        """The table's types."""
+        """Return the types of the columns."""
         return self.table.schema
 
     def whole(self) -> pa.Table:
-        """The table."""
+        """Return the table."""
         return self.table
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
+        """Return these columns of every row."""
         return self.table.select(locate(columns, self.table.column_names))
 
 
@@ -50,36 +50,36 @@ class FrameSource(Source):
     """A pandas frame in memory."""
 
     frame: pd.DataFrame = field(repr=False)
-    """The frame; it is only read."""
+    """The frame, which is never written to."""
     _next: list[pa.Table] = field(default_factory=list, init=False, repr=False)
-    """What `whole` has converted, kept until the next read, so that a fit converts a frame once."""
+    """Result of `whole`, kept until the next read, so that a fit converts a frame once."""
 
     @property
     def held(self) -> object:
-        """The frame."""
+        """The frame itself."""
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, as text."""
+        """Return the names of the columns, as text."""
         return tuple(str(name) for name in self.frame.columns)
 
     def types(self) -> pa.Schema | None:
-        """The types that the columns are read as."""
+        """Return the Arrow types that the columns are read as."""
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Of numbers, which are all read as reals, and of categories, whose order is not read."""
+        """INTERNAL. Types for drafts: all numbers are read as reals, and the order of categories is not read."""
         return own_types(self.frame)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
+        """Return these columns of every row."""
         places = locate(columns, self.columns())
         if self._next:
             return self._next.pop().select(places)
         return self._converted(places)
 
     def whole(self) -> pa.Table:
-        """All columns, converted anew: the frame may have changed."""
+        """Return all columns, converted anew, since the frame may have changed."""
         self._next[:] = [self._converted(range(self.frame.shape[1]))]
         return self._next[0]
 

@@ -1,4 +1,4 @@
-"""From a source to private rows: called by the driver, after its first charge."""
+"""Loading of private rows from a source: called by the driver, after its first charge."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 def load_rows(schema: Schema, source: Source, space: Space | None = None, *, numbers: bool = True) -> StoredRows:
-    """Read the schema's columns and encode them; whatever goes wrong here says nothing about the rows.
+    """Read the schema's columns and encode them; an error message depends on no row.
 
     Args:
-        schema: What is read.
-        source: Where the rows are; files are read a part at a time.
-        space: Where the codes go; memory when not given.
-        numbers: Whether the numbers of numeric columns are kept beside their codes, as sums need them.
+        schema: The schema that rows are encoded by.
+        source: Source of the rows; files are read a part at a time.
+        space: Storage of the codes; memory if None.
+        numbers: True to keep the numbers of numeric columns beside their codes, as sums need them.
 
     Raises:
-        LedgerError: Not the file that the account was opened for.
-        NoRoomError: A disk without room for a scratch file.
-        StratsynthError: Anything else, whatever it was.
+        LedgerError: The file is not the one that the account was opened for.
+        NoRoomError: The disk has no room for the scratch file.
+        StratsynthError: Anything else, of whatever class.
     """
     numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric) and numbers]
     try:
@@ -67,7 +67,7 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """One array a column, of no rows too; what it is made of goes as soon as it is there."""
+    """Return one batch of all rows, an array for each column; each part is freed as soon as it is copied."""
     parts = list(coded)
     codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
     size, weights = sum(part.size for part in parts), [part.weights for part in parts if part.weights is not None]
@@ -86,7 +86,7 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
-    """A batch, in a space of its own."""
+    """Return the batch with its arrays stored in `space`."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))
@@ -103,7 +103,7 @@ def _put(rows: CodedRows, space: Space) -> CodedRows:
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
-    """All rows; where a unit may have several, the first `max_rows` rows of each unit, and no row without a unit.
+    """Return all rows; for units of several rows the first `max_rows` of each unit, and no row without a unit.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here; that of the rows' weights stays.
@@ -119,7 +119,7 @@ def kept(schema: Schema, source: Source) -> pa.Table:
 
 
 def places(owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each row, how many rows of the same unit come before it."""
+    """Return for each row the number of earlier rows of its unit."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], owner[order])  # where each row's unit begins
     place = np.empty(len(owner), dtype=np.int64)

@@ -1,6 +1,6 @@
-"""Public inputs: neither the private table itself, nor data that have an account.
+"""Check of public inputs: they are neither the private table itself nor data that have an account.
 
-Weights, priors and data that are declared public are read without a charge, so confidential rows among them would be
+Weights, priors and data declared public are read without a charge, so confidential rows among them would be
 given out without noise. `check_public_inputs` compares them at three moments:
 
 1. *Data declared public*, before they are read, and a prior's once more when its rows are: a file has an account if
@@ -52,14 +52,14 @@ def check_public_inputs(
     prior: Iterable[Any] = (),
     rows: Backend | None = None,
 ) -> None:
-    """Refuse inputs that are not public: each a path, a frame, an Arrow table or a source; no row of them is quoted.
+    """Refuse inputs that are not public: paths, frames, Arrow tables or sources; messages quote no row.
 
     Args:
-        private: Where the private rows are, which `weights` and `prior` are compared with by path, inode and object.
-        declared: Data that somebody declares public, to be read without a charge.
-        weights: What weights are read from: taken for public, or for other people.
-        prior: What a prior is read from.
-        rows: The private rows, whose content is compared too. This reads both.
+        private: Source of the private rows, which `weights` and `prior` are compared with by path, inode and object.
+        declared: Data declared public, to be read without a charge.
+        weights: Data that weights are read from: declared public, or about other people.
+        prior: Data that a prior is read from.
+        rows: The private rows, for a comparison by content. This reads both.
 
     Raises:
         UsageError: Declared data that have an account.
@@ -78,7 +78,7 @@ def check_public_inputs(
 
 
 def _refuse_account(data: Path) -> None:
-    """Refuse to take data for public that somebody has spent a budget on."""
+    """Refuse data declared public that have a ledger or a registry beside them."""
     beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
     known = [*Registry(data).names(), *(path.name for path in beside)]
     if known:
@@ -89,10 +89,10 @@ def _refuse_account(data: Path) -> None:
 
 
 def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse what has the very content of the private table, as a copy of its file or frame has.
+    """Refuse inputs with exactly the content of the private table, such as copies of its file or frame.
 
-    Small tables, which are paths and frames, are read again only where their content can be the same at all. What
-    cannot be opened as a table of rows is another.
+    Paths and frames are read again only if their content can be equal at all; what cannot be opened as a table of
+    rows is not equal.
     """
     for inputs, refusal in given:
         each = {id(other): other for other in inputs}.values()  # once
@@ -102,7 +102,7 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 
 
 def _opened(other: Any, private: Source | None) -> Source | None:
-    """A source as it is; a path or a frame as one, unless its fingerprint cannot be that of the private table."""
+    """Return a source, opened if need be; None if its fingerprint cannot equal that of the private table."""
     if isinstance(other, Source):
         return other
     try:
@@ -118,7 +118,7 @@ def _opened(other: Any, private: Source | None) -> Source | None:
 
 
 def _same(private: Source | Path, other: Any) -> bool:
-    """True for the private table's file, or one in its folder, under whatever name, and for its object in memory."""
+    """True for the private table's file under any name, a file in its folder, or its object in memory."""
     mine, theirs = _path(private), _path(other)
     if mine is not None and theirs is not None:
         return not _inodes(mine).isdisjoint(_inodes(theirs))
@@ -127,15 +127,15 @@ def _same(private: Source | Path, other: Any) -> bool:
 
 
 def _path(data: Any) -> Path | None:
-    """The path of a source, or of what is a path; None for data in memory."""
+    """Return the path of a source or of a path-like; None for data in memory."""
     path = data.path if isinstance(data, Source) else data
     return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Device and inode of a file, links of both kinds followed; of a folder and of all files below it.
+    """Return device and inode of a file, links of both kinds followed; of a folder, those of all files below it too.
 
-    The shares of a part of the rows are private as well.
+    A part of the private rows is private as well.
     """
     files, found = [path], set[tuple[int, int]]()
     with contextlib.suppress(OSError, ValueError):
@@ -148,7 +148,7 @@ def _inodes(path: Path) -> set[tuple[int, int]]:
 
 
 def _held(data: Any) -> Any:
-    """The object in memory; None for a file."""
+    """Return the object in memory; None for a file."""
     if isinstance(data, FrameSource):
         return data.frame
     if isinstance(data, ArrowSource):

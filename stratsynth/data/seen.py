@@ -1,4 +1,4 @@
-"""Which file an account was opened for: what is read afterwards has to be the same.
+"""Identity of the file that an account was opened for: the file that is read afterwards must be the same.
 
 A ledger knows its data by a hash of the file's content. The file is opened again when the first question has been
 charged; between the two another file may have taken its place, whose rows nobody was charged for. Hashing the
@@ -22,20 +22,20 @@ Stamp: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Seen:
-    """The files whose fingerprints were taken, all for one path."""
+    """The files under one path whose fingerprints were taken."""
 
     _marks: dict[bytes, dict[Stamp, str]] = field(default_factory=dict, repr=False)
-    """By key, the fingerprint of each file."""
+    """Fingerprint of each file, by key and stamp."""
 
     def note(self, key: bytes, file: IO[bytes], mark: str) -> None:
-        """This open file has that fingerprint under that key."""
+        """Record the fingerprint of an open file under a key."""
         self._marks.setdefault(key, {})[stamp(file)] = mark
 
     @contextmanager
     def unchanged(self, file: IO[bytes], path: Path, *, known: bool) -> Iterator[None]:
-        """LedgerError when the file changes meanwhile; and unless its fingerprint was taken, where it must be `known`.
+        """Raise a LedgerError if the file changes within the block or, with `known`, if its fingerprint was not taken.
 
-        Before any fingerprint was taken, every file is known.
+        Before any fingerprint was taken, every file passes.
         """
         first = stamp(file)
         marks = self._marks.values()
@@ -48,7 +48,7 @@ class Seen:
 
 
 def changed(path: Path) -> LedgerError:
-    """What is said of a file that is not the one the account was opened for."""
+    """Return the error for a file that is not the one the account was opened for."""
     return LedgerError(
         f"ledger: {path} was changed or replaced while it was read. What was charged stands; put the file back as it "
         "was and run the same again: nothing is charged twice."
@@ -56,6 +56,6 @@ def changed(path: Path) -> LedgerError:
 
 
 def stamp(file: IO[bytes]) -> Stamp:
-    """What tells an open file from another, and from itself once it is changed."""
+    """Return an open file's device, inode, size and times of change: equal only for the same, unchanged file."""
     found = os.fstat(file.fileno())
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -1,4 +1,4 @@
-"""Where tables come from: what every source can do, files that are opened anew for each reading, and Parquet.
+"""Sources of tables: the common interface, files that are opened anew for each reading, and Parquet.
 
 Other kinds have a file each: `held` (frames and Arrow tables), `csv_source`, `feather`, `folders`, `duckdb_source`.
 """
@@ -28,19 +28,19 @@ from stratsynth.schema.encoding import locate
 
 @runtime_checkable
 class Streams(Protocol):
-    """A frame of another library, such as polars, that hands its columns over as Arrow does."""
+    """A frame of another library, such as polars, with Arrow's C stream interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A PyCapsule of an ArrowArrayStream."""
+        """Return a PyCapsule of an ArrowArrayStream."""
 
 
 Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Streams | Source"
-"""Anything that `open_source` takes."""
+"""Types that `open_source` takes."""
 
 BATCH = 1 << 18
-"""Rows read at a time."""
+"""Rows per batch."""
 PIECE = 1 << 20
-"""Bytes read at a time for a fingerprint."""
+"""Bytes per read for a fingerprint."""
 
 ACCEPTED = (
     "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a table of a .duckdb database, a "
@@ -49,62 +49,62 @@ ACCEPTED = (
 
 
 class Source(ABC):
-    """A table that can be read."""
+    """A table that can be read, in columns of Arrow."""
 
     path: Path | None = None
-    """The file or folder that it is; None for a table in memory."""
+    """Path of the file or folder; None for a table in memory."""
 
     @property
     def held(self) -> object:
-        """The object that holds the rows of a table in memory: two sources of one object are of the same data."""
+        """Object that holds the rows in memory: two sources of one object have the same data."""
         return self
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; reads no row."""
+        """Return the names of the columns; no row is read."""
 
     def types(self) -> pa.Schema | None:
-        """The declared types of the columns, from the structure alone; None where nothing nested can come out of it."""
+        """Return the declared types of the columns, from the structure alone; None if every column is plain text."""
         return None
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. For drafts: "int64" and "ordered", for columns whose types as they are read do not tell."""
+        """INTERNAL. Types for drafts ("int64", "ordered") that the types as read do not show, by column."""
         return {}
 
     record: str | None = None
-    """What one record is, in words, where the format leaves that open; for the certificate."""
+    """Definition of one record, in words for the certificate, if the format leaves it open; else None."""
 
     engine: str | None = None
-    """The engine that holds its rows where they are; None where every engine for files or frames does."""
+    """Engine that holds the rows in place; None if every engine for files or frames can."""
 
     def left_out(self) -> LeftOut:
-        """INTERNAL. How many lines are no records."""
+        """INTERNAL. Numbers of lines that are no records."""
         return LeftOut()
 
     def whole(self) -> pa.Table:
-        """All columns of every row, for a fingerprint; where it can be, the next `read` is taken from it."""
+        """Return all columns of every row, for a fingerprint; the next `read` may reuse them."""
         return self.read(self.columns())
 
     @abstractmethod
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row, in order; SchemaError when one is absent or there twice."""
+        """Return these columns of every row, in order; SchemaError if one is absent or duplicated."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The same, some rows at a time; of a file no more than that is in memory."""
+        """Yield these columns in batches; of a file, no more than one batch is in memory."""
         table = self.read(columns)
         for start in range(0, table.num_rows, BATCH):
             yield table.slice(start, BATCH)
 
     def parts_to_read(self) -> int | None:
-        """INTERNAL. About how many batches there are, for a bar; None where that is unknown."""
+        """INTERNAL. Approximate number of batches, for a progress bar; None if unknown."""
         return None
 
 
 def open_source(data: Data, table: str | None = None, query: str | None = None) -> Source:
-    """The source for a path, a frame or an Arrow table; of a database, `table` or `query` says which rows are meant.
+    """Return the source for a path, a frame or an Arrow table; for a database, `table` or `query` selects the rows.
 
     Raises:
-        UsageError: Data that are not there or of no known kind.
+        UsageError: Data that do not exist or are of no known kind.
     """
     if isinstance(data, (str, os.PathLike)):
         return _of_path(Path(data), table, query)
@@ -133,7 +133,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """The source for a folder or a file, by the end of its name; it is there."""
+    """Return the source for an existing folder or file, by the end of its name."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 
@@ -142,7 +142,7 @@ def _of_path(path: Path, table: str | None, query: str | None) -> Source:
         from stratsynth.data.folders import FolderSource
 
         folder = FolderSource(path)
-        folder.parts()  # there are some
+        folder.parts()  # raises if there are none
         return folder
     from stratsynth.data.csv_source import CsvSource
     from stratsynth.data.feather import FeatherSource
@@ -153,35 +153,35 @@ def _of_path(path: Path, table: str | None, query: str | None) -> Source:
     for endings, kind in kinds.items():
         if path.name.lower().endswith(endings):
             source = kind(path)
-            with source.open():  # is there, and is a file
+            with source.open():  # raises unless it is an existing file
                 return source
     raise UsageError(f"{path}: data must be {ACCEPTED}")
 
 
 DATABASES = (".duckdb", ".ddb")
-"""How the names of databases end that are known as such without `table` or `query`."""
+"""File name endings of databases, recognised without `table` or `query`."""
 
 
 def is_database(path: Path, table: str | None, query: str | None) -> bool:
-    """Whether rows are meant that lie in a database."""
+    """True if the rows lie in a database."""
     return table is not None or query is not None or path.name.lower().endswith(DATABASES)
 
 
 @dataclass(frozen=True)
 class FileSource(Source):
-    """A table in a file, which is opened anew whenever it is read."""
+    """A table in a file, which is opened anew for each reading."""
 
     path: Path
-    """Where it is."""
+    """Path of the file."""
     seen: Seen = field(default_factory=Seen, init=False, repr=False, compare=False)
-    """Which file the account was opened for: no other one is read."""
+    """Files whose fingerprints were taken for the account: no other one is read."""
 
     @contextmanager
     def open(self, *, known: bool = True) -> Iterator[IO[bytes]]:
-        """The file, open for reading; with `known`, only the one whose fingerprint was taken.
+        """Open the file for reading; with `known`, only the one whose fingerprint was taken.
 
         Raises:
-            UsageError: No file, or one that cannot be read; in words that quote nothing of it.
+            UsageError: No file, or an unreadable one; the message quotes nothing of it.
             LedgerError: Not the file whose fingerprint was taken, or one that changes while it is open.
         """
         try:
@@ -195,7 +195,7 @@ class FileSource(Source):
             ) from None
 
     def contents(self, file: IO[bytes]) -> Iterator[bytes]:
-        """What a fingerprint is made of: the bytes of the file, which is open."""
+        """Yield the input of the fingerprint: the bytes of the open file."""
         return iter(lambda: file.read(PIECE), b"")
 
 
@@ -204,23 +204,23 @@ class ParquetSource(FileSource):
     """A Parquet file."""
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, from the file's footer."""
+        """Return the names of the columns, from the file's footer."""
         with self.open() as file:
             return tuple(pq.read_schema(file).names)
 
     def types(self) -> pa.Schema:
-        """The types in the file's footer."""
+        """Return the types in the file's footer."""
         with self.open() as file:
             return pq.read_schema(file)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
+        """Return these columns of every row."""
         locate(columns, self.columns())
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:
-        """These columns, of all row groups or of some; texts as the dictionaries that Parquet keeps of them."""
+        """Yield these columns of all or some row groups; texts as dictionaries, as Parquet stores them."""
         locate(columns, self.columns())
         types = self.types()
         texts = [name for name in columns if _is_text(types.field(name).type)]
@@ -230,16 +230,16 @@ class ParquetSource(FileSource):
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
     def parts_to_read(self) -> int:
-        """INTERNAL. By the number of rows in the file's footer."""
+        """INTERNAL. Number of batches, by the number of rows in the file's footer."""
         with self.open() as file:
             return -(-int(pq.read_metadata(file).num_rows) // BATCH)
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether there is a folder of that name; a name that no system can have, as a very long one, is none."""
+    """True for an existing folder; False for a name that no system can have, such as a very long one."""
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Whether Parquet can hand values of the type over as a dictionary."""
+    """True if Parquet can hand values of the type over as a dictionary."""
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))

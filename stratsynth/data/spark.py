@@ -1,6 +1,6 @@
-"""Rows where Spark has them: encoded and counted by its executors, whose partial tables are added up here.
+"""Rows in Spark: encoded and counted by its executors, whose partial tables are added up in this process.
 
-Noise, account and everything that is charged stay in this one process; nothing is kept on the executors between passes.
+Noise and account stay in this one process; nothing is kept on the executors between passes.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from stratsynth.strata import StratumPath
 
 PIECE_ROWS = 1 << 18
-"""Rows of a file that are read at a time, about: some row groups that lie beside each other."""
+"""Approximate number of rows of a file that are read at a time: row groups that lie beside each other."""
 
 
 @dataclass(frozen=True)
 class Spark:
-    """Rows of a DataFrame, a table or Parquet files."""
+    """A backend for rows of a Spark DataFrame or table, or of Parquet files, counted by Spark's executors."""
 
     source: Source
-    """What is read; its representation shows no row."""
+    """Source of the rows; its representation shows none."""
     schema: Schema = field(repr=False)
-    """What of it is read."""
+    """Schema that the rows are encoded by."""
     session: Any = field(repr=False)
-    """Spark's session."""
+    """Session of Spark."""
     reads = frozenset({"tables"})
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Spark:
-        """The backend; refuses, before anything is charged, what Spark cannot hold.
+        """Return the backend; refuse, before anything is charged, rows that Spark cannot count.
 
         Raises:
             Unsupported: Units of several rows, other files than Parquet, frames in memory; or no PySpark.
@@ -74,11 +74,11 @@ class Spark:
         return cls(source, schema, spark_session())
 
     def counted_by(self, schema: Schema) -> Spark:
-        """The same source."""
+        """Return the backend of the same source and another schema."""
         return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
-        """Of the source's content; of files as any engine takes it, once the executors have seen them too.
+        """Return the keyed hash of the source's content; of files as for any engine, once executors have seen them.
 
         Raises:
             UsageError: The executors lack this package, or the files.
@@ -94,11 +94,11 @@ class Spark:
         return found
 
     def rows(self, *, numbers: bool = True) -> SparkRows:
-        """What counts them; nothing is read before it is asked."""
+        """Return the object that counts the rows; nothing is read until a question is asked."""
         return SparkRows(self)
 
     def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:
-        """The exact tables that are asked for, of so many cells, one after the other; in one pass."""
+        """Return the exact cells of the tables asked for, one table after the other, counted in one pass."""
         if isinstance(self.source, SparkSource):
             rows = self.source.hashed(self.columns).coalesce(tasks(self.session))
             task = CountTables(VERSION, self.schema, asked, FromSpark(self.columns, LANES))
@@ -114,11 +114,11 @@ class Spark:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is read."""
+        """Columns that are read: those of the schema, and those of its unit and weights."""
         return (*self.schema.names, *self.schema.beside)
 
     def pieces(self) -> tuple[Piece, ...]:
-        """The row groups of the files, a few together."""
+        """Return the row groups of the files, in pieces of about PIECE_ROWS rows."""
         if isinstance(self.source, FolderSource):
             files = [(name, part, tuple(own)) for name, part, own in self.source.wanted(self.columns)]
         else:
@@ -133,16 +133,16 @@ class Spark:
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
-        """A DataFrame of the numbers of the pieces."""
+        """Return a DataFrame of the numbers of the pieces."""
         return self.session.range(0, len(pieces), 1, max(1, min(len(pieces), tasks(self.session))))
 
 
 @dataclass(frozen=True)
 class _Table:
-    """One table that is asked for."""
+    """One contingency table to be counted."""
 
     place: int
-    """The number of its path among those asked."""
+    """Index of the table's path among those asked."""
     clique: Clique
     shape: tuple[int, ...]
 
@@ -152,18 +152,18 @@ class _Table:
 
 
 class SparkRows:
-    """Exact tables of rows that Spark holds, and nothing else."""
+    """Rows in Spark, of which exact contingency tables can be counted, and nothing else."""
 
     def __init__(self, held: Spark) -> None:
-        """Nothing is read."""
+        """Refer to the backend; nothing is read."""
         self._held = held
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """All tables together in one pass, or in several where they are too large for one.
+        """Return all tables, counted in one pass, or in several if their cells are too many for one.
 
         Raises:
-            LedgerError: Other rows than those whose fingerprint was taken.
-            StratsynthError: Anything else, whatever it was: it says nothing about the rows.
+            LedgerError: The rows are not those whose fingerprint was taken.
+            StratsynthError: Anything else, of whatever class; the message depends on no row.
         """
         found: list[list[NDArray[np.int64]]] = [[] for _ in asked]
         for tables in in_passes(self._tables(asked), cells_at_once(self._held.session)):
@@ -176,7 +176,7 @@ class SparkRows:
         return found
 
     def _tables(self, asked: Asked) -> Iterator[_Table]:
-        plain = replace(self._held.schema, rules=())  # which say nothing of tables
+        plain = replace(self._held.schema, rules=())  # tables do not depend on rules
         for place, (path, cliques) in enumerate(asked):
             inner = within(plain, path) if cliques else plain
             yield from (_Table(place, clique, inner.shape(clique)) for clique in cliques)
@@ -191,20 +191,20 @@ class SparkRows:
             raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
 
     def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> NoReturn:
-        """Never asked: `Spark.reads` does not declare it."""
+        """Raise Unsupported: `Spark.reads` does not declare sums."""
         raise _only_tables()
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> NoReturn:
-        """Never asked: `Spark.reads` does not declare it."""
+        """Raise Unsupported: `Spark.reads` does not declare columns."""
         raise _only_tables()
 
     def frame(self, path: StratumPath) -> NoReturn:
-        """Never asked: `Spark.reads` does not declare it."""
+        """Raise Unsupported: `Spark.reads` does not declare frames."""
         raise _only_tables()
 
 
 def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
-    """The tables in order, in lists of at most so many cells, or of one table that has more."""
+    """Yield the tables in order, in lists of at most `most` cells, or of one table that has more."""
     waiting: list[_Table] = []
     for table in tables:
         if waiting and sum(each.cells for each in waiting) + table.cells > most:
@@ -216,7 +216,7 @@ def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
 
 
 def runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Numbers of row groups that lie beside each other, of about PIECE_ROWS rows together."""
+    """Yield indices of adjacent row groups, of at most PIECE_ROWS rows together or a single larger group."""
     waiting: list[int] = []
     for number, rows in enumerate(sizes):
         if waiting and sum(sizes[i] for i in waiting) + rows > PIECE_ROWS:

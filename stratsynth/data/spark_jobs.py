@@ -1,7 +1,7 @@
-"""One job of Spark: a task for every partition, and their answers added up in this process.
+"""Jobs of Spark: a task for every partition, and their answers added up in this process.
 
-An action of Spark hands over one answer of each partition, however often its task was tried or run twice, so nothing
-is counted twice. Whatever goes wrong is said in words that quote nothing: what Java says may hold values.
+An action of Spark delivers one answer of each partition, however often its task was tried or run twice, so nothing
+is counted twice. Error messages are fixed sentences: Java's may hold values.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from stratsynth.progress import phase
 EXTRA = 'engine "spark" needs PySpark: pip install ".[spark]", or the PySpark of your cluster\'s version.'
 JAVA = "Spark needs Java 17 or newer: install it, or name its folder by JAVA_HOME."
 PRIVATE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.eventLog.enabled": "false"}
-"""Of a session that is started here: no page shows, and no log keeps, how many rows a task has read."""
+"""Settings of a session that is started here: no page shows, and no log keeps, how many rows a task has read."""
 MOST_CELLS = 1 << 23
-"""Cells that one task counts in one pass: 64 MiB of an executor's memory."""
+"""Largest number of cells that one task counts in one pass: 64 MiB of an executor's memory."""
 TASKS = 2
-"""Tasks for each core that Spark says it has: more would make more partial tables, fewer leave cores waiting."""
+"""Tasks per core of the cluster: more would make more partial tables, fewer leave cores waiting."""
 LOOK = 0.5
-"""Seconds between looks at how many tasks are done."""
+"""Seconds between looks at the number of tasks that are done."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 
 
 def spark_session() -> Any:
-    """The session of this process, or a new one by Spark's own settings.
+    """Return the active session of this process, or a new one by Spark's own settings.
 
     Raises:
         Unsupported: PySpark is not installed.
@@ -68,7 +68,7 @@ def spark_session() -> Any:
 
 
 def refuse_connect(held: Any) -> Any:
-    """A session or DataFrame as it is, unless it is one of Spark Connect, which counts in another process."""
+    """Return a session or DataFrame; refuse one of Spark Connect, which counts in another process."""
     if "connect" in type(held).__module__:
         raise Unsupported(
             "Spark Connect counts in another process, which would see exact tables. Run in the driver's own process: a "
@@ -79,7 +79,7 @@ def refuse_connect(held: Any) -> Any:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Leave out what PySpark says of versions of pandas, which is not used here."""
+    """Suppress PySpark's warning about versions of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
@@ -87,7 +87,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
-    """Call `done` for every task that has come to its end, about, for as long as the block lasts."""
+    """Call `done` for every task that ends, polled every LOOK seconds, for as long as the block lasts."""
     tracker, over = session.sparkContext.statusTracker(), threading.Event()
 
     def look() -> None:
@@ -113,7 +113,7 @@ def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tup
     """Run the task on every partition of a DataFrame and add up the answers, in exact integers.
 
     Returns:
-        The number of rows and the sums of their hashes modulo 2^64; and so many cells.
+        The number of rows with the sums of their hashes modulo 2^64; and `cells` sums of cells.
     """
     sums, total, session = dict[int, int](), np.zeros(cells, np.int64), frame.sparkSession
     with quiet(), phase("counting in Spark", lambda: tasks(session)) as done, watched(session, done):
@@ -129,12 +129,12 @@ def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tup
 
 
 def tasks(session: Any) -> int:
-    """The most tasks of a job."""
+    """Return the largest number of tasks of a job."""
     return max(2, TASKS * int(session.sparkContext.defaultParallelism))
 
 
 def cells_at_once(session: Any) -> int:
-    """The most cells that one job counts: the partial tables of all tasks must fit into what Spark lets through."""
+    """Return the largest number of cells that one job counts: all partial tables must fit into Spark's limit."""
     said = session.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
     number, unit = re.fullmatch(r"(\d+) *([kmgtp]?)b?", said.strip().lower()).groups()  # type: ignore[union-attr]
     size = int(number) * _UNITS[unit] or 1 << 40  # none stands for no limit
@@ -142,7 +142,7 @@ def cells_at_once(session: Any) -> int:
 
 
 def before(error: Exception) -> StratsynthError:
-    """What is said of a job that failed before anything was charged."""
+    """Return the error for a job that failed before anything was charged."""
     said = str(error)
     if OTHER_VERSION in said or "No module named 'stratsynth" in said or "No module named 'pyarrow'" in said:
         return UsageError(
@@ -158,7 +158,7 @@ def before(error: Exception) -> StratsynthError:
 
 
 def after() -> StratsynthError:
-    """What is said of a job that failed after a charge: even its class may depend on a single row."""
+    """Return the error for a job that failed after a charge: a fixed text, since it may depend on one row."""
     return StratsynthError(
         "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, the same "
         "fit of the same data is not charged again."

@@ -1,9 +1,9 @@
-"""Rows that Spark holds: a DataFrame, or a table by its name; what its columns are, and what tells it from others.
+"""Rows that Spark holds: a DataFrame, or a table by its name; their columns, types and fingerprint.
 
-The fingerprint of a DataFrame is keyed and knows no order: Spark's own hashes of each row, two of 64 bits, are added
+The fingerprint of a DataFrame is keyed and ignores order: Spark's own hashes of each row, two of 64 bits, are added
 up modulo 2^64, and the number of rows and the sums go into an HMAC with the columns' names and types. So rows more,
-fewer or changed are noticed, whatever the partitions; columns of lists, maps and other things that hold no single
-values are not looked at, and nobody is kept from making other rows with the same sums on purpose.
+fewer or changed are noticed, whatever the partitions; columns of lists, maps and other types without single
+values are not hashed, and other rows with the same sums can be made on purpose.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from stratsynth.errors import LedgerError, StratsynthError, UsageError
 from stratsynth.schema.encoding import locate
 
 LANES = 2
-"""Hashes of 64 bits of each row."""
+"""Number of 64-bit hashes of each row."""
 
 
 def is_spark_frame(data: object) -> bool:
-    """Whether it is a DataFrame of PySpark; does not import PySpark."""
+    """True for a DataFrame of PySpark; does not import PySpark."""
     return "pyspark.sql" in sys.modules and isinstance(data, sys.modules["pyspark.sql"].DataFrame)
 
 
 @dataclass(frozen=True, eq=False)
 class SparkSource(Source):
-    """A DataFrame of Spark. It is worked out anew whenever it is read."""
+    """A DataFrame of Spark, computed anew whenever it is read."""
 
     frame: Any = field(repr=False)
     """The DataFrame."""
     name: str = "the DataFrame"
-    """The table that it is, where it is one."""
+    """Name of the Spark table or view, or 'the DataFrame'."""
     _known: dict[tuple[str, ...], set[tuple[int, ...]]] = field(default_factory=dict, init=False, repr=False)
-    """By columns, the sums of the rows whose fingerprints were taken."""
+    """Sums of the row hashes whose fingerprints were taken, by columns."""
 
     def __post_init__(self) -> None:
-        """Refuse a frame of Spark Connect, whose exact tables would pass through a server."""
+        """Refuse a DataFrame of Spark Connect, whose exact tables would pass through a server."""
         refuse_connect(self.frame)
 
     @classmethod
     def table(cls, name: str) -> SparkSource:
-        """A table or view by the name that Spark knows it by; UsageError where Spark knows none."""
+        """Return the source of a Spark table or view of that name; UsageError if Spark has none."""
         session = spark_session()
         try:
             return cls(session.table(name), name)
@@ -64,23 +64,23 @@ class SparkSource(Source):
 
     @property
     def held(self) -> object:
-        """The DataFrame."""
+        """The DataFrame itself."""
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return tuple(self.frame.columns)
 
     def types(self) -> pa.Schema:
-        """The types that columns have when they come out of Spark; of those that hold no single values, their name."""
+        """Return the Arrow types of the columns as Spark delivers them; opaque ones for types without single values."""
         return self._types
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row, in this process's memory; those whose fingerprint was taken, if one was.
+        """Return these columns of every row, in this process's memory; refuse rows other than those fingerprinted.
 
         Raises:
-            LedgerError: Other rows.
-            StratsynthError: What Spark cannot hand over: more than spark.driver.maxResultSize, for one.
+            LedgerError: The rows differ from those whose fingerprint was taken.
+            StratsynthError: Spark cannot deliver them: they exceed spark.driver.maxResultSize, for one.
         """
         rows = self.hashed(columns)
         try:
@@ -94,21 +94,21 @@ class SparkSource(Source):
         return table.select(range(len(columns))).rename_columns(list(columns))
 
     def selected(self, columns: Sequence[str]) -> Any:
-        """A DataFrame of these columns, numbered instead of named.
+        """Return a DataFrame of these columns, named by number.
 
-        Spark takes names for the same that differ in case, and reads dots in them as structure.
+        Spark takes names that differ in case for equal, and reads dots in them as structure.
         """
         places = locate(columns, self.columns())
         numbered = self.frame.toDF(*(f"c{i}" for i in range(len(self.columns()))))
         return numbered.select(*(f"c{place}" for place in places)).toDF(*(f"c{i}" for i in range(len(places))))
 
     def hashed(self, columns: Sequence[str]) -> Any:
-        """The same, with the hashes of each row after them."""
+        """Return the DataFrame of `selected`, with the hashes of each row as further columns."""
         frame = self.selected(columns)
         return frame.select("*", *_hashes(frame.columns))
 
     def fingerprint(self, key: bytes, columns: Sequence[str] = ()) -> str:
-        """Which rows these are, under a key that stays in this process.
+        """Return the keyed hash of the rows; the key stays in this process.
 
         The sums of `columns` are noted, for later passes over them to be compared with.
 
@@ -136,7 +136,7 @@ class SparkSource(Source):
         return state.hexdigest()
 
     def check(self, columns: Sequence[str], sums: tuple[int, ...]) -> None:
-        """LedgerError where a pass has seen other rows than those whose fingerprint was taken."""
+        """Raise a LedgerError if a pass has read other rows than those whose fingerprint was taken."""
         known = self._known.get(tuple(columns))
         if known is not None and known != {_told(sums, LANES)}:
             raise LedgerError(
@@ -151,7 +151,7 @@ class SparkSource(Source):
 
 
 def arrow_type(kind: Any) -> pa.DataType:
-    """The Arrow type of a column as it comes out of Spark; an opaque one of Spark's name for what nobody can read."""
+    """Return the Arrow type of a column as Spark delivers it; an opaque one of Spark's name for an unreadable type."""
     from pyspark.sql import types
 
     if isinstance(kind, types.DecimalType):
@@ -168,7 +168,7 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def _told(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
-    """The number of rows and the sums of their hashes, of which partitions without a row say nothing."""
+    """Return number of rows and hash sums, as zeros if no partition had a row."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
 
 
@@ -177,7 +177,7 @@ def _is_odd(kind: pa.DataType) -> bool:
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:
-    """Spark's own hash of a row's values, from several starts; it passes over nulls, so their places are hashed too."""
+    """Return Spark's hashes of each row, from LANES starts; it skips nulls, so their places are hashed too."""
     from pyspark.sql import functions
 
     values = [functions.col(name) for name in names]

@@ -1,6 +1,6 @@
-"""What runs on Spark's executors: rows become codes there, and codes partial tables; nothing else leaves them.
+"""Tasks that run on Spark's executors: rows become codes there, and codes partial tables; nothing else is returned.
 
-A task is sent as a value: the schema, the tables that are asked for, and where its rows are. It holds no key and no
+A task is sent as a value: the schema, the tables that are asked for, and the place of its rows. It holds no key and no
 ledger. Its answer has as many bytes whatever the rows are, since Spark notes sizes in its logs; and what goes wrong is
 one fixed sentence, since Spark notes messages too.
 """
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 Asked: TypeAlias = "Sequence[tuple[StratumPath, Sequence[Clique]]]"
 
 ANSWER = "first long, cells binary"
-"""The columns of a task's answer: where a block of cells begins, and its counts; SUMS for what tells tables apart."""
+"""Columns of a task's answer: index of the first cell of a block, and its counts; SUMS marks number and hashes of
+rows."""
 SUMS = -1
 BLOCK = 1 << 17
-"""Cells in a block of an answer: a mebibyte."""
+"""Cells in a block of an answer: 1 MiB."""
 ROWS = STEP // 2
-"""Rows whose tables are counted at once: fewer than are counted by several threads, as a task has one core."""
+"""Rows whose tables are counted at once: few enough for one thread, as a task has one core."""
 
 VERSION = version("stratsynth")
 OTHER_VERSION = "stratsynth is another version here than on the driver"
@@ -50,28 +51,28 @@ FAILED = "the rows could not be read or counted"
 
 @dataclass(frozen=True)
 class Piece:
-    """Some row groups of one Parquet file."""
+    """Adjacent row groups of one Parquet file."""
 
     path: str
-    """The file, by the same path on every machine."""
+    """Path of the file, the same on every machine."""
     name: str
-    """Its name below a folder, which may say the values of partitions; empty for a single file."""
+    """Path relative to its folder, which may have values of partitions; empty for a single file."""
     columns: tuple[str, ...]
-    """What is read of it, rather than from its name."""
+    """Columns that are read from the file, not from its path."""
     groups: tuple[int, ...]
-    """The numbers of the row groups."""
+    """Indices of the row groups."""
     stamp: tuple[int, int]
-    """The size and the time of the last change that the file had when the driver saw it."""
+    """Size and time of the last change of the file when the driver saw it."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of its rows."""
+        """Yield these columns of its rows; refuse a file that was changed before or meanwhile."""
         self.check()
         for batch in ParquetSource(Path(self.path)).batches(self.columns, self.groups):
             yield with_partitions(batch, self.name, columns)
         self.check()
 
     def check(self) -> None:
-        """Refuse a file that is not there, or was changed."""
+        """Refuse a file that is missing or was changed."""
         try:
             same = stamp(self.path) == self.stamp
         except OSError:
@@ -81,27 +82,27 @@ class Piece:
 
 
 def stamp(file: str | int) -> tuple[int, int]:
-    """What a file, by its path or open, can be told by wherever it is seen: its size, and when it was last changed."""
+    """Return size and time of change of a file, by path or descriptor: equal on all machines that share it."""
     found = os.stat(file)  # noqa: PTH116 - of a text, as it travels
     return found.st_size, found.st_mtime_ns
 
 
 class Reading(Protocol):
-    """How a task comes by its rows."""
+    """Source of a task's rows."""
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """The rows, some at a time, under the schema's names; and what `row_sums` says of them."""
+        """Yield batches of rows under the schema's names, each with its `row_sums`."""
 
 
 @dataclass(frozen=True)
 class FromFiles:
-    """Spark hands out the numbers of pieces, which are read here."""
+    """Rows of files: Spark hands out the indices of pieces, which the task reads."""
 
     pieces: tuple[Piece, ...]
     columns: tuple[str, ...]
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """The rows of the pieces with these numbers."""
+        """Yield the rows of the pieces with these indices, in batches."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in self.pieces[number].tables(self.columns):
@@ -110,13 +111,13 @@ class FromFiles:
 
 @dataclass(frozen=True)
 class FromSpark:
-    """Spark hands out the rows; of their columns the last `lanes` are hashes of the row."""
+    """Rows that Spark hands out; the last `lanes` columns are hashes of the row."""
 
     columns: tuple[str, ...]
     lanes: int
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """The rows in larger batches than Spark's, which are encoded sooner."""
+        """Yield the rows in batches larger than Spark's, which are faster to encode."""
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
@@ -135,16 +136,16 @@ class FromSpark:
 
 @dataclass(frozen=True)
 class CountTables:
-    """The tables that are asked for, over the rows of one task."""
+    """Task that counts the tables asked for over the rows of one partition."""
 
     version: str
-    """Of the package on the driver."""
+    """Version of the package on the driver."""
     schema: Schema
     asked: Asked
     reading: Reading
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One answer, whatever the rows."""
+        """Yield the number of rows with their hash sums, and all cells: as many bytes whatever the rows."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -166,19 +167,19 @@ class CountTables:
         return encode(self.schema, table, weigh=True)
 
     def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
-        """Their exact tables, one after the other."""
+        """Return the exact tables of the parts, flattened, one after the other."""
         counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 
 
 @dataclass(frozen=True)
 class SumRows:
-    """How many rows there are, and the sums of their hashes: whatever their order and their partitions."""
+    """Task that counts rows and adds up their hashes, independent of order and partitions."""
 
     version: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One answer."""
+        """Yield one answer, the number of rows and the hash sums."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -190,13 +191,13 @@ class SumRows:
 
 @dataclass(frozen=True)
 class CheckFiles:
-    """That the package is here, and that files are as the driver sees them."""
+    """Task that checks that the package is installed and that files are as the driver sees them."""
 
     version: str
     pieces: tuple[Piece, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """An answer without cells."""
+        """Yield one answer, of no rows, if all is well."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -207,18 +208,18 @@ class CheckFiles:
 
 
 def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[np.uint64]:
-    """The number of rows, and the sum of each lane of hashes, modulo 2^64. Those of no row add to any others."""
+    """Return the number of rows and the sum of each lane of hashes, modulo 2^64; [0] for no rows, added to any."""
     sums = [int(lane.to_numpy().view(np.uint64).sum()) for lane in lanes]
     return np.array([rows, *sums], np.uint64)
 
 
 def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.RecordBatch:
-    """One row of an answer."""
+    """Return one row of an answer."""
     return pa.RecordBatch.from_pydict({"first": [first], "cells": [cells.tobytes()]})
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Do the work; what goes wrong is told in one of a few fixed sentences, and never by what a row holds."""
+    """Run the work; on failure raise one of a few fixed sentences, never a text that depends on a row."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

@@ -1,4 +1,4 @@
-"""Rows out of memory: read a part at a time, and kept as codes in a scratch file while they are asked about."""
+"""Rows out of memory: read a part at a time, and kept as codes in a scratch file for as long as the fit runs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["Stream", "width"]
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows of a file, a folder of files or a database, in a scratch file that nobody else can open."""
+    """A backend for a file, folder or database, encoded into a scratch file that no other process can open."""
 
     source: Source
-    """What is read; its representation shows no row."""
+    """Source of the rows; its representation shows none."""
     schema: Schema = field(repr=False)
-    """What of it is read."""
+    """Schema that the rows are encoded by."""
     reads = frozenset({"tables", "sums"})
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Stream:
-        """The backend; Unsupported, before anything is charged, for what it cannot hold."""
+        """Return the backend; Unsupported, before anything is charged, for rows that it cannot hold."""
         refusal = cls.refusal(source, schema)
         if refusal is not None:
             raise Unsupported(refusal)
@@ -39,7 +39,7 @@ class Stream:
 
     @staticmethod
     def refusal(source: Source, schema: Schema) -> str | None:
-        """Why the rows cannot be streamed; None where they can."""
+        """Return the reason why the rows cannot be streamed; None if they can."""
         if source.path is None:
             return 'engine: a frame is in memory already; take engine = "memory", or write it to a Parquet file.'
         if not isinstance(schema.unit, str) and source.engine is not None:
@@ -55,13 +55,13 @@ class Stream:
         return None
 
     def counted_by(self, schema: Schema) -> Stream:
-        """The same source."""
+        """Return the backend of the same source and another schema."""
         return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
-        """Of the source's content."""
+        """Return the keyed hash of the source's content."""
         return fingerprint(self.source, key)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read, encoded and written to the scratch file."""
+        """Read all rows, encode them and write them to the scratch file."""
         return load_rows(self.schema, self.source, Scratch(), numbers=numbers)

@@ -1,4 +1,4 @@
-"""A private table as users hold it: where the rows are, what is publicly known, and the account they hang on.
+"""Private tables as users hold them: a backend, public facts and an account.
 
 Opening a table reads its header and nothing else. Rows are read by the driver, after a charge.
 """
@@ -24,33 +24,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrivateTable:
-    """Private rows behind their public facts. Make one with `open_table`."""
+    """Private rows behind their public facts, made by `open_table`."""
 
     backend: Backend
-    """What the rows are held by; only the driver reads them."""
+    """Holder of the rows, which only the driver reads."""
     schema: Schema
     declared_size: int | None
-    """Public knowledge of about how many records there are, or of what their weights come to; never checked."""
+    """Publicly known approximate number of records, or of the total of their weights; never checked against the
+    rows."""
     ledger: Ledger
-    """The account that every fit on this table reserves from."""
+    """Account that every fit on this table reserves from."""
     public: bool = False
-    """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
+    """True if the rows were declared public: nothing is charged, and no release of them is private."""
     source: Source | None = None
-    """Where the rows are, to be told from what is handed in as public; None where nobody can say."""
+    """Source of the rows, compared with data handed in as public; None if unknown."""
 
     @property
     def record(self) -> str | None:
-        """What one record is, in words, where the kind of file leaves that open."""
+        """Definition of one record, in words, if the kind of file leaves it open; else None."""
         return None if self.source is None else self.source.record
 
     def counted_by(self, schema: Schema) -> PrivateTable:
-        """The same table, its rows read by another schema of the same columns: code lists in groups, say."""
+        """Return the table with its rows encoded by another schema of the same columns, as code lists in groups."""
         if schema is self.schema:
             return self
         return replace(self, schema=schema, backend=self.backend.counted_by(schema))
 
     def __repr__(self) -> str:
-        """Public facts alone: notebooks keep what they show."""
+        """Return public facts alone: notebooks keep what they show."""
         return f"PrivateTable({self.backend!r}, columns {', '.join(self.schema.names)})"
 
 
@@ -68,7 +69,7 @@ def open_table(
     table: str | None = None,
     query: str | None = None,
 ) -> PrivateTable:
-    """A table to fit on. Its header must have the schema's columns; nothing else is read.
+    """Open a table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
         data: A path, a pandas, polars or Spark frame, an Arrow table, or the path of a DuckDB database. One record is
@@ -76,25 +77,25 @@ def open_table(
             tables are better kept as Parquet.
         schema: A `Schema`, or the path of a schema file.
         ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
-            certificates say so; data are known there as the same by their path, as one object, or by their content.
-        ledger_epsilon: The most that may ever be spent on these data; set when the ledger is made.
+            certificates state that; data are recognised there by their path, as one object, or by their content.
+        ledger_epsilon: The largest total epsilon of all fits on these data; set when the ledger is made.
         account: The name under which several versions of these data share the ledger, such as "persons 2024".
-        new_account: Why a ledger may be begun, or data fitted without one, beside the account that the data file has
+        new_account: The reason to begin a ledger, or to fit without one, beside the account that the data file has
             already. Certificates quote it.
-        declared_size: About how many records there are, as is publicly known; where the schema names a column of
-            weights, their total: the people whom the records stand for.
-        public: For research on public data: nothing is charged, and every release says that it is not a private one.
-        engine: What holds the rows: "memory"; "stream", which reads a file a part at a time and keeps codes in a
+        declared_size: The publicly known approximate number of records; with a column of weights, their total: the
+            people whom the records stand for.
+        public: True for research on public data: nothing is charged, and every release states that it is not private.
+        engine: The holder of the rows: "memory"; "stream", which reads a file a part at a time and keeps codes in a
             scratch file under TMPDIR; "duckdb", which does the same with a table of a database; "spark", whose
             executors count Parquet files and Spark's own frames where these lie; or "auto": "duckdb" for a database,
             "spark" for a Spark frame, "stream" for a file whose declared size comes to more than 512 MiB of codes, else
             "memory".
-        table: Of a database, the table whose rows are the records.
+        table: The table of a database whose rows are the records.
         query: Instead of `table`, one SELECT of columns, of expressions of one row's values, and a condition, from one
             table; whatever else a query can do would let one record change many rows, and is refused.
 
     Raises:
-        SchemaError: A schema that makes no sense, or data that lack one of its columns.
+        SchemaError: An invalid schema, or data that lack one of its columns.
         UsageError: Data that cannot be read, and arguments that contradict each other.
     """
     from stratsynth.data.backends import backend

@@ -1,4 +1,4 @@
-"""Tables written to files: CSV and Parquet."""
+"""Writing of tables to files, CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as CSV can hold it: categories as their texts, durations as their seconds."""
+    """Return a column as CSV can hold it: categories as their texts, durations in seconds."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     if pa.types.is_duration(column.type):
@@ -42,7 +42,7 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
-    """Without quotes where no value needs them, which readers like best; otherwise with all text quoted."""
+    """Write without quotes if no value needs them, which all readers accept; else with all text quoted."""
     columns = [_flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row

@@ -1,1 +1,1 @@
-"""The driver: the only code that holds private rows. Mechanisms ask, it answers."""
+"""The driver: the only code that holds private rows. It answers the questions of mechanisms."""

@@ -1,4 +1,4 @@
-"""Exact answers plus noise. Everything asked together is read together; each question adds its own noise."""
+"""Exact answers plus noise. Questions of one batch are read together; each adds its own noise."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from stratsynth.questions.reading import Clique, Exact, Rows, Wanted
 from stratsynth.strata import StratumPath
 
 MAX_KEPT = 2**27
-"""The most cells of exact tables kept between moments; beyond it they are counted again."""
+"""Largest number of cells of exact tables kept between batches; beyond it tables are counted again."""
 
 
 _Tables = dict[Clique, NDArray[np.int64]]
 
 
 class Answerer:
-    """Rows, and the noise that covers what is read from them."""
+    """Rows, and the source of the noise that is added to all that is read from them."""
 
     def __init__(self, rows: Rows, neighbours: Neighbours, entropy: Entropy) -> None:
-        """Hold the rows."""
+        """Hold the rows; nothing is read."""
         self._reader = Reader(rows, entropy)
         self._neighbours = neighbours
         self._entropy = entropy
         self._memory: dict[StratumPath, dict[Any, Any]] = {}
-        """Exact answers that questions remember, by path: as private as the rows."""
+        """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """One answer a question, in order."""
+        """Return one noisy answer per question, in order."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
@@ -48,10 +48,10 @@ class Answerer:
 
 
 class Reader:
-    """Reads from rows: of all paths together, and of tables that will be wanted again only once."""
+    """Reads from rows: of all paths of a batch together, and only once of tables that later batches need again."""
 
     def __init__(self, rows: Rows, entropy: Entropy) -> None:
-        """`entropy` draws the coins of Poisson samples."""
+        """Hold the rows; `entropy` draws the coins of Poisson samples."""
         self._rows = rows
         self._here = isinstance(rows, StoredRows)
         self._entropy = entropy
@@ -59,11 +59,11 @@ class Reader:
         self._kept_cells = 0
 
     def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
-        """The exact answers to each, in order."""
+        """Return the exact answers to each, in order."""
         return list(self.each(wanted))
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """The exact answers one by one: of rows that are here, the tables of a path are counted when its turn comes."""
+        """Yield the exact answers one by one; a path's tables are counted when its turn comes, if rows are here."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -86,7 +86,7 @@ class Reader:
                 del tables[path]
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
-        """The exact tables of each path, each counted once: by path, or all in one pass where that is what costs."""
+        """Yield the exact tables of each path, each counted once: path by path, or all in one pass of remote rows."""
         if self._here:
             for path, wants in by_path.items():
                 again, found, lacking = self._kept_of(path, wants)
@@ -99,22 +99,22 @@ class Reader:
             yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Of the tables wanted at a path, those to keep, those that are kept, and all others.
+        """Return, of the tables wanted at a path, the set to keep, the kept ones, and the list of those to count.
 
-        A table that is compared once may be measured later. It is counted again where the rows are here, and kept where
-        that would take another pass.
+        A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
+        kept, since it would take another pass.
         """
         cliques = dict.fromkeys(clique for want in wants for clique in want.cliques)
         again = {clique for want in wants if want.again or (want.once and not self._here) for clique in want.cliques}
         kept = self._kept.get(path, {})
         found = {clique: kept[clique] for clique in cliques if clique in kept}
-        if again and len(kept) > 2 * len(cliques):  # most are out of the choice
+        if again and len(kept) > 2 * len(cliques):  # most candidates have left the choice
             self._kept[path] = {clique: table.copy() for clique, table in found.items()}  # a view would keep them all
             self._kept_cells -= sum(table.size for clique, table in kept.items() if clique not in cliques)
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """The tables that were kept with those just counted, of which some are kept from now on."""
+        """Return the kept tables with those just counted; keep the latter if they are in `again` and fit."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

@@ -1,8 +1,8 @@
-"""The workers that have a name: processes of this machine, a Dask cluster, a Ray cluster.
+"""Workers by name: processes of this machine, a Dask cluster, a Ray cluster.
 
 A cluster that is not named by an address is started on this machine for one fit, reachable from it alone, and ends
 with it; one with an address was started by somebody, and stays. Before anything is charged it is reached, and has to
-have the same versions of this package and of numpy. Tasks are handed to each library by itself, one future a problem:
+have the same versions of this package and of numpy. Tasks are handed to each library by itself, one future per problem:
 through joblib's backends for them nobody could say which problem a lost worker was at.
 """
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from stratsynth.questions import Solver
 
 PATIENCE = 30
-"""The seconds after which a cluster counts as out of reach."""
+"""Seconds after which a cluster counts as unreachable."""
 _PACKAGES = {"processes": None, "dask": "distributed", "ray": "ray"}
-"""The package of each kind of workers."""
+"""Package that each kind of workers needs; None for none."""
 
 
 @contextlib.contextmanager
 def opened(workers: int | str, tick: Tick) -> Iterator[Elsewhere]:
-    """The workers of that number or name, for as long as the `with` block lasts.
+    """Yield the workers of that number or name, for as long as the `with` block lasts.
 
     Raises:
         UsageError: A cluster that cannot be reached, or has other versions.
@@ -48,7 +48,7 @@ def opened(workers: int | str, tick: Tick) -> Iterator[Elsewhere]:
 
 
 def check_name(workers: str) -> None:
-    """Refuse a name that is none, and one whose package is not there."""
+    """Refuse an unknown name, and one whose package is not installed."""
     kind, colon, address = workers.partition(":")
     if kind not in _PACKAGES:
         raise UsageError(
@@ -63,10 +63,10 @@ def check_name(workers: str) -> None:
 
 
 class Dask(Elsewhere):
-    """A Dask cluster; how often it tries a task again whose worker ended is its own setting, and one of ours is 1."""
+    """A Dask cluster; retries after a lost worker are its own setting, and one in a cluster started here."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Reach the cluster, or start one on this machine."""
+        """Connect to the cluster, or start one on this machine."""
         super().__init__(tick)
         distributed = _library("distributed", "dask")
         settings: dict[str, Any] = {"set_as_default": False, "timeout": PATIENCE}
@@ -86,14 +86,14 @@ class Dask(Elsewhere):
             raise
 
     def close(self) -> None:
-        """Leave the cluster; end it where it was started here."""
+        """Disconnect; end the cluster if it was started here."""
         self._client.close()
         if self._own is not None:
             self._own.close()
 
     def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
              begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
-        """The solutions as they come; not those of workers that ended, nor of results that went with one."""
+        """Yield the solutions as they come; those of lost workers are missing."""
         distributed = _library("distributed", "dask")
         futures = {}
         with warnings.catch_warnings():
@@ -113,10 +113,10 @@ class Dask(Elsewhere):
 
 
 class Ray(Elsewhere):
-    """A Ray cluster; a task whose worker ended is tried again once, by Ray."""
+    """A Ray cluster; Ray tries a task again once if its worker ended."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Reach the cluster, or start one on this machine; one that this process has reached already is taken.
+        """Connect to the cluster, or start one on this machine; one that this process is connected to is used.
 
         Raises:
             UsageError: The cluster cannot be reached, has other versions, or is another than the one reached already.
@@ -140,7 +140,7 @@ class Ray(Elsewhere):
             raise
 
     def _refuse_other(self, address: str) -> None:
-        """Ray reaches one cluster at a time: refuse another than that of this process."""
+        """Refuse another cluster than the one of this process: Ray connects to one at a time."""
         here = self._ray.get_runtime_context().gcs_address
         if address not in {here, "auto"}:
             raise UsageError(
@@ -149,13 +149,13 @@ class Ray(Elsewhere):
             )
 
     def close(self) -> None:
-        """Leave the cluster, which ends where it was started here."""
+        """Disconnect, which ends a cluster that was started here."""
         if self._own:
             self._ray.shutdown()
 
     def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
              begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
-        """The solutions as they come; not those whose workers ended twice."""
+        """Yield the solutions as they come; those of workers that ended twice are missing."""
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
         for i in numbers:
@@ -188,7 +188,7 @@ def _library(package: str, extra: str) -> Any:
 
 
 def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
-    """The value that the attempt returns; a failure of the cluster is named by its class alone."""
+    """Return the attempt's value; a failure of the cluster is named by its class alone."""
     try:
         return attempt()
     except Exception as error:  # noqa: BLE001 - another library's
@@ -199,7 +199,7 @@ def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
 
 
 def _versions() -> tuple[str, str]:
-    """In a worker: the versions that solutions depend on."""
+    """Return the versions that solutions depend on; called in a worker."""
     import numpy as np
 
     return VERSION, np.__version__
@@ -219,7 +219,7 @@ def _check_versions(kind: str, found: Any) -> None:
 
 
 def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -> Any:
-    """In a worker: the solution, with one thread for linear algebra; from one of other versions, none."""
+    """Return the solution, with one thread for linear algebra, or a failure for other versions; called in a worker."""
     from threadpoolctl import threadpool_limits
 
     mine = _versions()

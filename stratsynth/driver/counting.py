@@ -2,7 +2,7 @@
 
 Of many rows, a few wide tables are counted, each of which holds several of the small ones that were asked for: sums of
 integers over the columns that a clique lacks give exactly its counts. A table of less than 2^16 cells costs little
-more to count than a small one, since cell numbers of 16 bits are worked out where they stay in the cache.
+more to count than a small one, since cell numbers of 16 bits are computed in the cache.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from stratsynth.questions.sums.clipping import Ints
 from stratsynth.schema.rows import CodedRows
 
 BLOCK = 1 << 17
-"""Rows whose cell numbers are worked out at a time."""
+"""Rows whose cell numbers are computed at a time."""
 STEP = 1 << 20
-"""Rows of which all tables are counted before the next ones are looked at."""
+"""Rows of which all tables are counted before the next rows are read."""
 MANY = 1 << 17
-"""From so many rows on, wide tables are counted: fewer are counted sooner than wide tables are summed down."""
+"""Number of rows from which wide tables pay: fewer rows are counted faster than wide tables are summed."""
 WIDE = (1 << 16) - 1
-"""The most cells of a wide table: their numbers have 16 bits."""
+"""Largest number of cells of a wide table: their numbers have 16 bits."""
 
 FEW = 1 << 10
-"""Up to so many rows, all tables of as many columns are counted in one go."""
+"""Number of rows up to which all tables with equally many columns are counted by one call."""
 AT_ONCE = 1 << 10
-"""The most tables that are."""
+"""Largest number of tables counted by one call."""
 _NONE = np.zeros(0, np.int64)
 
 Cover = tuple[Clique, tuple[int, ...]]
-"""Columns that are counted together, and the numbers of the cliques that are read from their table."""
+"""Columns that are counted together, and the indices of the cliques that are summed from their table."""
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """The exact table of each clique over all rows of the parts, one axis a column; a row counts its weight."""
+    """Return the exact table of each clique over all rows, one axis per column; a row counts its weight."""
     schema = parts[0].schema
     size = sum(rows.size for rows in parts)
     if size <= FEW and len(parts) == 1 and len(cliques) > 1:
@@ -62,9 +62,9 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
 
 
 def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
-    """The tables of few rows: one `bincount` for all cliques of as many columns, whose cells stand one after another.
+    """Return the tables of few rows: one `bincount` for all cliques with equally many columns, side by side.
 
-    What takes the time of few rows is the number of calls.
+    With few rows, time is in the number of calls.
     """
     found: list[Ints] = [_NONE] * len(cliques)
     for width in sorted(set(map(len, cliques))):
@@ -77,13 +77,14 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
 
 
 def _alike(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
-    """The tables of cliques of as many columns."""
+    """Yield the tables of cliques with equally many columns, by one `bincount`."""
     shapes = list(map(rows.schema.shape, cliques))
     ends = list(accumulate(map(math.prod, shapes)))
     cell = np.zeros((len(cliques), rows.size), np.intp)
     for axis in range(len(cliques[0])):
         cell *= np.array([shape[axis] for shape in shapes])[:, None]
         cell += np.array([rows.codes[clique[axis]] for clique in cliques])
+    # Each table has its own range of cell numbers.
     cell += np.array([0, *ends[:-1]])[:, None]
     weights = None if rows.weights is None else np.tile(rows.weights, len(cliques))
     flat = np.bincount(cell.ravel(), weights, minlength=ends[-1]).astype(np.int64, copy=False)
@@ -93,7 +94,7 @@ def _alike(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
 
 
 def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
-    """The table of a clique from that of more columns."""
+    """Return the table of a clique from a table of more columns, by exact integer sums."""
     if columns == clique:
         return wide
     left = [column for column in columns if column in clique]
@@ -102,7 +103,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the rows to each clique's table, on every core where rows are many."""
+    """Add the rows to each clique's table, on all cores if rows are many."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):
@@ -115,7 +116,7 @@ def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Seque
 
 
 def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) -> Iterator[CodedRows]:
-    """The rows of the parts in order, at most `step` at a time, or STEP; memory is given back behind them."""
+    """Yield the rows in order, at most `step` or STEP at a time, and note them as read to `space`."""
     step = step or STEP
     for rows in parts:
         weights = () if rows.weights is None else (rows.weights,)
@@ -127,10 +128,10 @@ def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) ->
 
 
 def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
-    """Add the rows to one table, flat in row-major order: one `bincount` over cell numbers, a block at a time.
+    """Add the rows to one table, flat in row-major order: one `bincount` of cell numbers per block.
 
-    Each row counts its weight, where weights are given. Then `bincount` adds in floats, and exactly: a block of 2^17
-    rows of a weight of at most 2^10 comes to 2^27.
+    Each row counts its weight, if weights are given. `bincount` then adds in floats, which is exact: a block of 2^17
+    rows of a weight of at most 2^10 adds up to at most 2^27.
     """
     shape, cells = rows.schema.shape(clique), len(counted)
     for start in range(0, rows.size, BLOCK):
@@ -139,12 +140,12 @@ def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = N
         own = None if weights is None else weights[block]
         if cells <= 4 * len(cell):
             counted += np.bincount(cell, own, minlength=cells).astype(np.int64, copy=False)
-        else:  # a table larger than a block is not worth adding up once a block
+        else:  # a table larger than a block is not added up once per block
             np.add.at(counted, cell, 1 if own is None else own)
 
 
 def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
-    """For some of the rows, the row-major number of the cell that each lies in."""
+    """Return the row-major number of the cell of each row in the block."""
     cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
     for column, size in zip(columns[1:], shape[1:], strict=True):
         np.multiply(cell, size, out=cell)
@@ -153,17 +154,17 @@ def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: 
 
 
 def cores() -> int:
-    """The number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @lru_cache(maxsize=256)
 def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...]) -> tuple[Cover, ...]:
-    """Sets of columns of at most WIDE cells that hold all cliques between them, few of them.
+    """Return few sets of columns, of at most WIDE cells each, that together contain all cliques.
 
-    Greedy: a cover begins with the largest clique that none holds yet; then the column joins that completes most
-    cliques for the cells it costs, cliques which then lack one or two columns more counting a part. What is too large
-    for any cover is counted by itself.
+    Greedy: a set begins with the largest clique that none contains; then the column joins that has the largest sum over
+    its cliques of 10^(1 - k), k being the columns that a clique lacks, per log(1 + its size). A clique too large for
+    any set is counted by itself.
     """
     names, size = [name for name, _ in sizes], np.array([n for _, n in sizes], np.float64)
     alone = [i for i, clique in enumerate(cliques) if _cells(clique, sizes) > WIDE]
@@ -176,6 +177,7 @@ def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...]) -> t
         first = int(np.argmax(np.where(waiting, cells, -1)))
         cover, width = within[first].copy(), float(cells[first])
         while True:
+            # A clique that lacks k columns is worth 10^(1 - k).
             lacking = (within & ~cover).sum(axis=1)
             worth = np.where(waiting & (lacking > 0), 10.0 ** (1 - np.minimum(lacking, 9)), 0.0)
             gain = np.where(cover | (width * size > WIDE), 0.0, worth @ within) / np.log(size + 1)

@@ -1,9 +1,9 @@
-"""Problems solved in other processes: the largest first, and once more where a process ended in the middle.
+"""Solving in other processes: the largest problems first, and a second time after a process ended.
 
 A process may be ended from outside, as by a system without memory. The problems it was at are then solved again, one
-at a time; whose process ends a second time is named. Solutions depend on their problem alone, so that neither the order
-nor a second time changes a bit. What travels is a solver's name, a problem and its solution, by the transport of the
-library that runs the processes (which pickles them); we keep nothing of it in a file.
+at a time; one whose process ends a second time is named. A solution depends on its problem alone, so neither the order
+nor a second time changes a bit. A solver's name, a problem and its solution are sent, by the transport of the
+library that runs the processes (which pickles them); nothing of it is kept in a file.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from stratsynth.strata import StratumPath
 
 LOOK = 0.5
-"""The seconds between two looks of a worker whether its fit still runs."""
+"""Seconds between two checks of a worker that its fit still runs."""
 
 
 class Elsewhere(ABC):
-    """Processes that solve problems; what each kind of them adds is how a problem gets there and back."""
+    """Processes that solve problems; a subclass defines the transport of problems and solutions."""
 
     far = True
-    """True if a single problem goes there too, rather than being solved in this process."""
+    """True if single problems are sent too, rather than solved in this process."""
 
     def __init__(self, tick: Tick) -> None:
         """`tick` is called for every problem that is solved."""
@@ -43,23 +43,23 @@ class Elsewhere(ABC):
     @abstractmethod
     def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
              begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
-        """The solutions of the problems of these numbers, as they come; those of processes that end do not come.
+        """Yield index and solution of these problems, as they come; those of processes that end are missing.
 
         Args:
-            solver: What solves them.
-            problems: All of them.
-            numbers: Which of them, the largest first.
-            begun: Takes the number of each that was handed out.
+            solver: The solver of the problems.
+            problems: All problems.
+            numbers: Indices of those to solve, the largest first.
+            begun: Receives the index of each problem that was handed out.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the processes, unless somebody else started them."""
+        """End the processes, unless somebody else started them."""
 
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """The solutions, in order.
+        """Return the solutions, in order.
 
         Raises:
             MechanismError: A stratum whose process was ended twice, or whose problem has no solution.
@@ -96,19 +96,19 @@ class Processes(Elsewhere):
     far = False
 
     def __init__(self, workers: int, tick: Tick) -> None:
-        """They are started with the first problems, no more than there are of them, and kept until `close`."""
+        """Start no process yet: they start with the first problems, at most one each, and last until `close`."""
         super().__init__(tick)
         self._workers = workers
         self._open = contextlib.ExitStack()
 
     def close(self) -> None:
-        """Let the processes go."""
+        """End the processes."""
         self._open.close()
         vars(self).pop("_processes", None)
 
     def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
              begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
-        """The solutions as they come; where a process ends, all end with it, and new ones are started next time."""
+        """Yield the solutions as they come; if one process ends, all do, and new ones start next time."""
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))
         try:
@@ -128,7 +128,7 @@ class Processes(Elsewhere):
 
 
 def _as_worker(parent: int) -> None:
-    """Made ready in a worker: it says nothing, and it ends when the fit's process does, however that was killed."""
+    """Prepare a worker: it prints nothing, and ends when the fit's process does, however that ends."""
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.close(silent)
@@ -153,7 +153,7 @@ def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
 
 
 def there(solver: Solver[Any, Any], problem: Any) -> Any:
-    """In the other process: the solution; or a failure that can be sent, which is none but in words of ours."""
+    """Return the solution, or a failure that can be sent: without foreign exceptions. Called in the other process."""
     solution = alone(solver, problem)
     if isinstance(solution, Failed) and not isinstance(solution.error, StratsynthError):
         return Failed(solution.kind, None)

@@ -1,4 +1,4 @@
-"""Journalled answers: the key under which those of one moment are kept, and their form on disk."""
+"""Journalled answers: the key of one batch's answers, and their form on disk."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
-    """The journal key of one moment's questions: a digest of their public shape and of all that they cost.
+    """Return the journal key of a batch: a digest of its questions' public shapes and of their charges.
 
-    An answer that was charged and journalled is given again to a question of the same shape at the same moment. It was
-    paid for when it was drawn, so giving it again is post-processing, whatever the program now compares it with. One
-    that was charged and never journalled has been seen by nobody: the question of now is answered under that charge,
-    whose amount and sensitivity are the same. Amounts are compared exactly; what follows from numbers of earlier
-    answers, which another processor rounds otherwise, to nine digits.
+    An answer that was charged and journalled is given again to a question of equal shape in the same batch. It was
+    paid for when it was drawn, so giving it again is post-processing, whatever the program compares it with. One
+    that was charged and never journalled has been seen by nobody: the present question is answered under that charge,
+    whose amount and sensitivities are equal. Amounts are compared exactly; numbers that follow from earlier
+    answers, which another processor rounds differently, to nine digits.
     """
     kinds = [(_hashed(a.path, _names(a.path))[0], type(a.question).__name__, a.question.replayed()) for a in asked]
     stated = [
@@ -38,7 +38,7 @@ def exact_key(asked: Sequence[Asked]) -> str:
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
-    """The answers of one moment for the journal; None where one of them must not be kept."""
+    """Return the answers of a batch for the journal; None if one of them must not be kept."""
     kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
     if any(one is None for one in kept):
         return None
@@ -48,7 +48,7 @@ def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
 
 
 def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
-    """The answers that `to_state` was given."""
+    """Return the answers that `to_state` was given."""
     arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
     for name in state.arrays:
         i, j = name.split("/")
@@ -60,18 +60,18 @@ def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
 
 
 def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
-    """The names of strata, which two equal strata may have in another order."""
+    """Return the names of strata, in which two equal strata may differ."""
     return tuple(stratum.names for stratum in path)
 
 
 @lru_cache(maxsize=2**15)  # every stratum asks at every moment
 def _hashed(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Said, Said]:
-    """A path as it is hashed, by itself and as charges state it."""
+    """Return a path as it is hashed, by itself and as charges state it; cached."""
     return Said(path), Said([stratum.to_dict() for stratum in path])
 
 
 def _rounded(value: object) -> object:
-    """Plain values, with nine digits of each float."""
+    """Return plain values, each float as a text of nine digits."""
     if isinstance(value, Mapping):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

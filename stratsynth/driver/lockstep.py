@@ -1,6 +1,6 @@
-"""Running programs in lock-step: everything that is asked at the same moment is answered together.
+"""Lock-step: programs run side by side, and all questions pending at one moment, a batch, are answered together.
 
-Nothing here knows rows, noise or budgets: the answers do, which a run takes as an argument. They are given all pending
+Nothing here knows rows, noise or budgets: `Answers` does, an argument of a run. It gets all pending
 questions at once, in a fixed order that depends on the declared strata only.
 """
 
@@ -23,35 +23,35 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question and where it was asked. The question is a sound, read-only copy, whoever makes this record."""
+    """A question with its path. The question is a checked, read-only copy, whoever makes this record."""
 
     path: StratumPath
     schema: Schema
-    """The columns that vary at this path."""
+    """Columns that vary at this path."""
     question: Question
     copies: InitVar[Copies | None] = None
-    """The copies made for the last question of the same program: see `admitted`."""
+    """Copies made for the last question of the same program: see `admitted`."""
 
     def __post_init__(self, copies: Copies | None) -> None:
-        """Admit the question: from here on nobody else holds what is priced and read."""
+        """Admit the question: from here on no other code holds the copy that is priced and read."""
         object.__setattr__(self, "question", admitted(self.question, self.schema, copies))
 
 
 class Answers(ABC):
-    """The answers of one run: from private rows, made up for a plan, or audited."""
+    """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question that this run may not ask; called when a program asks it, of splits too."""
+        """Refuse a question that this run may not ask, splits included; called when a program asks it."""
         if type(asked.question) is Split and asked.question.alike is not None:
             raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
 
     @abstractmethod
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """The answers to all questions that are pending at one moment, in order. Splits and work never come here."""
+        """Return the answers to a batch, in order. Splits and work never come here."""
 
 
 class _Frame:
-    """One running program: where it runs, and the question that it waits for."""
+    """One running program: its path, and the question that it waits for."""
 
     def __init__(self, program: Program[Any], path: StratumPath, schema: Schema, answers: Answers) -> None:
         self.program = program
@@ -59,17 +59,17 @@ class _Frame:
         self.schema = schema
         self.answers = answers
         self.children: dict[Stratum, _Frame] = {}
-        """The programs of the split it waits for, in declared order."""
+        """Programs of the split that it waits for, in declared order."""
         self.asked: Asked | None = None
-        """The question that rows have to answer, or the split."""
+        """Question to be answered from rows, or the split."""
         self.work: Work | None = None
-        """The problem that has to be solved."""
+        """Problem to be solved."""
         self.done = False
         self.result: Any = None
         self._copies: Copies = {}
 
     def send(self, answer: Answer) -> None:
-        """Give it an answer and run it to its next question or its end."""
+        """Send an answer to the program, which runs to its next question or its end."""
         self.children, self.asked, self.work = {}, None, None
         try:
             question = self.program.send(answer)
@@ -82,7 +82,7 @@ class _Frame:
         except Exception as error:
             if not self.path:
                 raise
-            # by name alone: what the error says may be of the answers
+            # the class alone is named: its message may quote answers
             raise MechanismError(f"stratum {label(self.path)}: its program failed ({type(error).__name__}).") from error
         if not isinstance(question, Question):
             raise MechanismError(f"a program asked {type(question).__name__}, which is no question.")
@@ -98,7 +98,7 @@ class _Frame:
                 child.send(None)
 
     def waiting(self) -> list[_Frame]:
-        """The frames at and below this one that wait for an answer from outside, in declared order."""
+        """Return the frames at and below this one that wait for an answer, in declared order."""
         if self.done:
             return []
         if not self.children:
@@ -106,7 +106,7 @@ class _Frame:
         return [frame for child in self.children.values() for frame in child.waiting()]
 
     def settle(self) -> None:
-        """Where all programs of a split are done, go on with their results; deepest first."""
+        """Resume programs whose splits are done with the strata's results, deepest first."""
         while self.children:
             for child in self.children.values():
                 child.settle()
@@ -115,20 +115,20 @@ class _Frame:
             self.send({replace(stratum): child.result for stratum, child in self.children.items()})
 
     def close(self) -> None:
-        """Leave no program hanging after an error or an interrupt."""
+        """Close the program and those below it, after an error or an interrupt."""
         for child in self.children.values():
             child.close()
         self.program.close()
 
 
 def run(program: Program[R], schema: Schema, answers: Answers, solve: Solving = together) -> R:
-    """Run a program, and the programs it splits into, to the end.
+    """Run a program, and the programs it splits into, to the end, and return its result.
 
     Args:
         program: The generator of questions.
-        schema: The columns that everybody's rows vary in.
-        answers: Answers its questions.
-        solve: Does its work.
+        schema: The columns that vary over all rows.
+        answers: Source of the answers to its questions.
+        solve: Solver of its work.
 
     Returns:
         The value that the program returns.
@@ -147,7 +147,7 @@ def run(program: Program[R], schema: Schema, answers: Answers, solve: Solving = 
 
 
 def _replies(frames: Sequence[_Frame], answers: Answers, solve: Solving) -> list[Answer]:
-    """Work is solved together with all work of the same solver; everything else is answered in one batch."""
+    """Return one reply per frame: work is solved in one batch per solver, all else is answered in one batch."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}

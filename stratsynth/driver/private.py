@@ -1,8 +1,8 @@
-"""Answering from private rows: charge, then read, then add noise.
+"""Answers from private rows: charge, then read, then add noise.
 
-The order is the guarantee. Charges of everything that is asked together are recorded, or all refused, before
-the rows are touched for the first time; a failure after that leaves the charge standing. Answers are kept in
-the account's journal before anybody sees them.
+The order is the guarantee. The charges of a batch are recorded, or all refused, before
+the rows are touched for the first time; a failure after that leaves the charges standing. Answers are kept in
+the account's journal before the program gets them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from stratsynth.accounting.charges import Charge
 
 Admits = Callable[[StratumPath, frozenset[type[Question]]], object]
-"""Refuses kinds of questions, and strata, that a mechanism has not declared."""
+"""Function that refuses kinds of questions and strata that a mechanism has not declared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One released table or sum, with where and in which question it was asked."""
+    """One released table or sum, with its path and the index of its question."""
 
     path: StratumPath
     question: int
@@ -43,7 +43,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A number of records that a paid answer gives, with the standard deviation of its noise."""
+    """A noisy number of records in a paid answer, with the standard deviation of its noise."""
 
     path: StratumPath
     records: float
@@ -51,7 +51,7 @@ class Counted:
 
 
 def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
-    """The charges of one moment's questions for a whole privacy unit."""
+    """Return the charges of a batch per privacy unit; refuse public rows that the budget protects."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
@@ -60,12 +60,12 @@ def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
 
 
 def tv_error(asked: Asked, neighbours: Neighbours) -> float:
-    """Total variation between the noise of a question as sampled, tails cut off, and as priced."""
+    """Return the total variation between a question's noise as sampled, tails cut off, and as priced."""
     return asked.question.tv_error(Setting(asked.schema, neighbours))
 
 
 class PrivateAnswers(Answers):
-    """Answers from rows that are loaded when the first charge has been made, and held nowhere else."""
+    """Answers from rows that are loaded after the first charge, and held nowhere else."""
 
     def __init__(
         self,
@@ -75,14 +75,14 @@ class PrivateAnswers(Answers):
         admits: Admits = lambda *_: None,
         answered: Callable[[], object] = lambda: None,
     ) -> None:
-        """Take the account and the entropy.
+        """Take the account and the entropy; nothing is read.
 
         Args:
-            load: Makes the rows; called at most once, after the first charge.
+            load: Loads the rows; called at most once, after the first charge.
             account: Charged before every reading.
             entropy: The source of all noise.
-            admits: Refuses what the mechanism has not declared.
-            answered: Called when the questions of one moment have been answered.
+            admits: Refuses kinds and strata that the mechanism has not declared.
+            answered: Called after each batch of answers.
         """
         self._load = load
         self._account = account
@@ -95,9 +95,9 @@ class PrivateAnswers(Answers):
         self._summed = 0
         self.measurements: list[Measurement] = []
         self.counted: list[Counted] = []
-        """The numbers of records that the answers give."""
+        """Noisy numbers of records in the answers, for the certificate."""
         self.unverified: list[str] = []
-        """Sentences for the certificate about claims that nobody here has proven."""
+        """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
         """Refuse a question that the mechanism has not declared."""
@@ -106,14 +106,18 @@ class PrivateAnswers(Answers):
             self._admits(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Answer everything that was asked at one moment."""
+        """Return the answers to one batch: charge, recall or read and add noise, journal, in this order."""
+        # The numbers are those of docs/privacy.md, section 10.
         moment, self._batch = self._batch, self._batch + 1
         budget = self._account.budget
         charges, distance = bill(asked, budget), math.fsum(tv_error(a, budget.neighbours) for a in asked)
         key = journal.key(asked, charges) if self._account.by_shape else journal.exact_key(asked)
+        # 1. Record the charges, or refuse all of them, before a row is touched.
         self._account.charge(moment, key, charges, distance)
+        # 2. Journalled answers are given again; 3. otherwise rows are read and noise is added.
         state = self._account.recall(moment, key)
         answers = self._answer(asked) if state is None else journal.from_state(asked, state)
+        # 4. Store the answers; 5. only then the programs get them.
         kept = journal.to_state(asked, answers) if state is None else None
         if kept is not None:
             self._account.store(moment, key, kept)
@@ -122,7 +126,7 @@ class PrivateAnswers(Answers):
         return answers
 
     def close(self) -> None:
-        """Let go of the rows: a scratch file ends with them."""
+        """Release the rows, and with them a scratch file."""
         self._answerer = None
 
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:

@@ -1,8 +1,8 @@
-"""Private rows, behind the few operations that answers need.
+"""Private rows behind the few operations that answers need.
 
-Rows are level numbers, one small-integer array a column, and the numbers themselves where sums need them, in memory or
+Rows are codes, one small-integer array per column, and numbers for columns that sums need, in memory or
 in a scratch file. A split sorts them once by the cells of its columns; a stratum is a slice of the sorted arrays, or
-several where levels were merged, so all strata together are counted in one pass.
+several slices if levels were merged, so all strata together are counted in one pass.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from stratsynth.noise import Entropy
 
 PIECE = 1 << 18
-"""Rows of a scratch file that are summed before the next ones are looked at."""
+"""Rows of a scratch file that are summed at a time."""
 
 
 class StoredRows:
-    """Rows in one part or several, wherever their arrays lie, and their strata."""
+    """Rows in one part or several, in memory or on disk, and their strata."""
 
     def __init__(self, parts: Sequence[CodedRows], space: Space | None = None) -> None:
         """Take the parts, at least one; they are not copied until a split sorts them.
 
         Args:
             parts: The rows in order, all of one schema.
-            space: Where sorted copies go; memory when not given.
+            space: Storage of sorted copies; memory if None.
 
         Raises:
-            StratsynthError: No weights, where the schema says that rows have their own; or the reverse.
+            StratsynthError: Rows lack weights though the schema names their column, or have weights though it does not.
         """
         if any((rows.weights is None) != (rows.schema.row_weight.column is None) for rows in parts):
             raise StratsynthError(
@@ -57,16 +57,16 @@ class StoredRows:
         self._space = space or Heap()
         self._strata: dict[Stratum, StoredRows] = {}
         self._sorted: dict[tuple[str, ...], tuple[CodedRows, NDArray[np.int64]]] = {}
-        """By the columns of a split: the rows sorted by cell, and where each cell ends."""
+        """Rows sorted by cell and the end of each cell, by the columns of a split."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Each table from its path's slice."""
+        """Return each table, counted from its path's slice."""
         return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Each sum over its path's slice; those of one path in the same pass over its rows."""
+        """Return each sum over its path's slice; sums of one path share the passes over its rows."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -83,7 +83,7 @@ class StoredRows:
         return [found[number] for number in range(len(asked))]
 
     def _pieces(self) -> Iterator[CodedRows]:
-        """In memory the parts as they are, with what is kept beside them; of a scratch file a few rows at a time."""
+        """Return the parts, with their caches, if in memory; pieces of a few rows of a scratch file."""
         if self._space.lasting or not any(rows.size for rows in self._parts):
             return iter(self._parts)
         return pieces(self._parts, self._space, PIECE)
@@ -94,7 +94,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Copies, in the order of the rows within the path's slice."""
+        """Return copies, in the order of the rows within the path's slice."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),
@@ -103,7 +103,7 @@ class StoredRows:
         )
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
-        """A copy, so that nobody can write in the rows."""
+        """Return a copy of the codes, so that nobody can write to the rows."""
         import pandas as pd
 
         rows = self._at(path)
@@ -115,7 +115,7 @@ class StoredRows:
         )
 
     def _at(self, path: StratumPath) -> StoredRows:
-        """The rows of a path."""
+        """Return the rows of a path."""
         if not path:
             return self
         first, rest = path[0], path[1:]
@@ -124,7 +124,7 @@ class StoredRows:
         return self._strata[first]._at(rest)  # noqa: SLF001 - rows of the same class
 
     def _stratum(self, stratum: Stratum) -> StoredRows:
-        """The rows of one stratum of the crossing; an empty one has its slice too."""
+        """Return the rows of one stratum of the crossing; an empty stratum has an empty slice."""
         outer, inner = self._schema, replace(self._schema, rules=())
         inner = within(inner, (stratum,))
         if stratum.columns not in self._sorted:

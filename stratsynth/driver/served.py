@@ -1,4 +1,4 @@
-"""Kinds of questions that a backend can answer, by the reads that it has."""
+"""Kinds of questions that a backend can answer, by its reads."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from stratsynth.questions.admission import kinds
 
 
 def served(reads: Iterable[str]) -> frozenset[type[Question]]:
-    """The kinds of questions that a backend with these reads can answer."""
+    """Return the kinds of questions that a backend with these reads can answer."""
     able = frozenset(reads)
     return frozenset(kind for kind in kinds() if kind.reads <= able)
 
 
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
-    """Refuse a mechanism whose questions a backend with these reads cannot answer, with the remedy where there is one.
+    """Refuse a mechanism whose questions a backend with these reads cannot answer, with any remedy there is.
 
     Raises:
-        Unsupported: By name, the kinds that rows held like that cannot answer; rows in memory answer all kinds.
+        Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.
     """
     missing = sorted(kind.__name__ for kind in frozenset(needs) - served(reads))
     if not missing:

@@ -1,7 +1,7 @@
-"""Answers without data: about a table that is spread evenly. For plans only.
+"""Answers without data, about an evenly spread table: for plans only.
 
-Strata of which the same is known are represented by one, whose charges and questions count for each of them. Their
-answers are equal, whoever else asks: each path has made-up noise of its own, from one seed.
+Strata with equal facts are represented by one, whose charges and questions count for each of them. Their
+answers are equal, whatever other strata ask: each path has made-up noise from one seed.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 
 LOOKED_AT = 4
-"""Questions of a moment by which is judged whether it goes through the rows: strata run alike."""
+"""Number of questions of a batch by which it is decided if the batch reads rows: strata run alike."""
 
 
 class SimulatedAnswers(Answers):
-    """Charges as the real driver does, and answers from public sizes: every cell of a table is equally full."""
+    """Answers that charge as the private ones do, and simulate tables whose cells are all equally full."""
 
     def __init__(
         self, account: Account, size: Callable[[StratumPath], float], admits: Admits = lambda *_: None
     ) -> None:
-        """`size` is the public size of a path; `admits` refuses what the mechanism has not declared."""
+        """`size` returns a path's public size; `admits` refuses what the mechanism has not declared."""
         self._account = account
         self._size = size
         self._admits = admits
         self._represents: dict[StratumPath, tuple[StratumPath, ...]] = {(): ((),)}
-        """For each path at which a program runs, all paths that it stands for, its own among them."""
+        """Paths that each path with a running program stands for, its own included."""
         self._noise: dict[StratumPath, Generator] = {}
         self.moments = 0
         self.passes = 0
-        """Moments at which rows are gone through: not those whose tables are all known from earlier ones."""
+        """Number of batches that read rows: all but those whose tables are known from earlier ones."""
         self._known: set[tuple[StratumPath, Clique]] = set()
         self.seen: list[Seen] = []
 
     def admit(self, asked: Asked) -> None:
-        """Note the paths that each program of a split stands for; of other questions, refuse what is not declared."""
+        """Note the paths that each program of a split stands for; of other questions, refuse undeclared ones."""
         split = asked.question
         if type(split) is not Split:
             self._admits(asked.path, split.needs())
@@ -63,7 +63,7 @@ class SimulatedAnswers(Answers):
             )
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """One made-up answer a question."""
+        """Return one made-up answer per question."""
         budget = self._account.budget
         every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
         distance = math.fsum(len(self.stands_for(a.path)) * tv_error(a, budget.neighbours) for a in asked)
@@ -73,11 +73,11 @@ class SimulatedAnswers(Answers):
         return [self._answer(a) for a in asked]
 
     def stands_for(self, path: StratumPath) -> tuple[StratumPath, ...]:
-        """The paths whose questions are asked at this one."""
+        """Return the paths whose questions are asked at this one."""
         return self._represents.get(path) or (path,)
 
     def first(self, path: StratumPath) -> StratumPath:
-        """The path at which this one's questions are asked."""
+        """Return the path at which this one's questions are asked."""
         return self._first.get(path, path)
 
     @cached_property
@@ -85,7 +85,7 @@ class SimulatedAnswers(Answers):
         return {one: path for path, strata in self._represents.items() for one in strata}
 
     def _reads(self, asked: Asked) -> bool:
-        """True if a question needs a new read; its tables are known from now on, where they are kept."""
+        """True if a question needs a new read; its tables count as known afterwards, if they are kept."""
         wanted = asked.question.wanted()
         tables = {(asked.path, clique) for clique in wanted.cliques}
         new = bool(tables - self._known or wanted.sums or wanted.columns or wanted.frame)

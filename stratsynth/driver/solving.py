@@ -1,8 +1,8 @@
-"""Solving what strata hand out as `Work`: in this process, in a pool of others, or wherever the caller's solver does.
+"""Solving of `Work`: in this process, in a pool of others, or by the caller's own solver.
 
 Only problems made of noisy answers come here; a row never crosses a process's border. Each problem's solution must
-depend on that problem alone, so that it is the same, bit for bit, whichever of them are solved together. A stratum
-whose problem fails is named, and nothing of the problem is.
+depend on that problem alone, so that it is equal, bit for bit, whichever problems are solved together. A stratum
+whose problem fails is named, and nothing of the problem is quoted.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Tick = Callable[[], object]
 
 
 class Solving(Protocol):
-    """Solves the problems that one solver was handed at one moment, each by the stratum of its path."""
+    """A solver of the problems that strata hand to one `Solver` at one moment."""
 
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """The solutions, in order."""
+        """Return the solutions, in order; `paths` are the strata of the problems."""
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """All at once in this process; if that fails, one by one, which finds the stratum or needs less memory."""
+    """Return all solutions by one call; if it fails, one by one, which finds the stratum or needs less memory."""
     try:
         return solver.solve(problems)
     except Exception:
@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Solutions in order, by this process; problems that are apart side by side, a core each.
+    """Return the solutions, in order, computed in this process; problems set `apart` run one per core.
 
     Linear algebra has one thread meanwhile.
     """
@@ -62,9 +62,9 @@ def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequenc
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:  # noqa: ARG001 - it is what the answer is kept for
-    """The libraries for linear algebra that are loaded, looked for again when the number of modules has changed.
+    """Return the loaded libraries for linear algebra, looked up again if the number of modules has changed.
 
-    To look takes milliseconds, more than a small problem; libraries are loaded with the modules that use them.
+    A look-up takes milliseconds, more than a small problem; libraries are loaded with the modules that use them.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -78,12 +78,12 @@ def one_thread(kind: str | None = None) -> contextlib.AbstractContextManager[obj
 
 
 Workers: TypeAlias = "int | str | Solving"
-"""A number of processes, the name of something else that solves, or a solver of the caller's own."""
+"""A number of processes, the name of a kind of workers, or a solver of the caller's own."""
 
 
 @contextlib.contextmanager
 def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving]:
-    """The solver of one fit; whatever is started for it ends with it.
+    """Yield the solver of one fit; whatever is started for it ends with it.
 
     Args:
         workers: A number of processes; 1 solves in this one. Or "processes", as many as there are cores; "dask" or
@@ -115,7 +115,7 @@ def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving
 
 
 def check_workers(workers: object) -> None:
-    """A number of processes is a whole number of at least 1; a name is known, and its package is there."""
+    """Refuse all but a number of processes from 1, a known name with its package, and a callable."""
     if isinstance(workers, str):
         from stratsynth.driver.clusters import check_name
 
@@ -126,15 +126,15 @@ def check_workers(workers: object) -> None:
 
 @dataclass(frozen=True)
 class Failed:
-    """A problem that was not solved, and why."""
+    """A problem without a solution, and the reason."""
 
     kind: str
     error: Exception | None
-    """The error itself; None where it came from another process and is not ours: not all can be sent."""
+    """The error itself; None if it came from another process and is foreign, as not all can be sent."""
 
 
 def alone(solver: Solver[Any, Any], problem: Any) -> Any:
-    """The solution of one problem; or its failure."""
+    """Return the solution of one problem, or its failure."""
     try:
         (solution,) = solver.solve([problem])
     except Exception as error:  # noqa: BLE001 - whatever it is, the stratum is named beside its kind
@@ -143,12 +143,12 @@ def alone(solver: Solver[Any, Any], problem: Any) -> Any:
 
 
 def named(path: StratumPath) -> str:
-    """The name of a path's stratum in messages."""
+    """Return the name of a path's stratum in messages."""
     return f"stratum {label(path)}" if path else "everybody"
 
 
 def raised(solution: Any, path: StratumPath) -> Any:
-    """A solution; or the failure, with the stratum's name. What strange errors say may be long, or of the answers."""
+    """Return a solution; raise a failure with its stratum. Foreign errors are not quoted: they may hold answers."""
     if not isinstance(solution, Failed):
         return solution
     error, where = solution.error, named(path)

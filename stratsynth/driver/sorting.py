@@ -1,4 +1,4 @@
-"""Rows sorted by the cells of some columns, in two passes and with little memory: a counting sort, which is stable."""
+"""Rows sorted by the cells of some columns, in two passes and with little memory: a stable counting sort."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stratsynth.schema.rows import CodedRows
 
 
 def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
-    """All rows of the parts by cell of the crossing of some columns, and where each cell ends."""
+    """Return all rows sorted by cell of the crossing of some columns, and the end of each cell."""
     counts = np.zeros(parts[0].schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
         return _sorted(parts, columns, space, counts, done)
@@ -25,7 +25,7 @@ def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) 
 def _sorted(
     parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
 ) -> tuple[CodedRows, Ints]:
-    """The two passes: how many rows each cell has, and each row to its place."""
+    """Count the rows of each cell, then move each row to its place."""
     schema, shape = parts[0].schema, parts[0].schema.shape(columns)
     for rows in pieces(parts, space, BLOCK):
         add(rows, columns, counts)
@@ -52,7 +52,7 @@ def _sorted(
 
 
 def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArray[Any]:
-    """Some slices of an array one after the other; a single one is not copied."""
+    """Return some slices of an array, joined; a single slice is not copied."""
     if len(slices) == 1:
         return array[slices[0]]
     found, at = space.empty(array.dtype, sum(s.stop - s.start for s in slices)), 0
@@ -64,7 +64,7 @@ def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArra
 
 
 def renamed(codes: NDArray[Any], levels: Sequence[int], space: Space) -> NDArray[Any]:
-    """Codes as their places among some levels, in ascending order, of which each is one."""
+    """Return codes as their indices among `levels`, which ascend and include each of them."""
     found = space.empty(codes.dtype, len(codes))
     for start in range(0, len(codes), BLOCK):
         block = slice(start, start + BLOCK)

@@ -1,6 +1,6 @@
-"""Sums over the rows of a path or over a sample of them: piece by piece, with the weights of rows.
+"""Exact sums over the rows of a path, or over a sample of them: piece by piece, with the weights of rows.
 
-How a row's vector is worked out and cut to integers is the sum's own, in `stratsynth.questions.sums`.
+A row's integer vector is computed by the sum itself, in `stratsynth.questions.sums`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) -> list[NDArray[Any]]:
-    """For each block of the query, the exact sum over the rows, or over those chosen by number or by mask.
+    """Return the exact sum of each block over the rows, or over those chosen by index or by mask.
 
-    Of rows with weights of their own, the sum of weight x vector: for each binary digit of the weights, the sum over
-    the rows that have it, times what the digit is worth. So every query is weighted by the same few lines, and a row's
-    vector is the one it has without. Python's integers have no end: a score of such a sum cannot wrap around.
+    With weights of rows, the sum of weight x vector: for each binary digit of the weights, the sum over
+    the rows that have it, times the digit's value. So every query is weighted by the same few lines, and a row's
+    vector is the same as without weights. Python's integers are unlimited: a score of such a sum cannot wrap around.
     """
     if rows.weights is None:
         return list[NDArray[Any]](_plain_sums(query, rows, chosen))
@@ -33,6 +33,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
     weights = rows.weights[numbers]
     totals = [np.zeros(block.size, object) for block in query.blocks(rows.schema)]
     for digit in range(rows.schema.row_weight.most.bit_length()):
+        # Each binary digit of the weights: the rows that have it, times 2^digit.
         having = numbers[(weights >> digit) & 1 == 1]
         for block, part in enumerate(_plain_sums(query, rows, having)):
             totals[block] += part.astype(object) << digit
@@ -41,7 +42,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """The exact sums of rows that count 1 each."""
+    """Return the exact sums of rows that count 1 each."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
@@ -54,7 +55,7 @@ def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> lis
 
 
 def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
-    """The rows asked for, at most ROWS at a time."""
+    """Yield the rows asked for, at most ROWS at a time."""
     if chosen is None:
         yield from (slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS))
         return
@@ -63,5 +64,5 @@ def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
 
 
 def _numbered(chosen: NDArray[Any]) -> NDArray[np.intp]:
-    """The rows chosen, by number."""
+    """Return the chosen rows by index."""
     return np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen

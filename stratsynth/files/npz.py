@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 2**31
-"""What would unpack to more than this is refused, whatever its header claims."""
+"""Largest size of the unpacked members in bytes, checked before anything is unpacked."""
 MAX_NAMED = 2**35
-"""The same for what the names say, which may name one array many times: each of them is looked at."""
+"""Largest size of the arrays by name, in bytes, which may name one array many times: each name is read."""
 MANY = 10_000
-"""More arrays of one type are worth being written as one."""
+"""Number of arrays of one type from which they are written as one."""
 MOST_SHAPES = 2**22
-"""The most numbers in the shapes of arrays that were written as one: an array without cells takes nothing in a file,
-and some 250 bytes in memory."""
+"""Largest number of integers in the shapes of joined arrays: an array without cells takes no room in a file, and some
+250 bytes in memory."""
 MOST_AXES = 32
 _FACTS, _SHAPES = "facts.json", "shapes"
 
 
 @dataclass(frozen=True)
 class State:
-    """Something stored without its code: plain facts, and arrays of numbers. Never a pickle."""
+    """Data stored without its code: plain facts, and arrays of numbers. Never a pickle."""
 
     facts: Any = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -68,13 +68,13 @@ def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) 
 
 
 def read(path: Path, *, outside: bool = False) -> State:
-    """Read a state back; anything but a sound file is a ReleaseError.
+    """Return the state in a file; anything but a sound file is a ReleaseError.
 
-    What several names have in common is one array, which nobody can write to.
+    Names of one array share it, and it is read-only.
 
     Args:
-        path: Where it is.
-        outside: Whether somebody else may have written it: then its facts have at most so many values.
+        path: The file.
+        outside: True if somebody else may have written it: its facts then have at most MAX_VALUES values.
     """
     import numpy as np
 
@@ -105,7 +105,7 @@ def read(path: Path, *, outside: bool = False) -> State:
 
 
 def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
-    """The arrays by name; `numbers` says which each of them is, where some have several names."""
+    """Return the arrays by name; `numbers` has the index of each name's array, if some have several names."""
     if type(names) is not list or any(type(name) is not str for name in names):
         raise ValueError("names that are none")
     if numbers is None:
@@ -122,7 +122,7 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Arrays that were written as one, by number; none of them is a part of another's memory."""
+    """Return arrays that were written as one, by number; each is a copy, in memory of its own."""
     sound = flat.ndim == shapes.ndim == 1 and shapes.dtype == "i8" and shapes.size <= MOST_SHAPES
     if not sound or (shapes < 0).any():
         raise ValueError("shapes that are none, or too many")
@@ -139,7 +139,7 @@ def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _numbers(names: list[str]) -> list[int] | None:
-    """How many arrays each part has, of names such as 0/0, 0/1, 1/0; None where they are others."""
+    """Return the number of arrays per part if names are exactly 0/0, 0/1, 1/0, ...; else None."""
     counts: dict[str, int] = {}
     for name in names:
         part = name.partition("/")[0]
@@ -149,7 +149,7 @@ def _numbers(names: list[str]) -> list[int] | None:
 
 
 def _numbered(names: list[Any], number: int) -> list[Any]:
-    """The names, which may have been written as the numbers of arrays of each part."""
+    """Return the names, expanded from numbers of arrays per part if they were written so."""
     if not names or type(names[0]) is not int:
         if len(names) != number:
             raise ValueError("another number of arrays than was written")
@@ -165,7 +165,7 @@ def _refuse_large(path: Path, size: int, most: int) -> None:
 
 
 def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """Refuse an array whose header claims more than is there, before room is made for it, and any but of numbers."""
+    """Refuse a member that is no array of numbers, or whose header states more bytes than the member has."""
     from numpy.lib import format as npy
 
     with archive.open(info) as member:

@@ -1,4 +1,4 @@
-"""Files from outside: read only if they are files, and no larger than what they are for; their JSON, and their hash."""
+"""Reading of files from outside: regular files only, of at most a stated size; their JSON, and their hash."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 MAX_VALUES = 2**22
-"""The most values in a JSON document: Python takes up to a hundred bytes for one that a file writes in two."""
+"""Largest number of values in a JSON document: Python takes up to 100 bytes for one of two bytes in a file."""
 _MARKS = (b",", b":", b"[", b"{")
 
 
 def open_regular(path: Path, *, error: type[StratsynthError] = UsageError) -> IO[bytes]:
-    """A file open for reading, if it is one: pipes, devices and folders can hang or never end.
+    """Open a regular file for reading: pipes, devices and folders can hang or never end.
 
     Raises:
-        OSError: A file that is not there or cannot be opened; the caller knows what it is for.
-        StratsynthError: Of the class `error`: what is there is no regular file.
+        OSError: No such file, or one that cannot be opened.
+        StratsynthError: Of the class `error`: the path is no regular file.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe without a writer does not block
@@ -37,10 +37,10 @@ def open_regular(path: Path, *, error: type[StratsynthError] = UsageError) -> IO
 
 
 def read_bytes(path: Path, most: int, *, error: type[StratsynthError] = UsageError) -> bytes:
-    """What a regular file of at most `most` bytes holds.
+    """Return the bytes of a regular file of at most `most` bytes.
 
     Raises:
-        OSError: A file that is not there or cannot be read.
+        OSError: No such file, or an unreadable one.
         StratsynthError: Of the class `error`: no regular file, or a larger one.
     """
     with open_regular(path, error=error) as file:
@@ -51,7 +51,7 @@ def read_bytes(path: Path, most: int, *, error: type[StratsynthError] = UsageErr
 
 
 def parse_json(content: bytes) -> Any:
-    """The value of a JSON document in UTF-8; ValueError for whatever is wrong with it, depth and size included."""
+    """Return the value of a JSON document in UTF-8; ValueError for anything wrong with it, depth and size included."""
     if sum(content.count(mark) for mark in _MARKS) > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
     try:
@@ -64,11 +64,11 @@ def parse_json(content: bytes) -> Any:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a regular file, in hexadecimal.
+    """Return the SHA-256 of a regular file, in hexadecimal.
 
     Raises:
-        OSError: A file that is not there or cannot be read.
-        ReleaseError: What is no regular file.
+        OSError: No such file, or an unreadable one.
+        ReleaseError: The path is no regular file.
     """
     with open_regular(path, error=ReleaseError) as file:
         return hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()

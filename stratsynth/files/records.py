@@ -1,4 +1,4 @@
-"""Small public tables that a user hands over: a CSV file or a frame, as one record a line."""
+"""Small public tables of a user, a CSV file or a frame, as one record per line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stratsynth.errors import UsageError
 from stratsynth.files.reading import read_bytes
 
 MAX_BYTES = 16_000_000
-"""The largest file that is read as a small table."""
+"""Largest size of a small public table, in bytes."""
 
 
 def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:
-    """The lines of a CSV file or the rows of a frame, by column; at least one.
+    """Return the lines of a CSV file or the rows of a frame, by column; at least one.
 
-    `what` begins the messages of `error`, which is raised for anything else.
+    `what` begins the messages of `error`, raised for anything else.
     """
     if isinstance(given, str | os.PathLike):
         found = _read(what, Path(given), error)
@@ -37,13 +37,13 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
 
 
 def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
-    """Refuse a column that is there twice: one of them would win silently."""
+    """Refuse a column name that occurs twice: one of them would be used silently."""
     if len(set(columns)) < len(columns):
         raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
 
 
 def level(value: Any) -> str:
-    """A level, or a whole number, as a file writes it: frames hold 1.0 where it says 1."""
+    """Return a level, or a whole number, as a file writes it: frames have 1.0 for 1."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: beside their place, then renamed."""
+"""Files that are written whole or not at all: under another name, then renamed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stratsynth.noise import SystemEntropy
 
 @contextmanager
 def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A file to write to that replaces `path` once the block ends; if it raises, nothing of it is left.
+    """Yield a file to write to, which replaces `path` once the block ends; if it raises, nothing of it is left.
 
     `mode` is the file's permissions before the umask.
     """
@@ -36,7 +36,7 @@ def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 def mine(handle: int, part: Path) -> None:
-    """Hold a lock on what is being written, by which others know that it is no leftover."""
+    """Lock the file or folder being written, which marks it as no leftover; FileNotFoundError if it was swept."""
     with contextlib.suppress(OSError):  # some file systems lock nothing; then nothing is swept there either
         fcntl.flock(handle, fcntl.LOCK_EX)
     if not part.exists():  # swept between its making and its lock
@@ -44,7 +44,7 @@ def mine(handle: int, part: Path) -> None:
 
 
 def sweep(path: Path) -> None:
-    """Remove what killed processes have left of earlier attempts to write `path`: what nobody holds a lock on."""
+    """Remove the unlocked leftovers of killed processes that were to write `path`."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError):
             handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
@@ -59,12 +59,12 @@ def sweep(path: Path) -> None:
 
 
 def beside(path: Path) -> Path:
-    """A name of its own, so that two processes are not in each other's way."""
+    """Return a path beside `path` with a random part, so that two processes do not collide."""
     return path.with_name(f".{path.name}.{SystemEntropy().read(4).hex()}.part")
 
 
 def sync_folder(folder: Path) -> None:
-    """Have a folder's entries on the disk: a new or renamed file survives a power cut."""
+    """Flush a folder's entries to the disk: a new or renamed file then survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,8 +1,8 @@
-"""Room for arrays of rows in a file without a name on the disk.
+"""Storage for arrays of rows in a file without a name on the disk.
 
-The file is made without a name (`O_TMPFILE`; where a file system has no such thing, it is unlinked before a byte is
-written), readable by its owner alone. So nobody can open it, and the system frees it when the process ends, however
-that comes about: a killed process leaves nothing behind to be found or swept.
+The file is made without a name (`O_TMPFILE`; on file systems without it, it is unlinked before a byte is
+written), readable by its owner alone. So nobody can open it, and the system frees it when the process ends,
+kills included: nothing is left behind to be found or swept.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from stratsynth.errors import UsageError
 from stratsynth.files.space import NoRoomError
 
 SEGMENT = 1 << 24
-"""The least bytes of the file that are mapped at once."""
+"""Smallest part of the file that is mapped at once, in bytes."""
 RESIDENT = 1 << 27
 """Bytes that are read or written before their pages are handed back to the system."""
 _LINE = 64
-"""Arrays begin at multiples of this: a line of the processor's cache."""
+"""Alignment of arrays in bytes: a line of the processor's cache."""
 
 
 class Scratch:
-    """One file without a name, mapped in segments; it is gone when the last of its arrays is."""
+    """One file without a name, mapped in segments; it is freed with the last of its arrays."""
 
     lasting = False
 
     def __init__(self) -> None:
-        """Make the file, empty, in the folder for temporary files: TMPDIR, or the system's own."""
+        """Make the empty file in the folder for temporary files: TMPDIR, or the system's own."""
         try:
             self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the arrays are
         except OSError:
@@ -42,14 +42,14 @@ class Scratch:
         weakref.finalize(self, self._file.close)  # what is mapped stays until its arrays are gone
         self._segments: list[mmap.mmap] = []
         self._start = self._used = self._end = 0
-        """Of the file: where the last segment begins, how far it is given out, and where it ends."""
+        """Offsets in the file: start of the last segment, end of its used part, end of the file."""
         self._touched = 0
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """An array in the file, whose room on the disk is there before it is written to.
+        """Return an array in the file, with its room on the disk reserved.
 
         Raises:
-            NoRoomError: A disk that is full. What the message says does not depend on the rows.
+            NoRoomError: The disk is full. The message does not depend on the rows.
         """
         kind = np.dtype(dtype)
         length = kind.itemsize * size
@@ -66,7 +66,7 @@ class Scratch:
         return array
 
     def touched(self, size: int) -> None:
-        """Every RESIDENT bytes, take all pages out of the process; the system still holds them as long as it can."""
+        """Count bytes read or written; after every RESIDENT bytes, drop the mapped pages from the process."""
         self._touched += size
         if self._touched >= RESIDENT:
             self._touched = 0
@@ -74,7 +74,7 @@ class Scratch:
                 segment.madvise(mmap.MADV_DONTNEED)
 
     def _map(self, length: int) -> None:
-        """Another segment, of an eighth of the file where that is more, so that there are few."""
+        """Map another segment, of an eighth of the file if that is more, so that there are few."""
         pages = mmap.ALLOCATIONGRANULARITY
         size = -(-max(length, SEGMENT, self._end // 8) // pages) * pages
         os.ftruncate(self._file.fileno(), self._end + size)
@@ -84,7 +84,7 @@ class Scratch:
 
 
 def _reserve(handle: int, start: int, length: int) -> None:
-    """Room on the disk: writing to a mapped page without it would end the process."""
+    """Reserve room on the disk: writing to a mapped page without it would end the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, start, length)
         return
@@ -93,13 +93,13 @@ def _reserve(handle: int, start: int, length: int) -> None:
 
 
 def check_room(size: float) -> None:
-    """Refuse, before anything is charged, what the disk has no room for.
+    """Refuse, before anything is charged, a scratch file for which the disk has no room.
 
     Args:
-        size: About how many bytes the scratch file will take, from public facts.
+        size: Approximate size of the scratch file in bytes, from public facts.
 
     Raises:
-        UsageError: Less than that is free where the file would lie.
+        UsageError: The folder for temporary files has less room.
     """
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free

@@ -1,4 +1,4 @@
-"""Room for arrays of rows: the memory of the process, or what gives out arrays as it does."""
+"""Storage for arrays of rows: the memory of the process, or a file that is mapped."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ class NoRoomError(StratsynthError):
 
 
 class Space(Protocol):
-    """What gives out arrays."""
+    """An allocator of arrays."""
 
     @property
     def lasting(self) -> bool:
-        """Whether arrays are in memory, where what is worked out from them may be kept beside them."""
+        """True if arrays are in memory, so that results computed from them may be cached beside them."""
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """An array to be filled."""
+        """Return an array to be filled."""
 
     def touched(self, size: int) -> None:
-        """So many bytes of the arrays have been gone through: a moment to give memory back."""
+        """Note that `size` bytes of the arrays were read or written: an opportunity to free memory."""
 
 
 class Heap:
-    """The memory of the process."""
+    """An allocator of arrays in the memory of the process."""
 
     lasting = True
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """As numpy makes it."""
+        """Return an uninitialised array of numpy."""
         return np.empty(size, dtype)
 
     def touched(self, size: int) -> None:
-        """Memory that holds rows cannot be given back."""
+        """Do nothing: memory that holds rows cannot be freed."""

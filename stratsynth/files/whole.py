@@ -1,4 +1,4 @@
-"""Folders and texts, whole or not at all, as `files.replacing` does it of files; JSON is read when of a stated size."""
+"""Folders and texts that are written whole or not at all, as `files.replacing` writes files; and JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from stratsynth.files.replacing import beside, mine, new_file, sweep, sync_folde
 __all__ = ["new_file", "new_folder", "read_json", "sync_folder", "write_json", "write_text"]
 
 MAX_JSON = 64_000_000
-"""The largest JSON file that is read, in bytes; far above any certificate."""
+"""Largest size of a JSON file that is read, in bytes; far above any certificate."""
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill that becomes `path` once the block ends, and is on the disk then; or nothing is left."""
+    """Yield a folder to fill, which becomes `path`, synced to the disk, once the block ends; or nothing is left."""
     sweep(path)
     part = beside(path)
     held = -1
@@ -47,19 +47,19 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A text in UTF-8, with the ends of lines that it has."""
+    """Write a text in UTF-8, with its own line ends."""
     with new_file(path) as file:
         file.write(text.encode())
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """JSON that a person can read and that holds no NaN."""
+    """Write indented JSON without NaN."""
     write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: Path, most: int = MAX_JSON, *, error: type[StratsynthError] = UsageError) -> Any:
-    """A JSON file's value; OSError or ValueError for whatever is wrong with it, depth and number of values included.
+    """Return a JSON file's value; OSError or ValueError for anything wrong with it, depth and size included.
 
-    What is no regular file, or has more than `most` bytes, is of the class `error`.
+    A path that is no regular file, or of more than `most` bytes, is of the class `error`.
     """
     return parse_json(read_bytes(path, most, error=error))

@@ -1,4 +1,4 @@
-"""A fit in named stages: prepare, rehearse, reserve, run, certify. `fit` goes through all of them in one call."""
+"""A fit in named stages: prepare, rehearse, reserve, run, certify. `fit` runs all of them."""
 
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.reservation import request_of

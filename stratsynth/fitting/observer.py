@@ -1,4 +1,4 @@
-"""Watching a fit: its rehearsal and its steps are reported to an `Observer`, such as a progress bar."""
+"""Observers of a fit, such as a progress bar, to which its rehearsal and its steps are reported."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """A listener to one fit that does nothing; whoever wants to hear of a fit inherits it."""
+    """A listener to one fit, which does nothing; others inherit from it."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Called once, before anything is reserved; a program of somebody else's has no rehearsal.
+        """Called once, before anything is reserved; not for third-party programs, which have no rehearsal.
 
         Args:
-            rehearsal: The fit on made-up answers: how many steps it will take, and about how many seconds.
+            rehearsal: The fit on made-up answers: its number of steps, and about how many seconds they take.
         """
 
     def step(self) -> None:
-        """Called whenever the questions of one moment have been answered, and for every model that was fitted."""
+        """Called for every batch of questions that was answered, and for every model that was fitted."""
 
 
 SILENT = Observer()
-"""An observer of fits that nobody watches."""
+"""Observer of fits that nobody watches."""
 
 
 class Bar(Observer):
-    """A progress bar that counts the steps of a fit to those of its rehearsal."""
+    """A progress bar of the steps of a fit, out of those of its rehearsal."""
 
     def __init__(self, tick: Tick) -> None:
-        """`tick` is what `progress.bar` hands out."""
+        """`tick` is the function that `progress.bar` yields."""
         self._tick = tick
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Begin at none of all steps."""
+        """Begin at 0 of all steps."""
         self._tick(0, rehearsal.moments)
 
     def step(self) -> None:
-        """One more step is done."""
+        """Count one more step."""
         self._tick(None, None)
 
 
 @contextlib.contextmanager
 def observing(progress: bool | None, kind: type[Bar] = Bar) -> Iterator[Observer]:
-    """An observer that shows a bar as asked, and by default where a person looks on; else it shows nothing.
+    """Yield an observer that shows a bar if wanted, by default on a terminal or in a notebook; else a silent one.
 
     Args:
         progress: As for `fit`.
-        kind: The observer that is made.
+        kind: Class of the observer.
     """
     if not wanted(progress):
         yield kind(lambda *_: None)

@@ -1,4 +1,4 @@
-"""Refusals before a reservation: by public facts alone first, and at the very last by what lies on the disk."""
+"""Refusals before a reservation: by public facts alone first, and at the very last by the content of the disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
-    """Refuse what is no opened table, no budget for it, or no seed."""
+    """Refuse anything but an opened table with a reviewed schema, a budget for it, and a seed."""
     if not isinstance(table, PrivateTable):
         data = "data" if said(table).endswith(" object") else said(table)
         raise UsageError(
@@ -36,7 +36,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """The mechanism prepared for a table and a budget, unless it is already; refused where it is for others."""
+    """Return the mechanism prepared for a table and a budget; refuse one that was prepared for others."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 
@@ -55,7 +55,7 @@ def prepared_for(
 
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
-    """Refuse what the table's backend cannot answer, a plain function on private rows, and private rows as public."""
+    """Refuse questions that the backend cannot answer, plain functions of private rows, and private rows as public."""
     from stratsynth.driver.served import check_served
 
     how = prepared.mechanism
@@ -71,11 +71,11 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 
 def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backend | None = None) -> None:
-    """Refuse the private table among the inputs that a fit takes for public, or for other people.
+    """Refuse the private table among the inputs that a fit takes for public, or for data about other people.
 
     Args:
         prepared: The fit, with its weights and its prior.
-        private: The private table, compared by place.
+        private: The private table, compared by path, inode and object.
         rows: The private rows, compared by content.
     """
     from stratsynth.data.overlap import check_public_inputs
@@ -86,9 +86,9 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 
 
 def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
-    """Refuse what a resumed fit has passed before: a release folder that exists, a full disk, a copy of the rows.
+    """Refuse an existing release folder, a full disk, and copies of the rows among public inputs.
 
-    Contents are compared, so both the table and what is handed in as public are read; nothing of them is kept.
+    A resumed fit has passed this. Contents are compared, so the table and the public inputs are read; none is kept.
     """
     from stratsynth.data.stream import Stream
     from stratsynth.files.scratch import check_room

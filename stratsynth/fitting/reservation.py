@@ -1,4 +1,4 @@
-"""The part of a fit in which rows, entropy and account meet: all of them are in the driver's hands alone."""
+"""Reservation of a fit, where rows, entropy and account meet: all are in the driver's hands alone."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reservation:
-    """The part of a budget that a fit has reserved, and what it may use while it is held."""
+    """The part of a budget that a fit has reserved, with all that the fit may use while it lasts."""
 
     account: Account
     answers: PrivateAnswers
-    """The only door to the rows."""
+    """Only access to the rows."""
     solve: Solving
-    """Fits models, in this process or wherever the workers are."""
+    """Solver of models, in this process or where the workers are."""
     schema: Schema
-    """The columns, as rows are read."""
+    """Schema by which rows are read."""
 
     def run(self, terms: Terms) -> Any:
-        """The result of a mechanism's program on private answers, which end with it: nothing is read any more."""
+        """Return the result of a mechanism's program on private answers; afterwards nothing is read any more."""
         import numpy as np
 
         from stratsynth.driver.lockstep import run
@@ -57,15 +57,15 @@ def reserved(
     workers: Workers,
     step: Callable[[], object],
 ) -> Iterator[Reservation]:
-    """Reserve the allotment, or take up the reservation of the same fit; it is done when the block ends well.
+    """Reserve the allotment, or resume the reservation of an equal fit; it is done when the block ends well.
 
     Args:
         terms: The questions and strata that the fit may ask.
-        table: Its rows are read by the schema that the fit counts.
-        request: The demand on the table's ledger.
-        entropy: Another source of noise than the operating system.
+        table: The table, whose rows are read by the schema that the fit counts.
+        request: The request to the table's ledger.
+        entropy: The source of noise, for tests; None for the operating system's.
         workers: Processes, or a solver, that fit models.
-        step: Called when a moment has been answered, or a model fitted.
+        step: Called when a batch was answered, or a model fitted.
     """
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import solving
@@ -86,16 +86,16 @@ def reserved(
 
 
 def is_private(entropy: Entropy | None) -> bool:
-    """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
+    """True if noise comes from the operating system: a private fit never resumes with answers of other noise."""
     from stratsynth.noise import SystemEntropy
 
     return entropy is None or type(entropy) is SystemEntropy
 
 
 def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
-    """The demand of a fit on the ledger: public facts decide it, without the data.
+    """Return the request of a fit to the ledger, from public facts alone.
 
-    A database's rows have one account whatever `query` selects of them, so another query is another fit.
+    All queries of a database's table share one account, so another query is another fit.
     """
     from stratsynth.priors.stated import section_digest
 

@@ -1,4 +1,4 @@
-"""The stages of a fit: all that can be refused is refused first, then a reservation is made, then questions asked."""
+"""The stages of a fit: all that can be refused is refused, then a reservation is made, then questions asked."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """Everything of a fit but its mechanism, table and budget."""
+    """Options of a fit, apart from mechanism, table and budget."""
 
     seed: int | None = None
-    """Of post-processing."""
+    """Seed of post-processing; None for a random one."""
     workers: Workers = 1
-    """Processes, or a solver, that fit the strata's models."""
+    """Number of processes, or a solver, that fit the strata's models."""
     prior: Prior | None = None
-    """Public rows that the fit starts from; what is prepared has its own."""
+    """Public rows that the fit starts from; a prepared fit has its own."""
     entropy: Entropy | None = None
-    """Another source of noise than the operating system, for tests."""
+    """Source of noise for tests; None for the operating system's."""
     progress: bool | None = None
-    """True for a progress bar; None: on a terminal and in a notebook."""
+    """True for a progress bar; None for one on a terminal and in a notebook."""
 
     @property
     def private(self) -> bool:
-        """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
+        """True if noise comes from the operating system: a private fit never resumes with answers of other noise."""
         return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
-        """A copy in which `others` hold where they are not None."""
+        """Return a copy with `others` where they are not None."""
         return replace(self, **{name: value for name, value in others.items() if value is not None})
 
 
@@ -69,16 +69,16 @@ class Fit:
             release.save(folder)
 
     The fit counts as interrupted, and can be resumed by the same stages, until the `with` block ends well. So the
-    release is saved inside it: if the disk is full, the same fit goes on without a second charge.
+    release is saved inside it: if the disk is full, the same fit resumes without a second charge.
     """
 
     prepared: Prepared
-    """Everything that public facts decide."""
+    """All of the fit that public facts decide."""
     table: PrivateTable
-    """Its rows are read by the schema that the fit counts: code lists in groups, say."""
+    """Table, whose rows are read by the schema that the fit counts, as with code lists in groups."""
     options: FitOptions
     request: Request
-    """The demand on the ledger."""
+    """Request to the ledger."""
 
     @classmethod
     def prepare(
@@ -88,14 +88,14 @@ class Fit:
         budget: Budget,
         options: FitOptions = DEFAULTS,
     ) -> Fit:
-        """Refuse all that public facts refuse. Nothing is read, and nothing reserved.
+        """Return the fit, or refuse it by public facts. Nothing is read, and nothing reserved.
 
         Args:
-            mechanism: As for `fit`; or what `prepare` made of it for this table and budget, so that it is not made
+            mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed
                 again.
             table: As for `fit`.
             budget: As for `fit`.
-            options: The rest.
+            options: All other options.
         """
         from stratsynth.driver.solving import check_workers
 
@@ -108,7 +108,7 @@ class Fit:
         return cls(prepared, table.counted_by(prepared.public.schema), options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
-        """Refuse what would take too long, or could not be read again. The rehearsal, which may be large, ends here."""
+        """Refuse a fit that would take too long, or whose certificate could not be read; end the rehearsal."""
         from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
         from stratsynth.questions import Raw
 
@@ -122,18 +122,18 @@ class Fit:
     def reserve(
         self, observer: Observer = SILENT, folder: Path | None = None
     ) -> contextlib.AbstractContextManager[Reservation]:
-        """Reserve the allotment, or take up the reservation of the same fit; it is done when the block ends well.
+        """Reserve the allotment, or resume the reservation of an equal fit; it is done when the block ends well.
 
         Args:
-            observer: Told of the models that are fitted.
-            folder: Where the release will be saved; refused before a new reservation if a release cannot be made there.
+            observer: Receiver of every step.
+            folder: The folder of the release; refused before a new reservation if a release cannot be made there.
         """
         before = partial(check_before_reserving, self.prepared, self.table, folder)
         request = replace(self.request, before_reserving=before)
         return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
     def run(self, reserved: Reservation) -> Model:
-        """Run the mechanism's program on private answers, and close these: nothing is read any more."""
+        """Return the model of the mechanism's program on private answers; afterwards nothing is read any more."""
         from stratsynth.models import Model
 
         prepared, how = self.prepared, self.prepared.mechanism
@@ -144,7 +144,7 @@ class Fit:
         return model
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
-        """The release of a model: its certificate says what was charged."""
+        """Return the release of a model, with a certificate that states the charges."""
         from stratsynth.release import Release
         from stratsynth.release.certificate import certificate
         from stratsynth.release.measurements import measurements_table
@@ -162,7 +162,7 @@ class Fit:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Work on public rows: what went wrong in third-party code, which is hidden otherwise, is shown."""
+    """Return the result of work on public rows; show the error of third-party code, which is hidden otherwise."""
     try:
         return work()
     except MechanismError as error:
@@ -186,7 +186,7 @@ def fitted(
     *,
     folder: Path | None = None,
 ) -> Iterator[Release]:
-    """All stages of a `Fit` but the saving, for the `with` block in which the release is saved."""
+    """Yield the release after all stages of a `Fit` but saving, which belongs into the `with` block."""
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)
     with fit.reserve(observer, folder) as reserved:
@@ -210,20 +210,20 @@ def fit(
     With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
 
     Args:
-        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`; or the name of an
+        mechanism: The mechanism, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`; or the name of an
             installed mechanism, such as "mst", which `stratsynth mechanisms` lists.
         table: The private table, from `open_table`.
-        budget: What the fit may spend.
-        seed: Reaches post-processing only. Noise comes from the operating system.
-        entropy: Another source of noise, for tests; the certificate of what it made says NOT PRIVATE.
-        workers: How many processes fit the strata's models, from noisy answers; the rows stay here. Or "processes", as
-            many as there are cores; "dask" or "ray", a cluster on this machine for this fit, and with an address
+        budget: The budget of the fit.
+        seed: The seed of post-processing. Noise comes from the operating system.
+        entropy: A source of noise for tests; the certificate of its release says NOT PRIVATE.
+        workers: Number of processes that fit the strata's models, from noisy answers; the rows stay here. Or
+            "processes", one per core; "dask" or "ray", a cluster on this machine for this fit, and with an address
             behind a colon, as in "dask:tcp://10.0.0.1:8786", one that runs already. The result is the same bit for bit
             where processors are of one kind. It pays for large models, such as those of many structural rules, and for
             `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
             of the form of `stratsynth.driver.solving.Solving`.
-        progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
-        prior: What is public already, such as last year's file: see `Prior`. The fit starts from it, and leaves it
+        progress: True to show a bar with the time that is left; by default on a terminal and in a notebook.
+        prior: Public data, such as last year's file: see `Prior`. The fit starts from them, and departs from them
             where paid answers disagree.
         weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
             strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
@@ -232,9 +232,9 @@ def fit(
         The release: a model, its certificate and its measurements.
 
     Raises:
-        UsageError: What is refused before anything is charged; its subclasses say what kind of request it was.
-        BudgetRefused: What the ledger has not enough left for. Nothing was read.
-        StratsynthError: What failed after a charge, which stands.
+        UsageError: A fit that is refused before anything is charged; its subclasses are kinds of refusals.
+        BudgetRefused: More epsilon than the ledger has left. Nothing was read.
+        StratsynthError: A failure after a charge, which stands.
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)

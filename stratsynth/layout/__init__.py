@@ -1,1 +1,1 @@
-"""From declared groups, their weights and their budgets to the strata of a fit. Public facts only."""
+"""Layout of a fit: from declared groups, weights and budgets to its strata, by public facts alone."""

@@ -1,4 +1,4 @@
-"""Budgets of single strata: some groups may be given less than the whole epsilon.
+"""Budgets of single strata: some groups may have less than the whole epsilon.
 
 Under parallel composition a fit costs its dearest stratum, so every other one may cost less. The table is
 public: it must not be made from the rows.
@@ -21,23 +21,23 @@ UNITS = ("factor", "epsilon")
 
 @dataclass(frozen=True)
 class StratumBudgets:
-    """What some strata may cost; those it does not name get the fit's whole epsilon."""
+    """Epsilons of single strata; strata not named have the fit's whole epsilon."""
 
     unit: Literal["factor", "epsilon"]
-    """Whether the figures are factors of the fit's epsilon, at most 1, or epsilons of their own."""
+    """Meaning of the figures: "factor" of the fit's epsilon, at most 1, or "epsilon"."""
     rows: tuple[tuple[str | tuple[tuple[str, str], ...], float], ...] = field(repr=False)
-    """A stratum, by its label or its (column, level) pairs, and its figure."""
+    """Pairs of a stratum, by its label or its (column, level) pairs, and its figure."""
 
     @classmethod
     def read(cls, table: Tabular) -> StratumBudgets:
-        """Budgets from a table.
+        """Return the budgets in a table.
 
         Args:
             table: A CSV file or a frame with the strata's columns, and `factor` (of the fit's epsilon, at most 1) or
                 `epsilon`. Strata that it does not name get the fit's whole epsilon.
 
         Raises:
-            UsageError: A table that has neither column, or both.
+            UsageError: A table with neither column, or both.
         """
         lines = records("budgets", table, WeightsError)
         have = [unit for unit in UNITS if unit in lines[0]]
@@ -52,22 +52,22 @@ class StratumBudgets:
 
     @classmethod
     def factors(cls, factors: Mapping[str, float]) -> StratumBudgets:
-        """From factors by label: `{"1|9": 0.5}` gives the stratum 1|9 half of the fit's epsilon."""
+        """Return budgets from factors by label: `{"1|9": 0.5}` gives the stratum 1|9 half of the fit's epsilon."""
         return cls("factor", _labelled(factors))
 
     @classmethod
     def epsilons(cls, epsilons: Mapping[str, float]) -> StratumBudgets:
-        """From epsilons by label."""
+        """Return budgets from epsilons by label."""
         return cls("epsilon", _labelled(epsilons))
 
     def relative(self, epsilon: float) -> StratumBudgets:
-        """The same budgets as factors of the fit's epsilon, to be scaled with it."""
+        """Return the budgets as factors of the fit's epsilon, so that another epsilon rescales them."""
         if self.unit == "factor":
             return self
         return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))
 
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
-        """The epsilon of each stratum; refuses none at all, and more than the fit's."""
+        """Return the epsilon of each stratum, the smallest figure of its members; refuse 0 and more than the fit's."""
         columns = strata[0].columns
         lines = [
             (tuple(zip(columns, what.split("|"), strict=False)) if isinstance(what, str) else what, figure)

@@ -1,4 +1,4 @@
-"""The strata of a fit as they come out of everything that is declared: shares, merges, budgets, small groups."""
+"""The strata of a fit, from all declarations: shares, merges, budgets, small groups."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ from stratsynth.weights import Resolved, Weights
 
 @dataclass(frozen=True)
 class Layout:
-    """Who is in which stratum, why, and what each gets. Public, all of it."""
+    """The strata of a fit, with shares, epsilons and merged groups. All of it is public."""
 
     by: tuple[str, ...]
-    """The columns whose levels, fully crossed, are the groups."""
+    """Columns whose levels, fully crossed, are the groups."""
     weights: Weights
-    """Where the strata's shares come from."""
+    """Source of the strata's shares."""
     declared: Groups
-    """The merges, and what becomes of small groups."""
+    """Declared merges, and the policy for small groups."""
     groups: tuple[MergedGroup, ...]
-    """The strata in order, with the groups that were merged into them."""
+    """Strata in order, each with the groups that were merged into it."""
     resolved: Resolved
-    """Their shares; with private weights, those to plan with."""
+    """Shares of the strata; with private weights, the ones to plan with."""
     epsilons: Mapping[Stratum, float]
-    """The epsilon of each stratum, at most the fit's."""
+    """Epsilon of each stratum, at most the fit's."""
     own_budgets: bool
-    """Whether strata have budgets of their own."""
+    """True if strata have budgets of their own."""
     small: Mapping[Stratum, str]
-    """The strata that are small, with what they lack. Under "one-way" they get one-way tables only."""
+    """Small strata, each with the reason; under "one-way" they get one-way tables only."""
     declared_shares: Mapping[Stratum, float] = field(default_factory=dict)
-    """The shares of the groups as they were before any was merged because it is small."""
+    """Shares of the declared groups, before small ones were merged."""
     only_strata: bool = False
-    """Whether everybody together is asked nothing, and no stratum is divided again."""
+    """True if no question is asked of all records together, and no stratum is divided again."""
     families: tuple[tuple[str, ...], ...] = ()
-    """The columns of each split, where strata overlap: a record lies in one of each, and pays for all of them."""
+    """Columns of each split, if strata overlap: a record lies in one stratum of each, and its charges add up."""
 
     @cached_property
     def members(self) -> frozenset[Stratum]:
-        """The strata as a set."""
+        """Strata as a set."""
         return frozenset(self.strata)
 
     @property
     def title(self) -> str:
-        """Their columns: `SEX x RAC1P`."""
+        """Columns joined for titles, as `SEX x RAC1P`."""
         return " x ".join(self.by)
 
     @property
     def strata(self) -> tuple[Stratum, ...]:
-        """The strata in order."""
+        """Strata in order."""
         return tuple(group.stratum for group in self.groups)
 
     @property
     def shares(self) -> Mapping[Stratum, float]:
-        """Their shares of all records."""
+        """Share of all records in each stratum."""
         return self.resolved.shares
 
     def plainly(self, stratum: Stratum) -> bool:
-        """Whether a stratum is asked for one-way tables only."""
+        """True if a stratum is asked for one-way tables only."""
         return self.declared.small == "one-way" and stratum in self.small
 
     def merged(self) -> list[dict[str, Any]]:
-        """The strata that are merges: their label, what they are made of, and why."""
+        """Return the merged strata: label, levels by column, and reason."""
         return [
             {
                 "stratum": group.stratum.label,
@@ -88,7 +88,7 @@ def lay_out(
     size: int | None,
     epsilon: float,
 ) -> Layout:
-    """The strata of some columns. Nothing here has seen a row.
+    """Return the strata of some columns, by public facts alone.
 
     Raises:
         UsageError: Merges, budgets or shares that do not fit the strata.
@@ -113,7 +113,7 @@ def lay_out(
                 f"weights: which groups are small is decided by public sizes, and these are not ({weights.worst}). "
                 "Take public weights, or merge groups by name."
             )
-        # noise covers the largest weight, so that a group of weighted rows is as large as its total over that
+        # noise covers the largest weight, so the size that counts is the group's total weight over that
         least = schema.row_weight.most / schema.row_weight.each
         sizes = {stratum: size * share / least for stratum, share in resolved.shares.items()}
         if groups.small == "merge":

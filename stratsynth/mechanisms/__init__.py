@@ -1,4 +1,4 @@
-"""The adapter interface, what of a fit public facts decide, and the mechanisms that are installed."""
+"""The contract of mechanisms, the part of a fit that public facts decide, and the registry."""
 
 from stratsynth.mechanisms.contract import UNDECLARED, Mechanism, Public, describe, once
 from stratsynth.mechanisms.prepared import Prepared, prepare

@@ -1,9 +1,9 @@
-"""The adapter interface: what a mechanism may know, and everything that it declares.
+"""The contract of mechanisms: the facts that a mechanism may know, and everything that it declares.
 
 A mechanism is a frozen settings object that inherits `Mechanism`. It gets no rows, only `Public`; it yields questions
 (see `stratsynth.questions`) and returns a model (see `stratsynth.models`). Nothing is probed: what a mechanism does
-not declare has the dearest, least protected, most adaptive meaning, so that a wrapper which forwards too little gets a
-certificate that says too much, or a refusal before anything is charged.
+not declare has the dearest, least protected, most adaptive meaning, so that a wrapper which forwards too little gets
+prices that are too high, or a refusal before anything is charged.
 """
 
 from __future__ import annotations
@@ -36,54 +36,54 @@ S = TypeVar("S")
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
 UNDECLARED = "undeclared"
-"""What a certificate lists as unprotected where a mechanism does not declare what it discloses without noise."""
+"""Entry of `unprotected` for a mechanism that does not declare what it discloses without noise."""
 
 
 @dataclass(frozen=True)
 class Public:
-    """All that a mechanism may know before it asks. None of it is computed from rows, unless by a paid answer."""
+    """All facts that a mechanism may know before it asks. None is computed from rows, except from paid answers."""
 
     schema: Schema
-    """The columns that vary here: inside a stratum the columns that define it are gone."""
+    """Columns that vary here: inside a stratum, without the columns that define it."""
     size: int | None = None
-    """About how many rows there are: declared size times share, public or a noisy answer. None when unknown."""
+    """Approximate number of rows: declared size times share, public or a noisy answer. None if unknown."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
-    """What the guarantee compares; questions price themselves by it."""
+    """Notion of neighbour by which questions are priced."""
     constant: frozenset[str] = frozenset()
-    """The columns that the strata above define: a setting may name them, though they may not vary here."""
+    """Columns that define the strata above: a setting may name them, though they do not vary here."""
     exact: bool = True
-    """Whether `size` is the declared size times exact shares: those of a sample or of noisy counts are not."""
+    """True if `size` is the declared size times exact shares, not those of a sample or of noisy counts."""
     prior: PriorRows | None = None
-    """Public rows that the fit starts from: last year's, say. None without a prior."""
+    """Public rows that the fit starts from, such as last year's. None without a prior."""
     known: tuple[Known, ...] = ()
-    """Tables that are public already, such as groups' shares: nothing is to be spent on them."""
+    """Public tables, such as shares of groups: nothing is to be spent on them."""
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What has been worked out from these facts; see `once`."""
+    """Results computed from these facts; see `once`."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy keeps nothing: what is kept goes by the identity of settings, which a copy has not."""
+        """Copy without results: their keys have identities of settings, which a copy does not share."""
         return {**vars(self), "_kept": {}}
 
     def without(self, names: Iterable[str]) -> Public:
-        """What is known of all columns but some, which strata define."""
+        """Return the facts about all columns but some, which strata define."""
         names = tuple(names)
         known = tuple(one for each in self.known if (one := each.without(names)) is not None)
         schema, constant = self.schema.without(names), self.constant.union(names)
         return dataclasses.replace(self, schema=schema, constant=constant, known=known)
 
     def told(self, clique: Iterable[str]) -> bool:
-        """Whether a known table that is certain says already what a table of these columns would."""
+        """True if a certain known table has all of these columns, so that a table of them would add nothing."""
         return any(known.certain and known.tells(clique) for known in self.known)
 
     @property
     def asked(self) -> tuple[tuple[str], ...]:
-        """Every column that is not told, by itself: what a mechanism that counts columns asks for."""
+        """All columns without a certain known table, as cliques: what a mechanism that counts columns asks for."""
         return tuple(clique for clique in self.schema.oneways if not self.told(clique))
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
-        """What is known of one stratum that has this share of all records.
+        """Return the facts about one stratum that has this share of all records.
 
-        The same object each time, and for all strata of which the same is known: what follows from it is worked out
+        The result is one object for equal calls, and for all strata with equal facts: what follows from it is computed
         once for all of them.
         """
         key = "within", stratum, share, exact
@@ -98,16 +98,16 @@ class Public:
         return cast("Public", self._kept[key])
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
-        """The value kept under a key, made when it is first asked for."""
+        """Return the value kept under a key, made when it is first asked for."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast("T", self._kept[key])
 
 
 def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate[S, Public, P], T]:
-    """Work a method of public facts out once for each `Public`: price, program, rehearsal and certificate share it.
+    """Cache a method of public facts for each `Public`: price, program, rehearsal and certificate share its result.
 
-    The result is handed out again and again, so nobody may change it. Further arguments must be hashable.
+    The result is returned again and again, so nobody may change it. Further arguments must be hashable.
     """
 
     @wraps(method)
@@ -120,7 +120,7 @@ def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate
 
 
 class Mechanism(ABC, Generic[R_co]):
-    """One way to learn something private. Implementations are frozen dataclasses: the settings are the plug-in.
+    """A private algorithm with its settings. Implementations are frozen dataclasses: the settings are the plug-in.
 
     To be declared by every mechanism: `name`, `needs`, `returns`, `price`, `steps`. Class variables will do for the
     first three. Everything else has a default, and the default is the pessimistic one. A setting that is declared with
@@ -128,55 +128,55 @@ class Mechanism(ABC, Generic[R_co]):
     """
 
     label: ClassVar[str] = ""
-    """The name that a page gives it, before its own name and its settings; empty for none."""
+    """Name that a page gives it, before its own name and its settings; empty for none."""
     paper: ClassVar[Reference | str] = ""
-    """The publication that pages and `stratsynth cite` name for it; empty for none."""
+    """Publication that pages and `stratsynth cite` name for it; empty for none."""
     samples_hold: ClassVar[bool] = False
-    """True where intervals from `Release.samples` were found to hold: its measured tables are known in advance, and
+    """True if intervals from `Release.samples` were found to hold: its measured tables are known in advance, and
     coverage was checked. Each class declares it for itself; it is not inherited."""
 
     def __post_init__(self) -> None:
-        """Check the settings that are declared by `at`; who overrides it calls it first."""
+        """Check the settings that are declared by `at`; an override calls this first."""
         check_fields(self)
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name in recipes and certificates."""
+        """Name in recipes and certificates."""
 
     @property
     @abstractmethod
     def needs(self) -> frozenset[type[Question]]:
-        """The kinds of questions it asks, `Split` and `Work` among them; others that concern rows are refused."""
+        """Kinds of questions it asks, including `Split` and `Work`; other kinds that concern rows are refused."""
 
     @property
     @abstractmethod
     def returns(self) -> Returns:
-        """Whether its model draws rows, holds estimates, or predicts."""
+        """Kind of its model: rows, estimates or predictions."""
 
     @abstractmethod
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What it will spend of a budget, from public facts.
+        """Return the allotment that it will spend of a budget, from public facts.
 
         Raises:
-            Unsupported: What it cannot do for this schema or budget, with the remedy. Nothing is charged.
+            Unsupported: A schema or budget that it cannot serve, with the remedy. Nothing is charged.
         """
 
     @abstractmethod
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[R_co]:
-        """The program: yields questions worth at most `allot`, returns a model. `rng` is for post-processing."""
+        """Return the program: questions of cost at most `allot`, then a model. `rng` is for post-processing."""
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """A program that asks what an ordinary fit asks, on made-up answers: what a plan goes by.
+        """Return a program that asks what an ordinary fit asks, on made-up answers: the basis of a plan.
 
-        Every fit runs it too, before it reserves, so that what cannot be paid is refused while nothing is charged.
-        By default the fit itself; a mechanism whose fits take time leaves them out, and returns nothing of use.
+        Every fit runs it too, before it reserves, so a fit that cannot be paid is refused while nothing is charged.
+        The default is the fit itself; a mechanism whose models take time leaves them out, and returns nothing of use.
         """
         return self.steps(public, allot, rng)
 
     @property
     def adaptive(self) -> bool:
-        """Whether answers decide how much it pays for each kind of question.
+        """True if answers decide how much it pays for each kind of question.
 
         The certificate states what a release would cost if a record moved or were exchanged. Those prices differ from
         kind to kind: an exchanged record moves a table by sqrt(2), a clipped sum or a score by up to 2. Where kinds
@@ -189,54 +189,54 @@ class Mechanism(ABC, Generic[R_co]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """What it discloses without noise, as the certificate lists it: of weights, say; nothing is `()`."""
+        """Names of what it discloses without noise, for the certificate, such as of weights; `()` for nothing."""
         return (UNDECLARED,)
 
     @property
     def takes_row_count(self) -> bool:
-        """Whether it takes the exact number of rows for public, which inside strata would publish every group's."""
+        """True if it takes the exact number of rows for public, which would publish every stratum's size."""
         return Raw in self.needs
 
     @property
     def takes_prior(self) -> bool:
-        """Whether it starts from `Public.prior` where there is one: a fit with a prior is refused otherwise."""
+        """True if it starts from `Public.prior`; if False, a fit with a prior is refused."""
         return False
 
     @property
     def takes_known(self) -> bool:
-        """Whether it takes `Public.known` for granted, and asks nothing of it: `weights` are refused otherwise."""
+        """True if it takes `Public.known` for exact and asks nothing of it; if False, `weights` are refused."""
         return False
 
     @property
     def public_rows_only(self) -> bool:
-        """Whether it makes no claim of privacy at all, so that a fit of rows not declared public is refused."""
+        """True if it claims no privacy at all, so that a fit of rows not declared public is refused."""
         return False
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """The strata it asks, from public facts; None for everybody together. Strata not among these are refused."""
+        """Return the strata that it asks, from public facts; None for all records. Other strata are refused."""
         return None
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """The groups by whose shares rows are drawn; by default its strata. One that wraps another forwards it."""
+        """Return the groups by whose shares rows are drawn; by default its strata. A wrapper forwards it."""
         return self.strata(public, budget)
 
     def relative(self, epsilon: float) -> Mechanism[R_co]:
-        """The same mechanism, with the epsilons that its settings name as parts of this one, to be scaled with it."""
+        """Return a copy whose per-stratum epsilons are fractions of `epsilon`, so that another budget rescales them."""
         return self
 
     @property
     def title(self) -> str:
-        """What a reader calls it: `mst`, `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+        """Name for readers: `mst`, `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
         return self.name
 
     @property
     def fitted(self) -> Mechanism[Any]:
-        """What the certificate describes as the mechanism: strata, which it describes apart, taken off."""
+        """Mechanism that the certificate describes: the inner one of strata, which are described in another section."""
         return self
 
 
 def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    """Name and settings, as the certificate and the journal state them."""
+    """Return name and settings, as the certificate and the journal state them."""
     settings = {
         f.name: plain(getattr(mechanism, f.name))
         for f in dataclasses.fields(cast("Any", mechanism))
@@ -246,7 +246,7 @@ def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON has it: inner mechanisms are described, weights are cited, functions are named."""
+    """Return a setting as JSON has it: inner mechanisms described, weights cited, functions named."""
     if isinstance(value, Mechanism):
         return describe(value)
     if isinstance(value, Weights):

@@ -1,4 +1,4 @@
-"""What the source says of a dataclass's fields: the docstring under each, with the type and range beside it."""
+"""Documentation of a dataclass's fields from its source: the docstring under each, with type and range."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from stratsynth.settings import KEY, Range, resolved
 
 
 def documented(cls: type, name: str) -> tuple[str, str]:
-    """Annotation and docstring of a field, in the nearest class that has both; two empty texts where none has."""
+    """Return annotation and docstring of a field, of the nearest class that has both; two empty texts if none has."""
     return next((found[name] for each in cls.__mro__ if name in (found := _under_fields(each))), ("", ""))
 
 
 @cache
 def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
-    """Annotation and docstring of each field in the class's own source; none where there is no source."""
+    """Return annotation and docstring of each field in the class's own source; none without a source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[cls.__module__]))
     except (KeyError, OSError, TypeError):  # a class that was made without a file
@@ -37,10 +37,10 @@ def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
 
 
 def listed(cls: type) -> list[dict[str, Any]]:
-    """The settings of a mechanism for programs: name, type, default, range and description of each.
+    """Return the settings of a mechanism for programs: name, type, default, range and description of each.
 
-    A setting that has to be given has no default. `range` holds the ends of the numbers: allowed themselves (`least`,
-    `most`) or not (`above`, `below`). `choices` are the words that it may be, `length` the ends of a list's length.
+    A required setting has no default. `range` has the ends of the numbers, included (`least`, `most`) or excluded
+    (`above`, `below`). `choices` are the allowed words, `length` the ends of a list's length.
     """
     return [_setting(cls, each) for each in (fields(cls) if is_dataclass(cls) else ()) if each.init]
 

@@ -1,4 +1,4 @@
-"""Tables that are known before anything is asked: published figures, as probabilities of some columns' cells.
+"""Tables that are known before anything is asked: published figures, as shares of some columns' cells.
 
 Nothing here comes from private rows. A mechanism gets them in `Public.known`.
 """
@@ -20,26 +20,26 @@ Clique = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A published table."""
+    """A published table of shares."""
 
     clique: Clique
-    """Its columns, in the schema's order."""
+    """Columns, in the schema's order."""
     shares: NDArray[Any] = field(repr=False)
-    """The share of each cell, an axis a column; together 1."""
+    """Share of each cell, one axis per column; the sum is 1."""
     certain: bool = False
-    """Whether it is taken as it is, and nothing is asked of its columns: so are the shares that rows are drawn by.
-    All other tables are compared with paid answers of their columns."""
+    """True if it is taken for exact and nothing is asked of its columns, as shares that rows are drawn by. Other tables
+    are compared with paid answers of their columns."""
     error: float = 0.0
-    """The standard error of a share, the root of the mean square over all cells; 0 for counts of a population."""
+    """Standard error of a share, root mean square over all cells; 0 for counts of a population."""
     of_rows: bool = False
-    """Whether the prior's rows were made from it: who starts from these rows knows it already."""
+    """True if the prior's rows were made from it: a fit that starts from these rows knows it already."""
 
     def tells(self, clique: Iterable[str]) -> bool:
-        """Whether it has all of these columns."""
+        """True if it has all of these columns."""
         return set(clique) <= set(self.clique)
 
     def table(self, clique: Clique) -> NDArray[Any]:
-        """The shares of the cells of some of its columns, axes in the order in which these are given."""
+        """Return the shares of the cells of some of its columns, axes in the order of `clique`."""
         import numpy as np
 
         kept = tuple(name for name in self.clique if name in clique)
@@ -47,7 +47,7 @@ class Known:
         return np.transpose(self.shares.sum(axis=away), [kept.index(name) for name in clique])
 
     def without(self, names: Iterable[str]) -> Known | None:
-        """The table summed over some columns; None where no column is left."""
+        """Return the table summed over some columns; None if no column is left."""
         left = tuple(name for name in self.clique if name not in set(names))
         if left == self.clique:
             return self
@@ -57,11 +57,11 @@ class Known:
         )
 
     def within(self, stratum: Stratum, numbers: Mapping[str, Sequence[int]]) -> Known | None:
-        """What it says of a stratum; None where it has not all of the stratum's columns, or says nothing besides.
+        """Return its shares within a stratum; None if it lacks a column of the stratum, or has no other.
 
         Args:
-            stratum: The levels that it has.
-            numbers: Their numbers, by column; a column of several levels stays.
+            stratum: The levels of each column.
+            numbers: Their codes, by column; a column of several levels stays.
         """
         import numpy as np
 
@@ -78,9 +78,9 @@ class Known:
         return replace(self, clique=left, shares=part / mass, error=self.error / mass)
 
     def variance(self, clique: Clique, total: float) -> float:
-        """By how much the number of records of a cell may be off, squared: the mean over the cells of some columns.
+        """Return the variance of a cell's number of records, mean over the cells of some columns; at least 1.
 
-        The N people who are fitted are a sample: a share of p is off by a variance of p (1 - p) / N, beside its error.
+        The `total` N records are a sample: a share of p has the variance p (1 - p) / N, beside its own error.
         """
         import numpy as np
 

@@ -1,8 +1,8 @@
-"""At which level a fit counts long code lists: decided before anything is asked, from public facts alone.
+"""Levels at which a fit counts long code lists: decided before anything is asked, by public facts alone.
 
 A code list of hundreds of levels has few records in each, and noise covers them. So each `Nested` column is counted at
 the finest level, its own or that of one of its groupings, whose levels have on average enough records for the noise of
-a one-way table of the fit; where none has, at the coarsest. Records come back as codes in any case.
+a one-way table of the fit; if none has, at the coarsest. Records are drawn as codes in any case.
 """
 
 from __future__ import annotations
@@ -23,50 +23,50 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms.contract import Mechanism, Public
 
 EVENLY, SHARED = 1.0, 10.0
-"""How many times the noise's standard deviation the mean count of a level is to be, where codes of a group are drawn
-evenly, and where public shares say how. From where on noisy counts of single codes are nearer the truth than groups:
-measured on the code lists of the American Community Survey by `scripts/bench census`."""
+"""Least mean count of a level, in standard deviations of its noise, if codes of a group are drawn evenly, and if they
+are drawn by public shares. From there on noisy counts of single codes are nearer the truth than groups: measured on the
+code lists of the American Community Survey by `scripts/bench census`."""
 
 
 @dataclass(frozen=True)
 class CodeList:
-    """At which level one code list is counted, and why."""
+    """Level at which one code list is counted, with the reason."""
 
     column: str
-    """Its name."""
+    """Name of the column."""
     codes: int
-    """How many codes it has, not applicable included."""
+    """Number of codes, not applicable included."""
     levels: int
-    """How many levels are counted: groups of codes, unless there are as many as codes."""
+    """Number of levels that are counted: of groups, unless it equals the number of codes."""
     records: float | None
-    """The public mean number of records of a level; None where no size is declared."""
+    """Public mean number of records of a level; None without a declared size."""
     noise: float | None
-    """The standard deviation of the noise of a count that it was compared with; None where nobody knows."""
+    """Standard deviation of a count's noise that it was compared with; None if unknown."""
     drawn: str
-    """How records of a group come back as codes: "evenly", "by public shares", or empty where each level is a code."""
+    """Draw of codes within a group: "evenly", "by public shares", or empty if each level is a code."""
     source: str | None
-    """Where the shares were published."""
+    """Place where the shares were published."""
     why: str
-    """Why at this level."""
+    """Reason for the level."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For certificate and plan."""
+        """Return the form of certificate and plan."""
         return asdict(self)
 
 
 def settle(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[Schema, tuple[CodeList, ...]]:
-    """The schema as the fit counts it, and what was decided of each code list.
+    """Return the schema as the fit counts it, and the decision about each code list.
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
     the mechanism draws no rows.
 
     Args:
-        mechanism: What is fitted.
-        public: What is known of everybody, by the schema as declared.
-        budget: What protects the schema's unit.
-        allot: What the mechanism would spend under the schema as declared.
+        mechanism: The mechanism to be fitted.
+        public: The facts about all records, by the schema as declared.
+        budget: The budget, with the schema's privacy unit.
+        allot: The mechanism's allotment under the schema as declared.
     """
     schema = public.schema
     named = {name: column for name, column in schema.columns.items() if isinstance(column, Nested)}
@@ -85,9 +85,9 @@ def settle(
 
 
 def _size(public: Public, layout: Layout | None) -> float | None:
-    """How many records tables are of: all; of strata that are asked alone, those of the stratum of the middle person.
+    """Return the number of records of a table: all, or if strata alone are asked, those of the median record's stratum.
 
-    Half of all people are in strata at least as large as that.
+    Half of all records are in strata at least as large.
     """
     if public.size is None or layout is None or not layout.only_strata:
         return public.size
@@ -100,9 +100,9 @@ def _size(public: Public, layout: Layout | None) -> float | None:
 
 
 def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """The noise of a one-way table where half of the budget is shared evenly by those of all columns.
+    """Return the noise scale of a one-way table if half of the budget is shared evenly by those of all columns.
 
-    Where records have weights of their own, sizes are of their total, and noise covers the largest weight.
+    With weights of rows, sizes are of their total, and noise covers the largest weight.
     """
     if not allot.amount > 0:
         return None
@@ -115,7 +115,7 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """The number of the grouping, 0 for the levels as they are; and why. `defining`: why its levels have to stay."""
+    """Return the number of the grouping, 0 for the levels, and the reason; `defining` is why its levels must stay."""
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):
             raise SchemaError(
@@ -139,7 +139,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """Whether no rule names a part of a group: what it forbids could not be told from the rest any more."""
+    """True if no rule names a part of a group: the part could not be told from the rest."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:
@@ -162,7 +162,7 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
 
 
 def described(item: Mapping[str, Any]) -> str:
-    """One code list in a line, as plans, certificates and reports have it."""
+    """Return a line about one code list, for plans, certificates and reports."""
     if not item["drawn"]:
         return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']})"
     by = f", {item['source']}" if item["source"] else ""

@@ -1,7 +1,7 @@
-"""A fit as far as public facts decide it: what may be known, spent and asked. Worked out once, before anything is read.
+"""A prepared fit: the facts, amounts and questions that public knowledge decides, before anything is read.
 
-A plan, a fit and its certificate hold the same `Prepared`, so that strata, weights, candidates and prices are worked
-out once for all of them.
+A plan, a fit and its certificate share one `Prepared`, so that strata, weights, candidates and prices are computed
+once for all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 GIVEN = ("public_columns", "row_count")
-"""What is not protected where neighbours differ in an attribute, as certificates list it."""
+"""Entries of `unprotected` under neighbours that differ in an attribute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +39,15 @@ class Prepared(Terms):
     """The terms of one fit, with the facts that it starts from and that its certificate states."""
 
     code_lists: tuple[CodeList, ...] = ()
-    """At which level code lists are counted."""
+    """Levels at which code lists are counted."""
     prior: Found | None = None
-    """What the fit starts from, as the certificate names it."""
+    """Prior that the fit starts from, as the certificate names it; None without a prior."""
 
     def __post_init__(self) -> None:
-        """Refuse terms that do not hold, and what no certificate would name, however made.
+        """Refuse terms that do not hold, and facts that no certificate would name, however made.
 
-        That is public rows and tables of no prior, and shares rows are drawn by. Shares are told to a mechanism by
-        another that wraps it, after this.
+        Such facts are public rows or tables of no prior, and shares for drawing. Shares reach a mechanism through one
+        that wraps it, after this check.
         """
         super().__post_init__()
         rows, tables = (None, ()) if self.prior is None else (self.prior.rows, self.prior.tables)
@@ -69,7 +69,7 @@ class Prepared(Terms):
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:
-        """The strata of which the prior has no rows, by their labels."""
+        """Labels of the strata of which the prior has no rows."""
         layout = self.strata
         if self.public.prior is None or layout is None:
             return ()
@@ -79,26 +79,26 @@ class Prepared(Terms):
 
     @property
     def prior_stated(self) -> dict[str, Any] | None:
-        """What the certificate says of the prior, if there is one."""
+        """Certificate's entry about the prior; None without a prior."""
         if self.prior is None:
             return None
         return {**self.prior.stated, **({"without_groups": list(self.lacking)} if self.lacking else {})}
 
     @cached_property
     def drawn(self) -> Layout | None:
-        """The groups by whose shares rows are drawn, strata or not; None where nothing is said of any."""
+        """Groups by whose shares rows are drawn, strata or not; None without such shares."""
         return self.mechanism.drawn(self.public, self.budget)
 
     @property
     def unprotected(self) -> list[str]:
-        """All that is disclosed without noise; the public columns whether or not the mechanism takes them."""
+        """All disclosures without noise; the public columns are among them if the mechanism takes them or not."""
         names = [] if self.public.size is None else ["declared_size"]
         given = GIVEN if self.budget.public else ()
         return list(dict.fromkeys([*names, *given, *self.mechanism.unprotected]))
 
     @cached_property
     def worst(self) -> Worst | None:
-        """How a fit could have been dearest; None where kinds and prices of questions are fixed in advance."""
+        """Worst-case course of the fit; None if kinds and prices of questions are fixed in advance."""
         if not self.mechanism.adaptive:
             return None
         currency = self.allot.currency
@@ -113,19 +113,19 @@ def prepare(
     declared_size: int | None,
     prior: PriorSource | None = None,
 ) -> Prepared:
-    """Everything that public facts decide of a fit; refuses all that can be refused without data.
+    """Return all of a fit that public facts decide; refuse everything that can be refused without data.
 
     Args:
-        mechanism: What is fitted, or its name.
+        mechanism: The mechanism to be fitted, or its name.
         schema: The public schema.
-        budget: What the fit may spend.
+        budget: The budget of the fit.
         declared_size: The number of records, if it is public.
         prior: Public rows that the fit starts from; they are mapped to the schema here.
 
     Raises:
-        UsageError: What is no `Mechanism` and no name of one, no `Schema` or no `Budget`, with the remedy; a prior that
+        UsageError: No `Mechanism` or name of one, no `Schema` or no `Budget`, with the remedy; or a prior that
             has no place in the schema.
-        Unsupported: What the mechanism cannot do for this schema, size or budget.
+        Unsupported: A schema, size or budget that the mechanism cannot serve.
     """
     mechanism = as_mechanism(mechanism)
     if not isinstance(schema, Schema):
@@ -169,7 +169,7 @@ def prepare(
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no budget; a number is taken for the epsilon of one."""
+    """Refuse anything but a budget; the message about a number takes it for an epsilon."""
     if not isinstance(budget, Budget):
         epsilon = f"{budget:g}" if is_number(budget) else "1"
         raise UsageError(
@@ -178,7 +178,7 @@ def check_budget(budget: object) -> None:
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:
-    """Refuse a delta that would allow releasing a record outright."""
+    """Refuse a delta of at least one over the declared size, which would allow releasing a record outright."""
     if declared_size is not None and budget.delta >= 1 / declared_size:
         raise UsageError(
             f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
@@ -187,7 +187,7 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 
 
 def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:
-    """The mechanisms among the settings of one, and among theirs."""
+    """Yield the mechanisms among the settings of one, and among theirs."""
     settings: Any = mechanism
     for field in dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ():
         value = getattr(settings, field.name)
@@ -197,7 +197,7 @@ def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:
 
 
 def origins_of(mechanism: Mechanism[Any], layout: Layout | None) -> Iterator[Any]:
-    """What the weights of a mechanism were read from: of its own, of those it wraps, and of the strata it declares."""
+    """Yield the sources of a mechanism's weights: its own, those of mechanisms it wraps, and those of its strata."""
     if layout is not None:
         yield from layout.weights.given.origins
     settings: Any = mechanism

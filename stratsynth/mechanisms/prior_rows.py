@@ -1,6 +1,6 @@
-"""What a prior tells a mechanism: public rows as level numbers, each with the number of people that it stands for.
+"""Public rows of a prior for a mechanism: codes, and the number of people that each row stands for.
 
-Nothing here comes from private rows. A mechanism gets them in `Public`, and inside a stratum those of that stratum.
+Nothing here comes from private rows. A mechanism gets them in `Public`; inside a stratum it gets the stratum's.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
     from stratsynth.strata import Stratum
 
 LENT = 300.0
-"""How many people a stratum borrows from all others' rows: few beside a group of thousands, most of one of a dozen."""
+"""Total weight, in people, of the rows that a stratum borrows from others: little beside a group of thousands, most of
+one of a dozen."""
 KIN = 10.0
-"""By how much a borrowed row counts more for each column of the strata in which it has the stratum's level."""
+"""Factor of a borrowed row's weight for each column of the strata in which it has the stratum's level."""
 MOST_LENT = 3_000
-"""From how many rows they are borrowed, evenly spaced among all."""
+"""Largest number of borrowed rows, evenly spaced among all."""
 
 
 class PriorSource(ABC):
-    """What a fit is given as its prior: it is mapped to the schema when the fit is prepared.
+    """Base of priors as a fit is given them: mapped to the schema when the fit is prepared.
 
-    `Prior` is the only kind: what it reads is compared with the private table, cited, and named in the certificate.
+    `Prior` is the only kind: its data are compared with the private table, cited, and named in the certificate.
     """
 
     def __init_subclass__(cls) -> None:
-        """No other kind, and none of its own either: their rows would be read without a charge."""
+        """Refuse any other kind: its rows could be read without a charge and without a check."""
         if (cls.__module__, cls.__bases__) != ("stratsynth.priors.prior", (PriorSource,)):
             raise UsageError(
                 "prior: a kind of one's own could read private rows without a charge; make priors by Prior.public, "
@@ -45,23 +46,23 @@ class PriorSource(ABC):
 
     @abstractmethod
     def found(self, schema: Schema) -> Found:
-        """Its rows and tables in the levels of a schema; refuses what has no place there."""
+        """Return its rows and tables in the levels of a schema; refuse those that have no place there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a prior comes to in one schema."""
+    """The content of a prior in one schema."""
 
     stated: Mapping[str, Any]
-    """What the certificate says of it."""
+    """Section of the certificate about it."""
     digest: str
-    """The hash of all that a fit takes from it, and of what is stated: part of a fit's identity."""
+    """Hash of all that a fit takes from it, and of `stated`: part of a fit's identity."""
     rows: PriorRows | None = None
-    """Its rows; None where it has tables alone."""
+    """Rows; None if it has tables alone."""
     tables: tuple[Known, ...] = ()
-    """Its published tables."""
+    """Published tables."""
     origins: tuple[Any, ...] = field(default=(), repr=False)
-    """What all was read from: none of it may be the private table."""
+    """Files, frames and tables that it was read from: none may be the private table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,43 +71,43 @@ class PriorRows:
 
     schema: Schema
     codes: Mapping[str, NDArray[np.integer[Any]]] = field(repr=False)
-    """For each column of the schema, the level number of each row."""
+    """Code of each row, by column of the schema."""
     weights: NDArray[np.float64] = field(repr=False)
-    """The number of people that each row stands for."""
+    """Number of people that each row stands for."""
     stated: Mapping[str, Any]
-    """What the certificate says of the rows."""
+    """Section of the certificate about the rows."""
     digest: str
-    """The hash of the rows and of what is stated of them."""
+    """Hash of the rows and of `stated`."""
     parent: NDArray[np.intp] | None = field(default=None, repr=False)
-    """Of a stratum's rows, the number of each among everybody's."""
+    """Index of each row among those of all records; None outside strata."""
     lent: NDArray[np.bool_] | None = field(default=None, repr=False)
-    """The rows that stand for what the prior has not: levels, or in a stratum its people, borrowed from other strata.
-    None where none do."""
+    """True for rows that stand for what the prior lacks: levels, or in a stratum its people, borrowed from other
+    strata. None if there are none."""
 
     @property
     def lacking(self) -> bool:
-        """Whether the prior has no row of its own here: a fit of this stratum alone then starts from nothing."""
+        """True if the prior has no row of its own here, so that a fit of this stratum alone starts from nothing."""
         return self.lent is not None and bool(self.lent.all())
 
     @property
     def n(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return len(self.weights)
 
     @property
     def people(self) -> float:
-        """The number of people whom the rows stand for: how much a prior can be worth at most."""
+        """Number of people that the rows stand for: the largest sample that the prior can be worth."""
         return float(self.weights.sum())
 
     def within(self, stratum: Stratum, inside: Schema) -> PriorRows:
-        """A stratum's own rows with their full weight, and rows of everybody, relabelled, that weigh `LENT` together.
+        """Return a stratum's own rows with their weights, and rows of others, relabelled, of weight `LENT` together.
 
-        So a group that the prior hardly knows still has rows to be moved. Of one that it does not know at all the rows
-        are `lacking`: only what starts from a model of everybody starts from them.
+        A group that the prior hardly has then still has rows to be reweighted. If it has none at all, the rows
+        are `lacking`: only a fit that starts from a model of all records starts from them.
 
         Args:
-            stratum: The levels that it has.
-            inside: The schema that its rows vary in; a merged column has the merged levels alone.
+            stratum: The levels of each column.
+            inside: The schema of the stratum; a merged column has the merged levels alone.
         """
         import numpy as np
 
@@ -123,7 +124,7 @@ class PriorRows:
         weights = self.weights[chosen]
         borrowed = np.arange(chosen.size) >= chosen.size - lent.size
         if borrowed.any():
-            most = weights[borrowed].max()  # of which all are a part, so that nothing overflows; of nobody, each is one
+            most = weights[borrowed].max()  # relative to the largest, against overflow; 1 each if all are 0
             near = (weights[borrowed] / most if most > 0 else 1.0) * KIN ** kin[lent]
             weights[borrowed] = near * LENT / near.sum()
         codes: dict[str, NDArray[np.integer[Any]]] = {}
@@ -132,14 +133,14 @@ class PriorRows:
                 codes[column] = self.codes[column][chosen]
                 continue
             found, number = places[column][chosen], inside.size(column)
-            found = np.where(found >= 0, found, np.arange(chosen.size) % number)  # of merged levels, each in turn
+            found = np.where(found >= 0, found, np.arange(chosen.size) % number)  # merged levels take turns
             codes[column] = found.astype(np.min_scalar_type(number - 1))
         lent_rows = borrowed if self.lent is None else borrowed | self.lent[chosen]
         rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen, lent=lent_rows)
         return rows.keeping(~broken(inside, codes)) if codes and inside.rules else rows
 
     def keeping(self, kept: NDArray[np.bool_]) -> PriorRows:
-        """Only these rows; all of them where none would be left."""
+        """Return these rows only; all of them if none would be left."""
         if kept.all() or not kept.any():
             return self
         codes = {name: code[kept] for name, code in self.codes.items()}

@@ -1,4 +1,4 @@
-"""The mechanisms that are installed, found by name through the entry-point group `stratsynth.mechanisms`."""
+"""Installed mechanisms, by name, from the entry-point group `stratsynth.mechanisms`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ GROUP = "stratsynth.mechanisms"
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """The registered mechanisms by name, not yet imported."""
+    """Return the registered mechanisms by name, not yet imported."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
 
 
 def load(name: str) -> type[Mechanism[Any]]:
-    """The class of a registered mechanism."""
+    """Return the class of a registered mechanism."""
     if name not in installed():
         known = ", ".join(installed()) or "none"
         raise RecipeError(f"mechanism: {name!r} is not installed{nearest(name, installed())}. Installed: {known}.")
@@ -39,12 +39,12 @@ def load(name: str) -> type[Mechanism[Any]]:
 
 
 def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
-    """The mechanism that somebody names, or hands in; `where` begins the message of a refusal.
+    """Return the mechanism that is named or handed in; `where` begins the message of a refusal.
 
     A text is the name of an installed mechanism, with its default settings.
 
     Raises:
-        UsageError: What is no mechanism, with the remedy.
+        UsageError: Neither a mechanism nor the name of one, with the remedy.
     """
     if isinstance(given, Mechanism):
         return given
@@ -61,7 +61,7 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
 
 
 def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
-    """A registered mechanism with these settings; its own `__post_init__` judges their values."""
+    """Return a registered mechanism with these settings, whose values its `__post_init__` checks."""
     kind = load(name)
     known = [f.name for f in dataclasses.fields(cast("Any", kind)) if f.init]
     for key in settings:

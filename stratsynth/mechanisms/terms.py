@@ -1,4 +1,4 @@
-"""Terms of a fit: the questions that it may ask, the strata that it may ask of, and the cost of each record at most.
+"""Terms of a fit: the questions it may ask, the strata it may ask of, and the largest cost of each record.
 
 The driver relies on them: a certificate's prices cover no question and no stratum that is not declared here.
 """
@@ -30,14 +30,14 @@ class Terms:
     mechanism: Mechanism[Any]
     public: Public
     budget: Budget
-    """What protects the schema's unit, as `protecting` made it."""
+    """Budget with the schema's privacy unit, as `protecting` made it."""
     allot: Allotment
-    """What the mechanism may spend on one row."""
+    """Amount that the mechanism may spend on one row."""
     declared: Schema | None = None
-    """The schema as it was given, where the fit counts code lists of it in groups; None: `public` has it."""
+    """Schema as declared, if the fit counts its code lists in groups; None if it is `public.schema`."""
 
     def __post_init__(self) -> None:
-        """Refuse an allotment beyond the budget, another schema, or strata nobody could name, however made."""
+        """Refuse an allotment beyond the budget, another schema, and strata without a layout, however made."""
         check_allotment(self.allot, self.budget)
         if self.declared is not None and not is_counted(self.declared, self.public.schema):
             raise UsageError("this is prepared for rows that are read by another schema than the declared one.")
@@ -51,7 +51,7 @@ class Terms:
             )
 
     def _check_attribute(self) -> None:
-        """Public rows are for neighbours that differ in an attribute alone; then strata are of public columns."""
+        """Refuse public rows under other neighbours than `attribute`; under it, refuse strata of protected columns."""
         if self.budget.neighbours != Neighbours.ATTRIBUTE:
             if PublicRows in self.mechanism.needs:
                 raise Unsupported(
@@ -70,12 +70,12 @@ class Terms:
 
     @cached_property
     def strata(self) -> Layout | None:
-        """The strata that the mechanism declares; None for everybody together."""
+        """Strata that the mechanism declares; None for questions to all records alone."""
         return self.mechanism.strata(self.public, self.budget)
 
     @cached_property
     def caps(self) -> dict[Stratum, float]:
-        """What a record of a stratum with a budget of its own may cost; the account refuses more, whoever asks."""
+        """Largest amount, in the fit's currency, that a unit of a stratum with its own budget may cost."""
         layout = self.strata
         if layout is None or not layout.own_budgets:
             return {}
@@ -87,7 +87,7 @@ class Terms:
         return {stratum: units.whole(make[currency](budget)).amount for stratum, budget in own.items()}
 
     def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
-        """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
+        """Refuse undeclared kinds of questions and strata: the certificate's prices cover no others."""
         if self.budget.neighbours == Neighbours.ATTRIBUTE:
             for name in (name for stratum in path for name in stratum.columns if name not in self.budget.public):
                 raise MechanismError(f"{self.mechanism.name} asks strata of {name}, which is not public.")

@@ -1,7 +1,7 @@
-"""A mechanism's own words: its label, its paper, and whether `Release.samples` was found to hold for it.
+"""A mechanism's words for readers: its label, its paper, and if `Release.samples` was found to hold for it.
 
-A page and `samples` have the certificate alone, and it may be read where the mechanism is not installed. So it states
-what a mechanism from elsewhere declares; of those that come with stratsynth, which every reader has, the class says it.
+A page and `samples` have the certificate alone, perhaps where the mechanism is not installed. So it states
+the words of third-party mechanisms; for those that come with stratsynth, which every reader has, the class does.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
 
 KEY = "mechanism_words"
-"""The key of a certificate under which they stand."""
+"""Key of a certificate that has these words."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The declarations of one mechanism for readers."""
+    """Declarations of one mechanism for readers."""
 
     label: str = ""
-    """The name that a page gives it, before its own; empty for none."""
+    """Name that a page gives it, before its own; empty for none."""
     paper: str = ""
-    """The publication to cite; empty for none."""
+    """Publication to cite; empty for none."""
     samples: bool = False
-    """True where intervals from `Release.samples` were found to hold."""
+    """True if intervals from `Release.samples` were found to hold."""
 
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
-        """The words of a class. The check of samples is not inherited: a subclass may choose its tables otherwise."""
+        """Return the words of a class. `samples_hold` is not inherited: a subclass may choose other tables."""
         return cls(kind.label, str(kind.paper), vars(kind).get("samples_hold") is True)
 
 
 def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    """The entry of a certificate, if there is one."""
+    """Return the entry of a certificate, or an empty one."""
     if type(mechanism).__module__.partition(".")[0] == __name__.partition(".")[0]:
         return {}
     found = {name: value for name, value in asdict(Words.of(type(mechanism))).items() if value}
@@ -45,7 +45,7 @@ def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
 
 
 def words_of(certificate: Certificate) -> Words:
-    """The words of a certificate's mechanism: stated there, or declared by the class installed under its name."""
+    """Return the words of a certificate's mechanism: stated there, or those of the class installed under its name."""
     entry = certificate.mechanism_words
     if not entry:
         return installed_words(certificate.mechanism.name)
@@ -54,12 +54,12 @@ def words_of(certificate: Certificate) -> Words:
 
 
 def with_samples() -> list[str]:
-    """The names of the installed mechanisms for which `Release.samples` was found to hold."""
+    """Return the names of the installed mechanisms for which `Release.samples` was found to hold."""
     return [name for name in installed() if installed_words(name).samples]
 
 
 def installed_words(name: object) -> Words:
-    """The words of the mechanism installed under a name; none where there is none, or it cannot be imported."""
+    """Return the words of the mechanism installed under a name; empty ones if it is missing or cannot be imported."""
     if not isinstance(name, str) or name not in installed():
         return Words()
     try:

@@ -2,7 +2,7 @@
 
 >>> from stratsynth.noise import gaussian, laplace
 >>> gaussian.sample(5.8, (3, 4))     # int64 draws of the discrete Gaussian
->>> gaussian.tv_error(5.8)           # what a draw can miss it by, to be charged as delta
+>>> gaussian.tv_error(5.8)           # total variation between a draw and the law, to be charged to delta
 >>> laplace.sample(Fraction(3, 2), 10)    # exact: nothing to be charged
 """
 

@@ -25,23 +25,25 @@ _STEP = 64
 
 
 def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
-    """Finish the comparison U < p when the first `bits` bits of U are known to be `u`."""
+    """Return True if U < p, where the first `bits` bits of the uniform real U are `u`; draw further bits as needed."""
     while True:
         lo, hi = p(bits)
         if u < lo:
             return True
         if u >= hi:
             return False
+        # Neither is certain: draw 64 more bits of U, and compare at the finer resolution.
         u = (u << _STEP) | entropy.bits(_STEP)
         bits += _STEP
 
 
 def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Toss `count` independent coins of probability p: 8 bits decide most of them, and 16 more nearly all others."""
+    """Return `count` independent coins of probability p: 8 random bits decide most, 16 more nearly all others."""
     heads = np.empty(count, dtype=np.bool_)
     for part in chunks(count):
         u = entropy.uniform8(part.stop - part.start)
         here, open_ = _compared(p, u, 8)
+        # Open with probability (hi - lo) / 2^8, at most 1/128; 16 more bits decide nearly all of these.
         if open_.size:
             longer = (u[open_].astype(np.int32) << 16) | entropy.uniform16(open_.size)
             here[open_], left = _compared(p, longer, 24)
@@ -52,23 +54,24 @@ def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Whether U < p for each U whose first bits are `u`, and which of them these bits do not decide."""
+    """Return u + 1 <= lo (then U < p) for each prefix `u` of `bits` bits, and the indices of undecided prefixes."""
     lo, hi = p(bits)
     return u < lo, np.flatnonzero((u >= lo) & (u < hi))
 
 
 def decay(gamma: Fraction) -> Bounds:
-    """Return the probability exp(-gamma)."""
+    """Return the probability exp(-gamma), for gamma >= 0."""
     p, q = gamma.as_integer_ratio()
     return lambda bits: exp_bounds(p, q, bits)
 
 
 def poisson_coins(count: int, rate: float | Fraction, entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
-    """Toss `count` independent coins that are True with probability exactly `rate`.
+    """Return `count` independent coins that are True with probability exactly `rate`: the members of a Poisson sample.
 
     A float stands for the dyadic rational it stores: 0.1 is 0x1.999999999999ap-4, not one tenth.
     """
     if not 0 <= rate <= 1:
         raise ValueError(f"a sampling rate lies in [0, 1], not {rate}")
     p, q = Fraction(rate).as_integer_ratio()
+    # Floor and ceiling of 2^bits rate: the rate is the fraction p / q itself, so the coin is exact.
     return flips(lambda bits: ((p << bits) // q, -((-p << bits) // q)), count, entropy)

@@ -34,7 +34,7 @@ from stratsynth.noise.exponential import exp_bounds
 _FIRST = 192
 _STEP = 64
 _DIGITS = 6
-"""Binary digits of a gap whose factors are multiplied once for all gaps."""
+"""Binary digits per block: the factors of a score gap are tabulated for blocks of so many digits."""
 
 
 def exponential_choice(
@@ -42,8 +42,8 @@ def exponential_choice(
 ) -> int:
     """Return index i with probability exactly proportional to exp(epsilon * scores[i] / 2).
 
-    `epsilon` is the privacy price when one record changes no score by more than 1; a float stands for
-    exactly the number it stores. `known` spares work where some of the same scores are chosen from again.
+    `epsilon` is the price of the choice if one record changes no score by more than 1; a float stands for exactly
+    the number it stores. `known` spares work where some of the same scores are chosen from again.
     """
     if not scores:
         raise ValueError("there is nothing to choose from")
@@ -58,30 +58,32 @@ def exponential_choice(
         if fewest == most:
             return fewest
         bits, u = bits + _STEP, (u << _STEP) | entropy.bits(_STEP)
+        # No border count is certain: extend U by 64 bits and compute the weights anew, to as many bits.
         best = max(exactly)
         sums, off = _weights([best - score for score in exactly], rate, bits)
 
 
 class Known:
-    """The weights of scores that were chosen from before, by one price. As private as the scores.
+    """Weights of scores of an earlier choice at the same rate, kept to spare work; as private as the scores.
 
-    They are relative to that of the best score of then, which need not be among those of now: only ratios count. Where
-    the best score of now has less than 2^-64 of its weight, they are worked out anew, so that 128 bits are always left.
+    A weight is exp(-rate (best - score)) in units of 2^-192, where best is that of the earlier choice, which need not
+    be a candidate any more: only ratios count. If the present best score has less than 2^-64 of its weight, weights are
+    computed anew, so that 128 bits are always left.
     """
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Start without weights: the first choice computes its own."""
         self._rate, self._digits = Fraction(0), 1
         self._weights: dict[int, int] = {}
 
     def sums(self, scores: Sequence[int], rate: Fraction) -> tuple[list[int], int]:
-        """As `_weights` of the scores' gaps, in other units."""
+        """Return what `_weights` does, in units of 2^-192 of the weight of the earlier choice's best score."""
         best, different = max(scores), set(scores)
         light = self._weights.get(best, 0) < 1 << (_FIRST - _STEP)
         if light or rate != self._rate or not self._weights.keys() >= different:
             products, self._digits = _products({best - score for score in different}, rate, _FIRST)
             self._rate, self._weights = rate, {score: products[best - score] for score in different}
-        elif len(self._weights) > 2 * len(different):  # most are out of the choice
+        elif len(self._weights) > 2 * len(different):  # most candidates have left the choice
             self._weights = {score: self._weights[score] for score in different}
         return _partial([self._weights[score] for score in scores], self._digits)
 
@@ -93,12 +95,12 @@ def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int],
 
 
 def _partial(weights: Sequence[int], digits: int) -> tuple[list[int], int]:
-    """Partial sums of weights of gaps of at most so many binary digits: each weight is off by 4 units a digit."""
+    """Return the partial sums of `weights`, and their error bound: 4 units per weight and binary digit of a gap."""
     return list(accumulate(weights)), 4 * max(1, digits) * len(weights)
 
 
 def _products(gaps: AbstractSet[int], rate: Fraction, bits: int) -> tuple[dict[int, int], int]:
-    """Return exp(-rate * gap) of each gap in units of 2^-bits, and how many binary digits the largest gap has.
+    """Return exp(-rate * gap) of each gap in units of 2^-bits, and the number of binary digits of the largest gap.
 
     exp(-rate gap) is the product of exp(-rate 2^k) over the binary digits k of the gap. Each factor is within
     2 units and at most 1, and each product loses less than 2 more to rounding: 4 units a digit, in whichever order.
@@ -112,11 +114,12 @@ def _products(gaps: AbstractSet[int], rate: Fraction, bits: int) -> tuple[dict[i
 
 @lru_cache(maxsize=256)
 def _powers(p: int, q: int, bits: int) -> tuple[int, ...]:
-    """exp(-d p/q) for every d of so many digits, in units of 2^-bits, as the product over the binary digits of d.
+    """Return exp(-d p/q) for all d below 2^_DIGITS, in units of 2^-bits, as products over the binary digits of d.
 
-    Of public numbers alone, and the same whenever a price is paid again.
+    Depends on public numbers alone (price and digits), so it may be cached across fits.
     """
     found = [1 << bits]
+    # All d below 2^_DIGITS: those with binary digit k follow those without it.
     for k in range(_DIGITS):
         factor = exp_bounds(p << k, q, bits)[0]
         found += [(product * factor) >> bits for product in found]
@@ -124,7 +127,7 @@ def _powers(p: int, q: int, bits: int) -> tuple[int, ...]:
 
 
 def _product(gap: int, powers: Sequence[Sequence[int]], bits: int) -> int:
-    """The product over all digits of a gap, the largest first: it is the first to make it zero."""
+    """Return the product of a gap's tabulated factors, highest block first, since it is the first to be 0."""
     product = 1 << bits
     for k in range(len(powers) - 1, -1, -1):
         digits = gap >> (k * _DIGITS) & ((1 << _DIGITS) - 1)

@@ -1,8 +1,8 @@
-"""Where random bits come from: the only module that reads randomness for noise, choices and samples.
+"""Sources of random bits: the only module that reads randomness for noise, choices and samples.
 
 Every sampler of this package takes an `Entropy` and does exact integer work on its uniform bits. There is no
-global switch: noise can be seeded only by passing `SeededEntropy`, whose `private` flag is False and which
-whoever releases anything must look at.
+global switch: noise can be seeded only by passing `SeededEntropy`, whose `private` flag is False, and whose
+releases are stamped NOT PRIVATE.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _CHUNK = 1 << 16
 
 
 class Entropy(ABC):
-    """A source of independent uniform bits. Subclasses say how to read bytes; the rest follows exactly."""
+    """A source of independent uniform bits: subclasses define how to read bytes, and all draws derive from those."""
 
     private: ClassVar[bool]
-    """Whether the bits are unpredictable. A release made with False must be stamped NOT PRIVATE."""
+    """True if the bits are unpredictable. A release made with False must be stamped NOT PRIVATE."""
 
     @abstractmethod
     def read(self, count: int) -> bytes:
@@ -95,7 +95,7 @@ class SeededEntropy(Entropy):
     private = False
 
     def __init__(self, seed: int) -> None:
-        """Start the stream that belongs to `seed`."""
+        """Start the stream of pseudo-random bytes that belongs to `seed`."""
         self._generator = np.random.Generator(np.random.PCG64(seed))
 
     def read(self, count: int) -> bytes:
@@ -104,10 +104,10 @@ class SeededEntropy(Entropy):
 
 
 SYSTEM = SystemEntropy()
-"""The default of every sampler."""
+"""Source of bits of every sampler that is given no other."""
 
 
 def chunks(count: int) -> Iterator[slice]:
-    """Cut range(count) into the slices that samplers work on, small enough for the cache."""
+    """Cut range(count) into slices of at most 2^16, small enough for the cache: samplers work on one at a time."""
     for start in range(0, count, _CHUNK):
         yield slice(start, min(start + _CHUNK, count))

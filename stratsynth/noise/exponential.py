@@ -1,6 +1,6 @@
 """exp(-p/q) as an integer with guaranteed bounds: the one transcendental function the samplers need.
 
-The weights of the discrete Gaussian are made of it, with their error.
+The weights of the discrete Gaussian are computed from it, with a bound on their error.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
 
 
 def half_weights(sigma: float) -> tuple[list[int], Fraction]:
-    """Return the integer weights of x = 0, ..., ceil(13 sigma), and how far their law is from the true one.
+    """Return the integer weights of x = 0, ..., ceil(13 sigma), and the total variation between their law and the true.
 
-    The weights are exp(-x^2 / (2 sigma^2)). The second is a bound in total variation, for the half x >= 0
+    The weights are exp(-x^2 / (2 sigma^2)). The second is an upper bound, for the half x >= 0
     and for its mirror image on all integers.
 
     Recurrence. With g = exp(-1 / (2 sigma^2)), w_0 = 1, w_{x+1} = w_x g^(2x+1) and g^(2x+3) = g^(2x+1) g^2: two

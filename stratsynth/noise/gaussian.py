@@ -43,6 +43,7 @@ def tv_error(sigma: float) -> float:
 
 
 @lru_cache(maxsize=64)
+# A symmetric table: the weights of 1, 2, ..., mirrored, stand before those of 0, 1, 2, ....
 def _table(sigma: float) -> Table:
     half, error = half_weights(sigma)
     return Table.of(1 - len(half), [*half[:0:-1], *half], error)

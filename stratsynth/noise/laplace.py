@@ -36,7 +36,7 @@ WIDEST = 2**50
 
 
 def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """Return an array of independent draws of the discrete Laplace."""
+    """Return an array of independent draws of the discrete Laplace, modulo 2^64; exact, so that no delta is due."""
     if not 0 < scale < math.inf:
         raise ValueError(f"scale must be positive and finite, not {scale}")
     if scale > WIDEST:
@@ -51,10 +51,12 @@ def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entro
 
 
 def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return draws with P(m) proportional to exp(-m / scale), modulo 2^64."""
+    """Return geometric draws, P(m) proportional to exp(-m / scale), modulo 2^64; `digits` is the head's n."""
     drawn = np.zeros(count, dtype=np.int64)
+    # Digits of m: digit i is 1 with odds r^(2^i).
     for i in range(digits):
         drawn |= flips(_odds(2**i / scale), count, entropy).astype(np.int64) << i
+    # The quotient g: those whose last coin was heads toss again.
     alive = np.arange(count)
     while alive.size:
         alive = alive[flips(decay(2**digits / scale), alive.size, entropy)]
@@ -63,7 +65,7 @@ def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> ND
 
 
 def _odds(gamma: Fraction) -> Bounds:
-    """Return the probability e / (1 + e), of odds e = exp(-gamma): it increases with e."""
+    """Return the probability e / (1 + e) of a digit 1, of odds e = exp(-gamma): it increases with e."""
     p, q = gamma.as_integer_ratio()
 
     def bounds(bits: int) -> tuple[int, int]:

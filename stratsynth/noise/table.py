@@ -1,4 +1,4 @@
-"""Draw from any finite integer distribution with one table lookup, exactly as the table says.
+"""Sampling from any finite integer distribution by one table lookup, with exactly the table's probabilities.
 
 Let first, first + 1, ..., first + n - 1 have integer weights w_0, ..., w_{n-1} with sum W. The table is
 
@@ -9,7 +9,7 @@ probability exactly (c_j - c_{j-1}) / 2^128, with c_{-1} = 0 and c_{n-1} = 2^128
 
 Error. Each of these probabilities is within 2^-128 of w_j / W, as it is the difference of two numbers that
 were rounded down by less than one unit. The total variation distance, half the sum, is at most n 2^-129.
-Whoever made the weights adds how far w / W is from the law that was meant; `Table.error` bounds the sum.
+The maker of the weights adds the total variation between w / W and the law meant; `Table.error` bounds the sum.
 
 Laziness. u is read from the top. Its first 16 bits decide the draw unless a threshold begins with the same
 16 bits; only then are the next 48 read, and only if these too agree with a threshold, the last 64. Bits
@@ -37,22 +37,22 @@ _UNDECIDED = -1
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A sampler; see the module's docstring. Build one with `Table.of`."""
+    """A sampler of one finite integer distribution, built by `Table.of`; method and error are in the head."""
 
     first: int
-    """The value of index 0."""
+    """Value that index 0 stands for."""
     high: NDArray[np.uint64]
     """The upper 64 bits of every threshold, in order."""
     low: NDArray[np.uint64]
     """The lower 64 bits of every threshold."""
     error: float
-    """At least the total variation distance between one draw and the law that was meant."""
+    """Upper bound on the total variation distance between one draw and the law that was meant."""
     guide: NDArray[np.int32] = field(repr=False)
-    """For each 16-bit prefix the index it decides, or -1 where a threshold shares the prefix."""
+    """Index decided by each 16-bit prefix, or -1 if a threshold shares the prefix."""
 
     @classmethod
     def of(cls, first: int, weights: Sequence[int], error: Fraction) -> Table:
-        """Tabulate weights whose law is within `error` in total variation of the law that is meant."""
+        """Return the table of weights whose own law is within `error`, in total variation, of the law that is meant."""
         sums = list(accumulate(weights))
         if not sums or sums[-1] <= 0 or min(weights) < 0:
             raise ValueError("a table needs nonnegative weights, one of them positive")
@@ -63,12 +63,13 @@ class Table:
             thresholds.pop()
         high = np.array([c >> 64 for c in thresholds], dtype=np.uint64)
         low = np.array([c & _WORD for c in thresholds], dtype=np.uint64)
+        # A prefix that no threshold has decides the index: the number of thresholds below it.
         held = np.bincount((high >> np.uint64(48)).astype(np.int64), minlength=_PREFIXES)
         guide = np.where(held > 0, _UNDECIDED, np.cumsum(held)).astype(np.int32)
         return cls(first, high, low, _round_up(error + Fraction(len(weights), 1 << 129)), guide)
 
     def sample(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        """Return `count` independent draws."""
+        """Return `count` independent draws, in int64."""
         drawn = np.empty(count, dtype=np.int64)
         for part in chunks(count):
             drawn[part] = self._indices(part.stop - part.start, entropy)
@@ -80,6 +81,7 @@ class Table:
         index = self.guide[prefix]
         (undecided,) = np.nonzero(index < 0)
         if undecided.size:
+            # The next 48 bits: with the prefix they are compared with the thresholds' upper words.
             more = entropy.uniform64(undecided.size) >> np.uint64(16)
             top = (prefix[undecided].astype(np.uint64) << np.uint64(48)) | more
             found = np.searchsorted(self.high, top, side="right")
@@ -91,7 +93,7 @@ class Table:
         return index
 
     def _break_ties(self, top: NDArray[np.uint64], entropy: Entropy) -> list[int]:
-        """Count the thresholds <= u where u's upper word equals some threshold's. Rare: 2^-64 a threshold."""
+        """Return the number of thresholds <= u if u's upper word equals a threshold's; rare, 2^-64 per threshold."""
         begin = np.searchsorted(self.high, top, side="left")
         end = np.searchsorted(self.high, top, side="right")
         rest = entropy.uniform64(top.size)
@@ -101,5 +103,5 @@ class Table:
 
 
 def _round_up(bound: Fraction) -> float:
-    """Return a float that is not below `bound`."""
+    """Return a float that is at least `bound`."""
     return math.nextafter(float(bound), math.inf)

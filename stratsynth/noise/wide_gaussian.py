@@ -40,14 +40,14 @@ from stratsynth.noise.table import Table
 _BLOCK_BITS = 10  # s lies in [2^9, 2^10)
 _COIN = np.uint64(47)  # of 64 bits: the sign, 16 for the coin, and up to 47 for the offset
 WIDEST = 2.0**50
-"""At most 50 - 9 = 41 bits of offset, and no value beyond 2^54."""
+"""Largest sigma: at most 50 - 9 = 41 bits of offset, and no value beyond 2^54."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
     table: Table
     sure: NDArray[np.uint64]
-    """For each block, a 16-bit word below this accepts whatever the offset."""
+    """Per block Y the 16-bit word below which the coin accepts whatever the offset."""
 
 
 @lru_cache(maxsize=16)
@@ -71,12 +71,13 @@ def wide_error(sigma: float) -> float:
 
 
 def sample_wide(sigma: float, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return `count` independent draws, for 1024 <= sigma <= WIDEST."""
+    """Return `count` independent draws of N_Z(0, sigma^2), for 1024 <= sigma <= WIDEST."""
     drawn = np.empty(count, dtype=np.int64)
     for part in chunks(count):
         missing = np.arange(part.start, part.stop)
         while missing.size:
             values, accepted = _propose(sigma, missing.size, entropy)
+            # Rejected proposals are drawn again until none is left; the number of rounds depends on random bits only.
             drawn[missing[accepted]] = values[accepted]
             missing = missing[~accepted]
     return drawn

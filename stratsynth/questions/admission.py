@@ -1,4 +1,4 @@
-"""Admission: a program's question becomes a deep, read-only copy that nobody else holds, and only that copy is used.
+"""Admission: a program's question becomes a deep, read-only copy that no other code holds, and only the copy is used.
 
 A mechanism's author holds the object that the program asked with, and Python lets the author write into it: a method
 of its own, other contents of an array, other parts after the check. So the driver copies the fields that the exact
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=type[Any])
 Copies = dict[int, tuple[Any, Any]]
-"""By the identity of an original, the original, which keeps its identity from being used again, and its copy."""
+"""Copies by the identity of their originals; the original is held too, so that its identity is not used again."""
 
 PACKAGE = "stratsynth.questions."
 _PARTS: Mapping[type[Any], tuple[str, ...]] = {Stratum: ("items", "names")}
-"""By exact class, the fields that a copy has."""
+"""Fields of a copy, by exact class."""
 _DERIVED: dict[type[Any], frozenset[str]] = {Stratum: frozenset({"levels"})}
-"""By exact class, the names of what is worked out once from the fields; a copy works it out again."""
+"""Names of the cached properties of each exact class; a copy computes them again."""
 _ATOMS: frozenset[type[Any]] = frozenset(
     {str, int, float, bool, type(None), np.str_, Currency, *(np.dtype(c).type for c in "?bBhHiIlLqQefdg")}
 )
-"""Classes whose objects cannot change, and run no code of a program's."""
+"""Classes whose objects cannot change, and run no code of a program."""
 OPAQUE = "opaque"
-"""The metadata of a field that holds code of the program's own, which its class says how to call."""
+"""Metadata key of a field with code of the program itself, which the field's class defines how to call."""
 LASTING = "lasting"
-"""The class attribute of parts that program after program asks with again, and that take long to be gone through."""
+"""Class attribute of parts that programs use in many questions, and that take long to check: they are copied once."""
 _OPAQUE: dict[type[Any], frozenset[str]] = {}
-"""By exact class, the names of such fields."""
+"""Names of the opaque fields, by exact class."""
 
 
 def known(cls: C) -> C:
-    """Make a dataclass of this package one of the kinds that questions are made of: a class decorator.
+    """Add a dataclass of this package to the kinds that questions are made of: a class decorator.
 
     Raises:
-        StratsynthError: A class of another package, which could restate a sensitivity, or one that comes after `close`.
+        StratsynthError: A class of another package, which could restate a sensitivity, or one added after `close`.
     """
     if not isinstance(_PARTS, dict) or not cls.__module__.startswith(PACKAGE):
         raise StratsynthError(
@@ -67,7 +67,7 @@ def known(cls: C) -> C:
 
 
 def close() -> None:
-    """Close the set: from now on `known` raises."""
+    """Close the set: afterwards `known` raises."""
     global _PARTS  # noqa: PLW0603 - written here alone, once
     _PARTS = MappingProxyType(dict(_PARTS))
 
@@ -78,18 +78,18 @@ def is_known(thing: object) -> bool:
 
 
 def kinds() -> list[type[Question]]:
-    """The kinds of questions that there are."""
+    """Return the kinds of questions."""
     return [kind for kind in _PARTS if issubclass(kind, Question)]
 
 
 def admitted(question: object, schema: Schema, copies: Copies | None = None) -> Question:
-    """A read-only copy of a question that was found sound for a schema.
+    """Return a read-only copy of a question, checked against a schema.
 
     Args:
         question: The object that a program asked with.
-        schema: The columns that vary where it is asked.
+        schema: The columns that vary at the question's path.
         copies: The copies of `LASTING` parts made for the program's last question, by original: a part that is
-            asked with again is neither copied nor gone through again. Replaced by those of this question.
+            used again is neither copied nor checked again. Replaced by those of this question.
 
     Raises:
         MechanismError: An object of no known kind, or a malformed question.
@@ -108,12 +108,12 @@ def admitted(question: object, schema: Schema, copies: Copies | None = None) -> 
 
 
 def _copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """A copy of known objects, arrays and plain collections.
+    """Return a copy of known objects, arrays and plain collections.
 
     Objects that several parts share are shared by the copies too.
 
     Raises:
-        MechanismError: Anything else: code of the program's own would run where it is priced, read or answered.
+        MechanismError: Anything else: code of the program could run while it is priced, read or answered.
     """
     kind = type(value)
     if kind in _ATOMS:
@@ -146,7 +146,7 @@ def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies)
 
 
 def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """A new object of the same class, with copies of the fields that the class declares and nothing else."""
+    """Return a new object of the same class, with copies of the fields that the class declares and nothing else."""
     kind, held = type(value), vars(value)
     names = _PARTS[kind]
     if len(held) > len(names) and not held.keys() <= {*names, *_DERIVED[kind]}:
@@ -161,14 +161,14 @@ def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) ->
 
 
 def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """A part that stays the program's own: a function, or programs by stratum, of which the strata are copied."""
+    """Return a part of the program itself, a function or programs by stratum; of the latter, strata are copied."""
     if type(value) is not dict:
         return value
     return _checked_size({_copy(key, before, now): item for key, item in value.items()}, value)
 
 
 def _checked_size(copy: dict[Any, Any], original: dict[Any, Any]) -> dict[Any, Any]:
-    """A copied table; refused where keys that were written into have become equal."""
+    """Return a copied table; refuse one whose keys, changed by the program, have become equal."""
     if len(copy) != len(original):
         raise MechanismError("a question holds two keys that are equal.")
     return copy

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @known
 @dataclass(frozen=True)
 class Choose(Question):
-    """The number of one candidate, drawn by its score. All candidates' scores are of one kind."""
+    """Index of one candidate, drawn by the exponential mechanism. All candidates' scores are of one kind."""
 
     reads: ClassVar[frozenset[str]] = frozenset({"tables"})
     scores: tuple[Score, ...] | Pairs
@@ -45,20 +45,20 @@ class Choose(Question):
 
     @property
     def judge(self) -> type[Any]:
-        """The class that checks, reads and scores all candidates together: that of the first, or `Pairs`."""
+        """Class that checks, reads and scores all candidates together: that of the first, or `Pairs`."""
         return Pairs if type(self.scores) is Pairs else type(self.scores[0])
 
     def spelled(self) -> Choose:
-        """A choice with every candidate written out, and the same answer."""
+        """Return an equal choice with every candidate written out."""
         return Choose(tuple(self.scores), self.rho)
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of the choice, rounded down: rho = epsilon^2 / 8."""
+        """Epsilon of the choice, sqrt(8 rho), rounded down."""
         return math.sqrt(8 * self.rho) * (1 - 1e-15)
 
     def check(self, schema: Schema) -> None:
-        """At least one candidate, each with a sound score."""
+        """Refuse a choice without candidates, with scores of several kinds, or with unsound scores."""
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
         if type(self.scores) is not Pairs:
@@ -70,61 +70,62 @@ class Choose(Question):
         check_number("choose", self.judge.cells(self.scores, schema))
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
-        """The most that one step moves any candidate's score, relative to adding or removing a record."""
+        """Return the largest sensitivity of a score, by notion of neighbour, relative to that under add-remove."""
+        # Relative to add-remove, since prices depend on ratios alone.
         step = {n: self.judge.most_moved(self.scores, schema, n) for n in PRICED}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """One charge; sensitivities are in units of the score's own."""
+        """Return one charge of rho; its sensitivities are relative to that under add-remove."""
         sensitivity = alike(tuple(self.sensitivity(schema).items()))
         details = alike((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)
 
     def needs(self) -> frozenset[type[Question]]:
-        """`Total` too where scores are of sums, which a backend of tables alone cannot read."""
+        """Return `Choose`, and `Total` if scores are of sums, which a backend of tables alone cannot read."""
         return frozenset({Choose, Total} if self.wanted().sums else {Choose})
 
     def wanted(self) -> Wanted:
-        """The tables or sums that the scores are computed from."""
+        """Return the tables or sums that the scores are computed from."""
         return self.judge.wanted(self.scores)  # type: ignore[no-any-return] # a class, or Pairs in its place
 
     def remembers(self, memory: Mapping[Any, Any]) -> bool:
-        """True where these pairs have been compared before."""
+        """True if the distances of all these pairs were computed before."""
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """The candidate's number."""
+        """Return the index i of a candidate, with probability proportional to exp(epsilon score_i / (2 D))."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
-        # epsilon buys a reach of one; in units of the integer scores it is spread over their reach
+        # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(Known, Known()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
-        """One candidate, each as likely as the others."""
+        """Return the index of a candidate, drawn evenly."""
         candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted().cliques)
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
         return int(rng.integers(len(self.scores))), seen
 
     def tv_error(self, at: Setting) -> float:
-        """Zero: the draw is exact."""
+        """Return 0: the draw is exact."""
         return 0.0
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """The number."""
+        """Keep the index."""
         return Kept(answer)
 
     @classmethod
     def recall(cls, kept: Kept) -> int:
-        """The number."""
+        """Return the index."""
         return int(kept.facts)
 
     def replayed(self) -> Any:
-        """The list of candidates, which the number is about; not what they are compared with."""
+        """Return the list of candidates, which the index refers to; not the numbers they are compared with."""
         return self.judge.candidates(self.scores), self.rho
 
     def unverified(self) -> str:
-        """The sentence of the first score that has one."""
+        """Sentence of the first score that has one."""
         if type(self.scores) is Pairs:
             return ""
         return next(filter(None, (score.unverified for score in self.scores)), "")
@@ -135,7 +136,7 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Rho, times the square of how far the scores moved, as a part of how far they may."""
+        """Return rho times the square of (largest movement of a score / largest that is allowed)."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
@@ -143,6 +144,6 @@ class Choose(Question):
 
 
 def choose(scores: Sequence[Score], *, rho: float) -> Program[int]:
-    """Ask for one candidate's number: `i = yield from choose(scores, rho=...)`."""
+    """Ask for one candidate's index: `i = yield from choose(scores, rho=...)`."""
     answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho))
     return cast("int", answer)

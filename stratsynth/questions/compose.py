@@ -1,4 +1,4 @@
-"""`Split` and `Work`: they cost nothing. A split is parallel composition itself, and work touches no row."""
+"""`Split` and `Work`, which cost nothing: parallel composition, and post-processing without a row."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ P = TypeVar("P")
 
 
 class WithoutRows(Unkept):
-    """The kinds that the driver answers by itself, without a row and without a charge."""
+    """Base of kinds that the driver answers by itself, without a row and without a charge."""
 
     dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """None by itself."""
+        """Return no charges."""
         return ()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Never: no row answers it."""
+        """Refuse: no row answers such a question."""
         raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
 
 
@@ -47,16 +47,16 @@ class Split(WithoutRows):
 
     programs: Mapping[Stratum, Program[Any]] = field(metadata={OPAQUE: True})
     alike: Mapping[Stratum, Sequence[Stratum]] | None = None
-    """In a rehearsal, the strata that each program stands for, its own among them. None: each for its own alone, as in
-    every fit."""
+    """Strata that each program stands for in a rehearsal, its own included. None in every fit: each program runs for
+    its own stratum alone."""
 
     @property
     def strata(self) -> list[Stratum]:
-        """All strata, those that another's program stands for among them."""
+        """All strata, including those that another stratum's program stands for."""
         return list(self.programs) if self.alike is None else [s for kind in self.alike.values() for s in kind]
 
     def check(self, schema: Schema) -> None:
-        """Strata of the same columns, with known levels, and no cell of the crossing in two of them."""
+        """Refuse strata of different columns or unknown levels, and two with a cell of the crossing in common."""
         plain = type(self.programs) is dict and (self.alike is None or type(self.alike) is dict)
         if not plain or not all(type(stratum) is Stratum for stratum in self.programs):
             raise MechanismError("split: programs are a plain dict by Stratum; another class could turn.")
@@ -90,28 +90,28 @@ def _same(problem: P) -> P:
 
 @dataclass(frozen=True)
 class Solver(Generic[P, R]):
-    """A way to solve problems of one kind. Other processes import its functions by name."""
+    """A solver of problems of one kind. Other processes import its functions by name."""
 
     solve: Callable[[Sequence[P]], Sequence[R]]
-    """Takes problems handed out at one moment; returns their solutions in order, each of its problem alone."""
+    """Function of a batch of problems: returns their solutions in order, each depending on its problem alone."""
     apart: bool = False
-    """True if it gains nothing from many problems at once: they are then solved side by side, each in one thread."""
+    """True if it gains nothing from batches: problems are then solved side by side, each in one thread."""
     size: Callable[[P], float] | None = None
-    """About how much work a problem is: the largest are begun first where there are several processes."""
+    """Approximate work of a problem: with several processes, the largest are begun first."""
     hasty: Callable[[P], P] = _same
-    """A version of a problem that is solved badly and soon: for plans, whose answers are made up."""
+    """Version of a problem that is solved quickly and badly: for plans, whose answers are made up."""
 
 
 @known
 @dataclass(frozen=True)
 class Work(WithoutRows):
-    """Post-processing handed to the driver, so that the same solver's problems are solved together."""
+    """Post-processing handed to the driver, which solves problems of one solver together."""
 
     solver: Solver[Any, Any] = field(metadata={OPAQUE: True})
     problem: Any = field(metadata={OPAQUE: True})
 
     def check(self, schema: Schema) -> None:
-        """There is nothing to check: no row is involved."""
+        """Check nothing: no row is involved."""
 
 
 def split(
@@ -123,6 +123,6 @@ def split(
 
 
 def work(solver: Solver[P, R], problem: P) -> Program[R]:
-    """Have a problem solved together with those that other strata hand out now: `x = yield from work(...)`."""
+    """Have a problem solved in one batch with those of other strata: `x = yield from work(...)`."""
     answer = yield Work(solver, problem)
     return cast("R", answer)

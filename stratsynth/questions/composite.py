@@ -1,4 +1,4 @@
-"""Scores made of several functions of confusion counts: an objective, and penalties for broken constraints.
+"""Scores made of several functions of confusion counts: an objective, and penalties for violated constraints.
 
     score_i = - sum over terms of  weight x H(constant + sign x F(A N_i + b)),    H(x) = x, or max(0, x)
 
@@ -17,9 +17,9 @@ most that this moves F, for any N, is the step of c times w:
 (s is the term's parameter.) Cutting to an interval and H move no more than their argument, so the score moves by at
 most the sum over terms of |weight| x step_c x w; an exchanged record moves two coordinates, by at most twice that.
 
-Rounding keeps the bound. A is rounded to integers times a power of 2 first, and steps are those of the rounded A. What
-is piecewise linear is then exact. The others are computed with 60 digits by correctly rounded operations, wrong by
-less than 1e-30. The sum is a fraction; it is rounded down to whole units of 2^-30 of the largest step of any
+Rounding keeps the bound. A is rounded to integers times a power of 2 first, and steps are those of the rounded A.
+Piecewise linear functions are then exact. The others are computed with 60 digits, correctly rounded, with errors
+below 1e-30. The sum is a fraction; it is rounded down to whole units of 2^-30 of the largest step of any
 candidate. Two values that are x units apart are at most ceil(x) whole units apart after that, and errors below 1e-30
 are far less than one unit: the integers move by at most 2^30 + 2.
 """
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 Kind = Literal["largest", "smooth_largest", "spread", "harmonic_mean", "geometric_mean"]
 KINDS: tuple[Kind, ...] = ("largest", "smooth_largest", "spread", "harmonic_mean", "geometric_mean")
 MOST = 1e12
-"""The largest number that a term may hold."""
+"""Largest absolute value of a number in a term."""
 LEAST = 1e-15
-"""The least step that a score may have: its unit is then far above the errors of 60 digits."""
+"""Smallest step of a score: its unit is then far above the errors of 60 digits."""
 _UNITS = 2**30
 _SLACK = 2
 _DIGITS = Context(prec=60)
@@ -67,29 +67,29 @@ _DIGITS = Context(prec=60)
 @known
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One function of the counts of a classifier: see the head of this file."""
+    """One function of the counts of a classifier; the head of this file has formulas and steps."""
 
     kind: Kind
     slopes: NDArray[np.float64]
     """A: one row for each z_j, one column for each coordinate of the counts."""
     offsets: NDArray[np.float64]
-    """b."""
+    """b: one number for each z_j."""
     weight: float = 1.0
-    """The factor of the term in the sum; negative for a function that is to be large."""
+    """Factor of the term in the sum; negative for a function that should be large."""
     hinge: bool = False
-    """True if only a value above 0 counts, as of a constraint."""
+    """True for max(0, x): only a positive value counts, as of a constraint."""
     sign: Literal[1, -1] = 1
     constant: float = 0.0
     parameter: float = 0.0
     """s: a sharpness, a shift or a floor."""
 
     def __post_init__(self) -> None:
-        """Keep copies that nobody can change."""
+        """Keep read-only copies of the arrays."""
         object.__setattr__(self, "slopes", fixed(self.slopes))
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, size: int) -> None:
-        """Finite numbers of sound shapes."""
+        """Refuse numbers that are not finite or too large, and shapes other than `size` columns of slopes."""
         one_of("choose: a term's kind", self.kind, KINDS, error=MechanismError)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: a term's slopes and offsets must be numpy arrays of float64.")
@@ -116,16 +116,16 @@ class Term:
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        """For each coordinate, the most that one record in it moves the term; nowhere less."""
+        """Largest movement of the term by one record in each coordinate (add-remove, weight 1), rounded up."""
         return self._worked.steps
 
     @cached_property
     def _worked(self) -> _Worked:
-        """The term in whole numbers, worked out once: its arrays cannot be written to."""
+        """Integer form of the term, computed once: its arrays are read-only."""
         return _worked_out(self)
 
     def value(self, counts: Sequence[int]) -> Fraction:
-        """The term at these counts."""
+        """Return the term at these counts: exact, or to 60 digits."""
         slopes, offsets = self._worked.slopes, self._worked.offsets
         unit = Fraction(2) ** -self._worked.scale
         z = [sum(a * n for a, n in zip(row, counts, strict=True)) + b for row, b in zip(slopes, offsets, strict=True)]
@@ -133,17 +133,20 @@ class Term:
         return Fraction(self.weight) * (max(Fraction(0), inner) if self.hinge else inner)
 
     def _function(self, z: list[int], unit: Fraction) -> Fraction:
-        """F, of whole numbers z in units."""
+        """Return F of z, which are integers in `unit`."""
         s, size = Fraction(self.parameter), len(z)
         if self.kind == "largest":
             return max(z) * unit
         if self.kind == "spread":
+            # sum_{i<j} |z_i - z_j| from the sorted z.
             apart = sum((2 * i - size + 1) * x for i, x in enumerate(sorted(z)))
             return (apart - s * sum(z)) * unit
         if self.kind == "smooth_largest":
+            # log(sum exp(s z)) / s relative to the largest z; exponents are cut at -300.
             top = max(z)
             parts = [_decimal(max(s * (x - top) * unit, Fraction(-300))).exp(_DIGITS) for x in z]
             return top * unit + Fraction(_DIGITS.divide(_sum(parts).ln(_DIGITS), _decimal(s)))
+        # The means are of z cut to [0, 1].
         cut = [min(max(x * unit, Fraction(0)), Fraction(1)) for x in z]
         if self.kind == "harmonic_mean":
             return Fraction(0) if 0 in cut else size / sum((1 / x for x in cut), Fraction(0))
@@ -153,32 +156,36 @@ class Term:
 
 @dataclass(frozen=True)
 class _Worked:
-    """A term in whole numbers."""
+    """A term in integers."""
 
     scale: int
-    """The power of 2 by which slopes and offsets are multiplied to be whole."""
+    """Power of 2 that slopes and offsets are multiplied by before rounding."""
     slopes: list[list[int]]
-    """At most 2^50."""
+    """Slopes A 2^scale, at most 2^50 in size."""
     offsets: list[int]
     steps: tuple[Fraction, ...]
 
 
 def _worked_out(term: Term) -> _Worked:
+    # A as integers of at most 50 bits; the steps below are those of the rounded A (table in the head).
     scale = 50 - math.frexp(float(np.abs(term.slopes).max()))[1]
     slopes = [[int(x) for x in row] for row in np.rint(np.ldexp(term.slopes, scale))]
     offsets = [round(Fraction(float(b)) * Fraction(2) ** scale) for b in term.offsets]
     columns, number = list(zip(*slopes, strict=True)), len(slopes)
     if term.kind == "spread":
+        # spread: sum_{i<j} |A_ic - A_jc| + |s| sum_i |A_ic|
         apart = [sum(abs(a - b) for i, a in enumerate(c) for b in c[:i]) for c in columns]
         lengths = [
             Fraction(x) + abs(Fraction(term.parameter)) * sum(map(abs, c)) for x, c in zip(apart, columns, strict=True)
         ]
     elif term.kind == "geometric_mean":
+        # geometric_mean: sum_j |A_jc| ((1+s)/s)^((J-1)/J) / J, rounded up
         floor, part = Fraction(term.parameter), _decimal(Fraction(number - 1, number))
         power = _DIGITS.multiply(_decimal((1 + floor) / floor).ln(_DIGITS), part)
         most = Fraction(power.exp(_DIGITS)) / number * (1 + Fraction(1, 10**20))
         lengths = [most * sum(map(abs, c)) for c in columns]
     else:
+        # largest and smooth_largest: max_j |A_jc|; harmonic_mean: J times that
         factor = number if term.kind == "harmonic_mean" else 1
         lengths = [Fraction(factor * max(map(abs, c))) for c in columns]
     steps = tuple(abs(Fraction(term.weight)) * x / Fraction(2) ** scale for x in lengths)
@@ -186,7 +193,7 @@ def _worked_out(term: Term) -> _Worked:
 
 
 def _decimal(x: Fraction) -> Decimal:
-    """To 60 digits."""
+    """Return x to 60 digits."""
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
@@ -203,18 +210,18 @@ class Composite(Score):
     """Minus the sum of some terms, at the counts of one classifier among many that are read together."""
 
     query: Confusions
-    """All candidates' classifiers; scores that share it are computed in one pass over the rows."""
+    """Confusion counts of all candidates' classifiers; scores that share it are computed in one pass over the rows."""
     model: int
-    """Which of them this is."""
+    """Index of the classifier in `query`."""
     terms: tuple[Term, ...]
 
     def check(self, schema: Schema) -> None:
-        """As below."""
+        """Refuse an unsound query, classifier or term."""
         self.check_all((self,), schema)
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Sound queries, classifiers that they have, and sound terms that can move; what is shared is checked once."""
+        """Refuse unsound queries, unknown classifiers and terms that no record moves; check shared parts once."""
         for query in _queries(scores):
             if type(query) is not Confusions:
                 raise MechanismError("choose: composite scores are of confusion counts.")
@@ -231,45 +238,46 @@ class Composite(Score):
                 raise MechanismError("choose: no record moves this score, or hardly.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> Fraction:
-        """The most that one neighbouring step moves the sum of the terms."""
+        """Return the sensitivity: the largest movement of the score by one neighbouring step, weights included."""
         return _reach(self.terms, neighbours) * schema.row_weight.most
 
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """The reach."""
+        """Return the reach as a float."""
         return float(self.reach(schema, neighbours))
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Largest reach over the distinct lists of terms; candidates usually share one."""
+        """Return the largest reach over the distinct lists of terms; candidates usually share one."""
         return max(score.moved(schema, neighbours) for score in {id(score.terms): score for score in scores}.values())
 
     @property
     def candidate(self) -> Any:
-        """The classifier's number, and what the terms are."""
+        """Index of the classifier, and kinds and shapes of the terms."""
         return "composite", _known_by(self.query), self.model, _shape(self.terms)
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Each query once."""
+        """Return each query once."""
         return Wanted(sums=[(query, 1.0) for query in _queries(scores)])
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Whole units of 2^-30 of the largest reach, rounded down."""
+        """Return scores in units of 2^-30 of the largest reach, rounded down, and their sensitivity in these units."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS
         units = []
         for score in scores:
+            # Counts of records from grid units; rows of one weight above 1 are multiplied by it.
             counts = [int(x) // GRID * at.schema.row_weight.each for x in of[id(score.query)][score.model]]
             units.append(math.floor(-sum((term.value(counts) for term in score.terms), Fraction(0)) / unit))
         return units, _UNITS + _SLACK
 
 
 def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
-    """One step's, for rows of weight 1: that of the worst coordinate, twice if a record leaves one and enters another.
+    """Return the sensitivity for rows of weight 1: the worst coordinate's step, twice that under an exchange.
 
-    Always twice, whatever the terms, so that the price of another notion of neighbour depends on no answer.
+    The factor is 2 whatever the terms, so that the price of another notion of neighbour depends on no answer.
     """
     most = max(sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True))
     return most if neighbours == Neighbours.ADD_REMOVE else 2 * most
@@ -277,7 +285,7 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
 
 @lru_cache(maxsize=64)
 def _known_by(query: Confusions) -> str:
-    """Digest of a query that many candidates share, worked out once."""
+    """Return the digest of a query that many candidates share, computed once."""
     return digest(query.replayed())
 
 
@@ -287,5 +295,5 @@ def _shape(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
-    """The queries that scores are of, each once, in order."""
+    """Return the queries of the scores, each once, in order."""
     return list({id(score.query): score.query for score in scores}.values())

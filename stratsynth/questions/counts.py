@@ -41,25 +41,25 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MAX_CELLS = 2**27
-"""The most cells one question may ask for: a gibibyte of answers. Depends on the schema only."""
+"""Largest number of cells of one question: 1 GiB of answers. The check depends on the schema only."""
 
 LEAST_RHO = 1e-25
-"""Less would ask for noise beyond what samplers can draw."""
+"""Smallest rho of one table: less would need noise beyond the samplers' range."""
 
 TABLE_SENSITIVITY: Mapping[Neighbours, float] = {Neighbours.ADD_REMOVE: 1.0, Neighbours.REPLACE: math.sqrt(2)}
-"""The L2 distance that one neighbouring step can move a contingency table, for rows of weight one.
+"""L2 sensitivity of a contingency table to one neighbouring step, for rows of weight 1.
 
-One record more or fewer changes one cell by one; a record exchanged for another changes two cells.
+One record more or fewer changes one cell by 1; a record exchanged for another changes two cells.
 """
 
 
 def table_sensitivity(schema: Schema, neighbours: Neighbours) -> float:
-    """The L2 distance for rows of the largest weight that the schema allows."""
+    """Return the L2 sensitivity of a table, for rows of the largest weight that the schema allows."""
     return TABLE_SENSITIVITY[neighbours] * schema.row_weight.most
 
 
 def table_sigma(rho: float, schema: Schema, neighbours: Neighbours) -> float:
-    """The noise that a table's rho pays for, rounded up.
+    """Return the noise scale that a table's rho pays for, D / sqrt(2 rho), rounded up.
 
     Discrete Gaussian noise makes an answer of sensitivity D cost rho = D^2 / (2 sigma^2) (Canonne, Kamath and
     Steinke 2020, Theorem 4), as the continuous law does.
@@ -73,9 +73,9 @@ class NoisyTable:
 
     clique: Clique
     values: NDArray[np.int64]
-    """Row-major, one axis a column of the clique; read-only."""
+    """Noisy counts, row-major, one axis for each column of the clique; read-only."""
     sigma: float
-    """The parameter of the discrete Gaussian noise in every cell."""
+    """Scale of the discrete Gaussian noise in every cell, in records."""
 
 
 @known
@@ -85,24 +85,24 @@ class Counts(Question):
 
     reads: ClassVar[frozenset[str]] = frozenset({"tables"})
     dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 2}
-    """An exchanged row moves a table by sqrt(2), which squared is 2."""
+    """Price factors: an exchanged row moves a table by sqrt(2), which squared is 2."""
     cliques: tuple[Clique, ...]
     rho: float
-    """The price of the whole call; shared among the cliques by `weights`."""
+    """rho of the whole question, divided among the cliques by `weights`."""
     weights: tuple[float, ...] | None = None
-    """One positive number a clique, each clique's part of rho; equal when not given."""
+    """Positive weight of each clique's part of rho; equal if None."""
 
     @cached_property
     def shares(self) -> list[float]:
-        """The rho of each clique. They add up to at most `rho`."""
+        """Amount of rho for each clique; the sum is at most `rho`."""
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """The noise of each clique's cells."""
+        """Return the noise scale of each clique's cells."""
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
-        """Known columns, none twice, a positive rho, and tables that fit into memory."""
+        """Refuse unknown columns, a rho that is not positive or too small, and tables that exceed memory."""
         if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """One charge for each noise level: k tables of equal sigma are one vector of sensitivity D sqrt(k)."""
+        """Return one charge per noise scale: k tables of equal sigma are one vector of L2 sensitivity D sqrt(k)."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -130,11 +130,12 @@ class Counts(Question):
         )
 
     def wanted(self) -> Wanted:
-        """The tables."""
+        """Return the cliques as tables to be read."""
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Integers plus integers: the noise that each table's share of rho pays for."""
+        """Return exact integer counts plus discrete Gaussian noise, at the scale of each table's share of rho."""
+        # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
             NoisyTable(clique, table + gaussian.sample(sigma, table.shape, entropy), sigma)
@@ -144,7 +145,7 @@ class Counts(Question):
         return tuple(tables)
 
     def tv_error(self, at: Setting) -> float:
-        """Every cell's."""
+        """Return the sampler's error, summed over all cells of all tables."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
@@ -152,7 +153,7 @@ class Counts(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisyTable, ...], Seen]:
-        """Every cell is equally full."""
+        """Return noisy tables in which all cells are equally full."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         tables = []
@@ -165,12 +166,12 @@ class Counts(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Cliques and noise as facts, one array a table."""
+        """Keep cliques and noise scales as facts, and one array for each table."""
         return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisyTable, ...]:
-        """The tables."""
+        """Return the tables, read-only."""
         read_only(kept.arrays)
         return tuple(
             NoisyTable(tuple(fact["clique"]), values, fact["sigma"])
@@ -178,36 +179,37 @@ class Counts(Question):
         )
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable]:
-        """All of them."""
+        """Return all tables: all of them are published."""
         return cast("Sequence[NoisyTable]", answer)
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """The sum of each table's cells."""
+        """Return the sum of each table's cells, with noise sigma sqrt(cells)."""
         return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Cliques, shapes, types and noise."""
+        """Return cliques, shapes, types and noise scales."""
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Each table's squared distance over twice its noise squared."""
+        """Return the sum over tables of squared L2 distance / (2 sigma^2), in rho."""
+        # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Of every cell, in sigmas."""
+        """Return the noise of every cell, in sigmas."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
 
 
 def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
-    """Refuse tables that would not fit into memory."""
+    """Refuse tables with more than MAX_CELLS cells together."""
     check_number(what, sum(schema.cells(clique) for clique in cliques))
 
 
 def check_number(what: str, cells: int) -> None:
-    """Refuse more cells than fit into memory."""
+    """Refuse more than MAX_CELLS cells."""
     if cells > MAX_CELLS:
         raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; use smaller cliques or fewer bins.")
 
@@ -215,6 +217,6 @@ def check_number(what: str, cells: int) -> None:
 def counts(
     cliques: Sequence[Clique], *, rho: float, weights: Sequence[float] | None = None
 ) -> Program[tuple[NoisyTable, ...]]:
-    """Ask for the noisy tables of some cliques: `tables = yield from counts(...)`, in the order asked."""
+    """Ask for the noisy tables of some cliques, in order: `tables = yield from counts(...)`."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)

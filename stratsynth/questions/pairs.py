@@ -1,7 +1,7 @@
-"""Pairs of columns as candidates of a choice: how far each pair's counts are from those of independent columns.
+"""Pairs of columns as candidates of a choice: the distance of each pair's counts from those of independent columns.
 
-The columns' distributions are written down, and the table that a pair is compared with is worked out of them when it is
-compared: hundreds of tables in each of thousands of strata would fill the memory, and checking each the time.
+Only the columns' distributions are stored; the table that a pair is compared with is computed when it is
+compared: hundreds of tables in each of thousands of strata would fill the memory, and take long to check.
 """
 
 from __future__ import annotations
@@ -28,56 +28,56 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 UNKNOWN = np.int64(-1)
-"""Stands for a distance that was not found yet."""
+"""Marks a distance that was not computed yet."""
 _LIKE = Distance(("a", "b"), np.zeros((1, 1)))
-"""Moves as far as every pair does: a distance of weight 1, of cells added up."""
+"""Stand-in for the sensitivity of every pair: an L1 distance of weight 1."""
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class Independence:
-    """The reference of every pair: the counts that independent columns would have, or a table of the pair's own."""
+    """References of all pairs: the counts of independent columns, or a table given for the pair."""
 
     lasting: ClassVar[bool] = True
     cliques: tuple[Clique, ...]
-    """The pairs."""
+    """All pairs."""
     shares: tuple[NDArray[np.float64], ...]
-    """The distribution of each of `columns`. Kept as copies that cannot be changed."""
+    """Distribution of each of `columns`, as read-only copies."""
     columns: tuple[str, ...]
     total: float
-    """The number of records."""
+    """Number of records."""
     told: tuple[tuple[Clique, NDArray[np.float64]], ...] = ()
-    """Pairs that are compared with a table of their own, in records."""
+    """Pairs that are compared with a given table, in records."""
 
     def __post_init__(self) -> None:
-        """Keep copies of arrays that nobody can change."""
+        """Keep read-only copies of the arrays."""
         if type(self.shares) is tuple:
             object.__setattr__(self, "shares", tuple(map(fixed, self.shares)))
         if type(self.told) is tuple and all(type(one) is tuple and len(one) == 2 for one in self.told):
             object.__setattr__(self, "told", tuple((clique, fixed(table)) for clique, table in self.told))
 
     def check(self, schema: Schema) -> None:
-        """Pairs of known columns, a distribution for each column, and tables of their pairs' shapes."""
+        """Refuse pairs of unknown columns, missing distributions, and tables of other shapes than their pairs."""
         if not any(schema is known_for for known_for in self._sound_for):
             self._check(schema)
             self._sound_for.append(schema)
 
     @cached_property
     def _sound_for(self) -> list[Schema]:
-        """The schemas for which it was found sound: one stratum makes hundreds of choices among the same pairs.
+        """Schemas for which it passed the check: one stratum makes hundreds of choices among the same pairs.
 
-        Admission copies fields alone, so that a copy begins with none, whatever was written into the original.
+        Admission copies fields alone, so that a copy begins with an empty list, whatever the original has.
         """
         return []
 
     @cached_property
     def cells(self) -> int:
-        """The number of cells of all pairs."""
+        """Number of cells of all pairs together."""
         size = {name: len(share) for name, share in zip(self.columns, self.shares, strict=True)}
         return sum(size[one] * size[other] for one, other in self.cliques)
 
     def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
-        """The reference tables of some pairs, in records."""
+        """Yield the reference table of each pair, in records."""
         told, share = dict(self.told), dict(zip(self.columns, self.shares, strict=True))
         for one, other in cliques:
             known = told.get((one, other))
@@ -104,29 +104,29 @@ class Independence:
             raise MechanismError("choose: a distribution is not finite, or too large.")
         if type(self.told) is not tuple or not all(type(one) is tuple and len(one) == 2 for one in self.told):
             raise MechanismError("choose: tables of pairs are a tuple of pairs with their tables.")
-        for clique, table in self.told:  # as candidates of their own are
+        for clique, table in self.told:  # as a candidate of its own is checked
             Distance(clique, table).check(schema)
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class Pairs(Sequence[Distance]):
-    """Some of the pairs as candidates: a sequence of the `Distance` of each, which is worked out when it is asked for.
+    """Pairs as candidates, some of all there are: a sequence of `Distance`, each made when it is asked for.
 
-    What `Choose` asks of the class of its candidates, it asks of these.
+    It has the methods that `Choose` calls on the class of its candidates.
     """
 
     expected: Independence
     which: tuple[int, ...]
-    """The candidates, by their places among the pairs, in ascending order."""
+    """Candidates, by their indices among the pairs, in ascending order."""
 
     @property
     def cliques(self) -> list[Clique]:
-        """The candidates' columns."""
+        """Columns of each candidate."""
         return list(map(self.expected.cliques.__getitem__, self.which))
 
     def __len__(self) -> int:
-        """The number of candidates."""
+        """Return the number of candidates."""
         return len(self.which)
 
     @overload
@@ -136,14 +136,14 @@ class Pairs(Sequence[Distance]):
     def __getitem__(self, place: slice) -> Sequence[Distance]: ...
 
     def __getitem__(self, place: int | slice) -> Distance | Sequence[Distance]:
-        """One candidate written out, or several."""
+        """Return one candidate written out, or several."""
         if isinstance(place, slice):
             return tuple(self)[place]
         clique = self.expected.cliques[self.which[place]]
         return Distance(clique, next(self.expected.tables([clique])))
 
     def check_all(self, schema: Schema) -> None:
-        """Some of the pairs, each once, and all of them sound."""
+        """Refuse candidates that are no pairs or not in ascending order, and an unsound reference."""
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
         self.expected.check(schema)
@@ -154,25 +154,25 @@ class Pairs(Sequence[Distance]):
             raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
 
     def cells(self, schema: Schema) -> int:
-        """The number of cells of all pairs that there are to choose from, or were."""
+        """Return the number of cells of all pairs, including those that are no candidates any more."""
         return self.expected.cells
 
     def wanted(self) -> Wanted:
-        """Each candidate's table."""
+        """Return each candidate's table; distances are remembered, so later choices need no table."""
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """The reach of one distance of weight 1, which every pair has."""
+        """Return the sensitivity of one L1 distance of weight 1, which every pair has."""
         return _LIKE.moved(schema, neighbours)
 
     def candidates(self) -> str:
-        """The pairs in order, written as `Distance.candidates` writes them."""
+        """Return the pairs in order, written as `Distance.candidates` writes them."""
         return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Each candidate's distance, as `Distance` has it; found once, whatever part of the pairs is asked about next.
+        """Return each candidate's distance in units of 2^-16 records, and their sensitivity in these units.
 
-        A distance is remembered as a number, so that no table has to be.
+        Distances are computed once and remembered as numbers beside the rows, for any subset of the pairs.
         """
         if not self.remembered(memory):
             away = np.full(len(self.expected.cliques), UNKNOWN)
@@ -182,23 +182,24 @@ class Pairs(Sequence[Distance]):
         return memory[Pairs][1][list(self.which)].tolist(), reach * REFERENCE_UNIT
 
     def _away(self, tables: Sequence[Ints]) -> Ints:
-        """The distance of each candidate, as `Distance.away` has it of one: in exact integers, whatever their order."""
+        """Return the distance of each candidate, as `Distance.away` does for one, in exact integers."""
         references = list(self.expected.tables(self.cliques))
         starts = np.cumsum([0, *(table.size for table in tables[:-1])])
         counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
+        # Exact integers in units of 2^-16 records, one sum for each pair.
         cells = np.abs(counted * REFERENCE_UNIT - np.rint(expected * REFERENCE_UNIT).astype(np.int64))
         found: Ints = np.add.reduceat(cells, starts)
         return found
 
     def remembered(self, memory: Mapping[Any, Any]) -> bool:
-        """True if the distance of every candidate is known, from these very distributions."""
+        """True if the distance of every candidate was computed, from these very distributions."""
         compared, away = memory.get(Pairs, (None, None))
         return compared is self.expected and bool((away[list(self.which)] > UNKNOWN).all())
 
 
 @lru_cache(maxsize=256)  # by plain texts alone; strata are asked about the same pairs
 def _check_pairs(cliques: tuple[Clique, ...], columns: tuple[str, ...], names: tuple[str, ...]) -> None:
-    """Every pair is of two different columns that vary, whose distributions are given."""
+    """Refuse pairs but of two different columns that vary and have distributions."""
     if not set(columns) <= set(names) or len(set(columns)) < len(columns):
         raise MechanismError("choose: a column of the pairs is not in the schema, or is constant in this stratum.")
     for clique in cliques:

@@ -1,4 +1,4 @@
-"""Choices by a sum over rows: the largest of some affine functions of it."""
+"""Scores by a sum over rows: the largest of some affine functions of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 _SLOPE_UNIT = 2**30
-"""Slopes are taken relative to the largest, to about a billionth."""
+"""Slopes are rounded to 2^-30 of the largest."""
 
 
 @known
@@ -38,20 +38,20 @@ class Peak(Score):
     """
 
     query: Query
-    """The clipped per-row vectors that are summed; all its blocks side by side."""
+    """Clipped per-row vectors that are summed; all its blocks side by side."""
     slopes: NDArray[np.float64]
     """One row for each affine function, one column for each coordinate of the sum."""
     offsets: NDArray[np.float64]
     sign: Literal[1, -1] = 1
-    """-1 prefers small values, as of a loss."""
+    """1, or -1 to prefer small values, as of a loss."""
 
     def __post_init__(self) -> None:
-        """Keep copies of slopes and offsets that nobody can change."""
+        """Keep read-only copies of slopes and offsets."""
         object.__setattr__(self, "slopes", fixed(self.slopes))
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, schema: Schema) -> None:
-        """Finite slopes and offsets of matching shapes."""
+        """Refuse slopes and offsets that are not finite, of other shapes than the query's, or slopes that are all 0."""
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")
@@ -67,11 +67,12 @@ class Peak(Score):
 
     @property
     def candidate(self) -> Any:
-        """The query's part, and how many affine functions there are."""
+        """Replayed part of the query, and the number of affine functions."""
         return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """The sum over blocks of the longest slopes times the block's sensitivity."""
+        """Return the sensitivity: the largest over j of the sum over blocks of |slopes_j| x block sensitivity."""
+        # Cauchy and Schwarz, block by block: length of the slopes x sensitivity of the block.
         start, lengths = 0, np.zeros(np.shape(self.slopes)[0])
         for block in self.query.blocks(schema):
             part = np.asarray(self.slopes)[:, start : start + block.size]
@@ -81,18 +82,19 @@ class Peak(Score):
 
     @property
     def unverified(self) -> str:
-        """The query's."""
+        """Sentence of the query, if its row-locality is a claim."""
         return self.query.unverified
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Each candidate's sum, over all rows."""
+        """Return each candidate's sum, over all rows."""
         return Wanted(sums=[(score.query, 1.0) for score in scores])
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Score = sign x max over j of slopes_j . sum + offsets_j, slopes and offsets in one public unit."""
+        """Return each score as an integer, slopes and offsets rounded to one public unit, and their sensitivity."""
         worth = [score.grid(at.schema) for score in scores]
+        # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT
         units, reach = [], 1
         for score, w, blocks in zip(scores, worth, exact.sums, strict=True):
@@ -107,11 +109,11 @@ class Peak(Score):
         return units, reach
 
     def grid(self, schema: Schema) -> NDArray[np.float64]:
-        """The worth of one grid unit of each coordinate of the sum."""
+        """Return the value of one grid unit of each coordinate of the sum, clip / GRID."""
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """The most that one step moves slopes . sum, rounded up: the clip, in units, times the length of the slopes."""
+        """Return the largest movement of slopes . sum, in integer units of the score, rounded up."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

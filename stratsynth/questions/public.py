@@ -1,8 +1,8 @@
-"""`PublicRows`: the columns that the schema names public, row by row and as they are.
+"""`PublicRows`: the columns that the schema names public, row by row, without noise.
 
-Allowed where the budget's neighbours are `attribute`, and nowhere else. Such neighbours are two tables of the same
+Allowed if the budget's neighbours are `attribute`, and nowhere else. Such neighbours are two tables of the same
 records in the same order, equal in every public column, so the answer is the same on both: it costs nothing and needs
-no noise, and the number of rows is public with it. Three things make that so.
+no noise, and the number of rows is public with it. That rests on three conditions:
 
 - Which rows there are must not depend on a protected value: `check` refuses a schema in which one could leave its row
   out (`outside`, `missing`). A public value may.
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MOST_SIMULATED = 2**15
-"""The most rows that a plan makes up."""
+"""Largest number of rows that a plan makes up."""
 FAR = Fraction(10**9)
-"""The cost of two tables that differ in a public column: more than any budget."""
+"""Cost of two tables that differ in a public column: more than any budget."""
 
 
 @known
@@ -50,7 +50,7 @@ class PublicRows(Question):
     columns: tuple[str, ...]
 
     def check(self, schema: Schema) -> None:
-        """Public columns, in a schema none of whose other columns leaves rows out."""
+        """Refuse columns that are not public, and a schema in which a protected value could leave its row out."""
         check_clique("public rows", self.columns, schema)
         for name in self.columns:
             if not schema.column(name).public:
@@ -67,7 +67,7 @@ class PublicRows(Question):
                 )
 
     def permit(self, budget: Budget) -> None:
-        """Refuse any budget that protects these columns."""
+        """Refuse a budget that protects these columns."""
         if budget.neighbours != Neighbours.ATTRIBUTE or not set(self.columns) <= set(budget.public):
             raise Unsupported(
                 'public rows are handed out where the budget has neighbours = "attribute" and the schema names the '
@@ -75,26 +75,26 @@ class PublicRows(Question):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """None: neighbours have the same public rows."""
+        """Return no charges: neighbours have the same public rows."""
         return ()
 
     def wanted(self) -> Wanted:
-        """These columns and no others."""
+        """Return these columns and no others."""
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
-        """The columns that were read, as arrays that nobody can write to."""
+        """Return the columns that were read, as read-only arrays."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))
         return exact.columns
 
     def tv_error(self, at: Setting) -> float:
-        """Zero: there is no noise."""
+        """Return 0: there is no noise."""
         return 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[PublicColumns, Seen]:
-        """Rows whose columns are spread evenly, each by itself."""
+        """Return rows whose columns are drawn evenly and independently."""
         size, schema = min(max(round(rows), 1), MOST_SIMULATED), at.schema
         codes = {name: rng.integers(schema.size(name), size=size) for name in self.columns}
         numbers = {}
@@ -107,7 +107,7 @@ class PublicRows(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """All of it: whoever resumes the fit is given the same rows."""
+        """Keep all of it, so that a resumed fit gets the same rows."""
         parts = [answer.codes, answer.numbers]
         return Kept(
             {"size": answer.size, "codes": list(answer.codes), "numbers": list(answer.numbers)},
@@ -116,7 +116,7 @@ class PublicRows(Question):
 
     @classmethod
     def recall(cls, kept: Kept) -> PublicColumns:
-        """The columns."""
+        """Return the columns."""
         names = kept.facts["codes"]
         codes = dict(zip(names, kept.arrays, strict=False))
         return PublicColumns(
@@ -125,11 +125,11 @@ class PublicRows(Question):
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Everything: it is the same on neighbouring tables."""
+        """Return everything: it is equal on neighbouring tables."""
         return answer.size, _plain(answer)
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Nothing, as long as the tables agree in every public value, order and number of rows included."""
+        """Return 0 if the tables agree in every public value, order and number of rows included; else FAR."""
         return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
 
 
@@ -140,7 +140,7 @@ def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
 
 
 def _plain(columns: PublicColumns | None) -> Any:
-    """Every value, to the last bit."""
+    """Return every value, to the last bit."""
     if columns is None:
         return None
     parts = (("codes", columns.codes), ("numbers", columns.numbers))

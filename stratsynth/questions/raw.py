@@ -1,4 +1,4 @@
-"""`Raw`: the rows themselves, for third-party code only. What it claims is recorded, and nothing is checked."""
+"""`Raw`: the rows themselves, for third-party code only. Its claim is recorded, and nothing is checked."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 @known
 @dataclass(frozen=True)
 class Claim:
-    """The guarantee that third-party code claims for itself."""
+    """Guarantee that third-party code claims for itself."""
 
     by: str
-    """Who says so: package and version."""
+    """Author of the claim: package and version."""
     epsilon: float
     delta: float
     counts_rows: bool
-    """True if it takes the number of rows for public, as most synthesizers do. Then its promise is about
-    exchanging one record for another, and it says nothing of a stratum, whose number of rows is private."""
+    """True if it takes the number of rows for public, as most synthesizers do. Its claim is then about exchanging one
+    record for another, and does not cover a stratum, whose number of rows is private."""
 
     def check(self, neighbours: Neighbours, *, stratified: bool) -> None:
         """Refuse a use that the claim does not cover."""
@@ -52,13 +52,13 @@ class Claim:
 @known
 @dataclass(frozen=True)
 class Raw(Unkept):
-    """All rows of a path as a pandas frame of level numbers, for code that keeps its own account."""
+    """All rows of a path as a pandas frame of codes, for code that keeps its own account."""
 
     reads: ClassVar[frozenset[str]] = frozenset({"frame"})
     claim: Claim
 
     def check(self, schema: Schema) -> None:
-        """A claim of a positive epsilon, by somebody."""
+        """Refuse a claim without author or positive epsilon, and schemas with a column of weights."""
         check_positive("raw: the claimed epsilon", self.claim.epsilon)
         if not 0 <= self.claim.delta < 1:
             raise MechanismError("raw: the claimed delta must be at least 0 and below 1.")
@@ -72,27 +72,27 @@ class Raw(Unkept):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """The claim, as it stands."""
+        """Return the claimed epsilon and delta as one charge; its sensitivities are unknown, and stated as 1."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
         unknown = dict.fromkeys(PRICED, 1.0)
         return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
 
     def wanted(self) -> Wanted:
-        """All rows."""
+        """Return the rows themselves as the one read."""
         return Wanted(frame=True)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:
-        """The rows as level numbers, without noise."""
+        """Return the rows as codes, without noise."""
         return exact.frame
 
     @classmethod
     def refusal(cls) -> Unsupported:
-        """The refusal in words: third-party code has the rows."""
+        """Return the refusal to keep or to compare rows that third-party code was handed."""
         return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
 
     def unverified(self) -> str:
-        """The author and the epsilon of the claim."""
+        """Return the author and the epsilon of the claim."""
         return f"{self.claim.by}: its own claim of epsilon {self.claim.epsilon:g}"
 
 

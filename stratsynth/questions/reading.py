@@ -1,4 +1,4 @@
-"""Reads: what a question can have read from the rows, and what comes back. Exact answers are as private as the rows."""
+"""Reads of a question from the rows, and their exact results, which are as private as the rows."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PublicColumns:
-    """Columns declared public, one entry for each row, without noise."""
+    """Columns declared public, one entry per row, without noise."""
 
     size: int
-    """The number of rows."""
+    """Number of rows."""
     codes: Mapping[str, NDArray[Any]]
-    """The level number of each row, one array a column."""
+    """Code of each row, by column."""
     numbers: Mapping[str, NDArray[np.float64]]
-    """For numeric columns, the value within its bounds; NaN where there is none."""
+    """Value of each row within the bounds, by numeric column; NaN if it has none."""
 
 
 class Rows(Protocol):
-    """The reads that a backend must be able to do. Exact answers: nobody but the driver may call it."""
+    """Reads that a backend must support. Answers are exact: only the driver may call them."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """For each path, the exact contingency table of each clique, in one pass for all paths together."""
+        """Return for each path the exact contingency table of each clique, all in one pass."""
 
     def sums(self, asked: Sequence[tuple[StratumPath, Sum, float]], entropy: Entropy) -> list[list[Ints]]:
-        """For each path, query and rate, the exact sum of each block in units of its grid, every row counting 1.
+        """Return for each path, sum and rate the exact sum of each block in grid units, every row counting 1.
 
-        Questions multiply by the weight of a row, where it cannot wrap around 64 bits unnoticed.
-        A rate below 1 draws a fresh Poisson sample: a coin of its own for each row.
+        Questions multiply by the weight of a row: in unlimited integers, or modulo 2^64 where that is post-processing.
+        A rate below 1 draws a fresh Poisson sample: an independent coin for each row.
         """
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Some columns of all rows of a path, in the order of the rows: for `PublicRows` only."""
+        """Return some columns of all rows of a path, in the order of the rows: for `PublicRows` only."""
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
-        """All rows of a path, as level numbers: for third-party code only."""
+        """Return all rows of a path, as codes: for third-party code only."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The reads that one question asks for."""
+    """Reads that one question asks for."""
 
     cliques: Sequence[Clique] = ()
-    """Contingency tables."""
+    """Contingency tables, by their columns."""
     again: bool = False
-    """True if later moments are likely to want the same tables, so that keeping them pays."""
+    """True if later batches are likely to need the same tables, so that keeping them pays."""
     once: bool = False
-    """True if the question remembers what later moments need of the tables, which are then wanted no more."""
+    """True if the question remembers what later batches need of the tables."""
     sums: Sequence[tuple[Sum, float]] = ()
     """Clipped sums, each with the probability with which a row takes part."""
     columns: Sequence[str] = ()
@@ -77,10 +77,10 @@ class Exact:
     """Exact answers, in the order of `Wanted`. As private as the rows."""
 
     tables: Sequence[Ints] = field(default=(), repr=False)
-    """The tables wanted."""
+    """Tables, as wanted."""
     sums: Sequence[Sequence[Ints]] = field(default=(), repr=False)
-    """The sums wanted, each a list of numbers."""
+    """Sums, as wanted, each a list of blocks in grid units."""
     columns: PublicColumns | None = field(default=None, repr=False)
-    """The columns wanted."""
+    """Public columns, if wanted."""
     frame: pd.DataFrame | None = field(default=None, repr=False)
-    """The rows themselves, where they are wanted."""
+    """Rows themselves, if wanted."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 WIDEST = 2.0**50
-"""The widest noise that samplers draw, in units of the grid."""
+"""Largest scale of noise that samplers draw, in units of the grid."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,24 @@ class NoisySum:
     """One released block: exact integer sums plus integer noise, in units of the grid."""
 
     units: NDArray[np.int64]
-    """Read-only."""
+    """Noisy sum in units of the grid; read-only."""
     grid: float
-    """The worth of one unit."""
+    """Value of one unit of the grid."""
     sigma: float
-    """The standard deviation of the noise in a coordinate, in the sum's own unit."""
+    """Standard deviation of the noise in a coordinate, in the sum's own unit."""
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The sum as numbers."""
+        """Noisy sum in the sum's own unit."""
         return self.units.astype("float64") * self.grid
 
 
 @known
 @dataclass(frozen=True)
 class Total(Question):
-    """The noisy sum of a query's vectors.
+    """The noisy sum of a query's per-row vectors.
 
-    In `zcdp`, `price` is the rho of the whole call, shared among the blocks by `weights`; noise is discrete
+    In `zcdp`, `price` is the rho of the whole question, divided among the blocks by `weights`; noise is discrete
     Gaussian. In `pure`, it is epsilon, and noise is discrete Laplace with an exact tail. In `sampled`, it is
     the noise multiplier that the fit has reserved, and each row takes part with probability `rate`.
     """
@@ -77,12 +77,12 @@ class Total(Question):
     price: float
     currency: Currency = Currency.ZCDP
     weights: tuple[float, ...] | None = None
-    """One positive number a block; equal when not given."""
+    """Positive weight of each block's part of the price; equal if None."""
     rate: float = 1.0
-    """The probability with which each row takes part, by a coin of its own."""
+    """Probability with which each row takes part, by an independent coin."""
 
     def check(self, schema: Schema) -> None:
-        """A sound query, a positive price, and a rate that fits the currency."""
+        """Refuse an unsound query, a price that is not positive, and a rate or norm that the currency excludes."""
         check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)
@@ -97,14 +97,14 @@ class Total(Question):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
-        """The part of the price that each block gets, for zcdp and pure."""
+        """Return the part of the price of each block, for zcdp and pure."""
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """The noise of each block, in units of its grid, rounded up: sigma, or Laplace's scale for pure.
+        """Return the noise of each block in units of its grid, rounded up: sigma, or Laplace's scale for pure.
 
-        With several blocks, `sampled` gives each the multiplier z / sqrt(share), the shares of `weights` being
-        1 together: a row that fills all of them then counts as one query of multiplier z, since 1/z^2 adds up.
+        With several blocks, `sampled` gives each the multiplier z / sqrt(share), where the shares of `weights` sum to
+        1: a row that fills all of them then counts as one query of multiplier z, since 1/z^2 adds up.
         """
         blocks, weight = self.query.blocks(schema), schema.row_weight.most
         reach = [GRID * weight * b.reach(neighbours) for b in blocks]
@@ -112,12 +112,14 @@ class Total(Question):
             parts = shared(1.0, self.weights or (1.0,) * len(blocks))
             return [GRID * weight * self.price / math.sqrt(part) * (1 + 1e-12) for part in parts]
         shares = self.shares(schema)
+        # Pure epsilon: scale = reach / epsilon.
         if self.currency == Currency.PURE:
             return [r / epsilon * (1 + 1e-12) for r, epsilon in zip(reach, shares, strict=True)]
+        # zCDP: sigma = reach / sqrt(2 rho), with the L2 reach of the declared neighbours.
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """One charge a block; in `sampled`, one step."""
+        """Return one charge per block; in `sampled`, one step for all of them."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -136,11 +138,11 @@ class Total(Question):
         )
 
     def wanted(self) -> Wanted:
-        """The one sum."""
+        """Return the one sum, at the question's rate."""
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Integers plus integers, a block at a time."""
+        """Return exact integer sums plus integer noise, block by block."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
@@ -152,7 +154,7 @@ class Total(Question):
         )
 
     def tv_error(self, at: Setting) -> float:
-        """Every coordinate's; Laplace noise is exact."""
+        """Return the sampler's error, summed over all coordinates; 0 for Laplace noise, which is exact."""
         if self.currency == Currency.PURE:
             return 0.0
         scales = self.scales(at.schema, at.neighbours)
@@ -162,14 +164,14 @@ class Total(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisySum, ...], Seen]:
-        """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
+        """Return sums of noise around 0, or around the number of rows if each contributes exactly the clip."""
         blocks = self.query.blocks(at.schema)
         middle = rows * GRID if self.query.each_row_adds_clip(at.schema) else 0.0
         made = self._parts(at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64))
         return made, Seen(path, "total", cells=sum(block.size for block in blocks))
 
     def _parts(self, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
-        """The noisy sums, from their values in units of the grid by block and scale of noise."""
+        """Return the noisy sums; `units` gives their integers by block and noise scale in grid units."""
         spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
         blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
         grids = [block.clip / GRID for block in blocks]
@@ -182,30 +184,30 @@ class Total(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Grid and noise as facts, one array a block."""
+        """Keep grids and noise as facts, and one array for each block."""
         return Kept([{"grid": part.grid, "sigma": part.sigma} for part in answer], [part.units for part in answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisySum, ...]:
-        """The sums."""
+        """Return the sums, read-only."""
         read_only(kept.arrays)
         return tuple(
             NoisySum(units, fact["grid"], fact["sigma"]) for fact, units in zip(kept.facts, kept.arrays, strict=True)
         )
 
     def replayed(self) -> Any:
-        """The part of the query that a kept answer needs, and the price."""
+        """Return the query's replayed part, and price, currency, weights and rate."""
         return self.query.replayed(), self.price, self.currency, self.weights, self.rate
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """A count that is written as a sum, over the clip that each record adds."""
+        """Return the noisy count if the sum is a count of records written as a sum; else none."""
         if self.rate != 1 or not self.query.counts_records(schema):
             return ()
         clip = self.query.blocks(schema)[0].clip
         return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
-        """Each block; of a step of a fit that counts steps none: they are many, and sums of a sample nobody knows."""
+        """Return each block; none for steps on samples, which are many, and of unknown rows."""
         if self.currency == Currency.SAMPLED:
             return ()
         noise, read = ("laplace" if self.currency == Currency.PURE else "gaussian"), columns_read(self.query)
@@ -215,16 +217,16 @@ class Total(Question):
         ]
 
     def unverified(self) -> str:
-        """Row-locality that is tested, not proven."""
+        """Sentence of the query, if its row-locality is tested and not proven."""
         return self.query.unverified
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Shapes, types and noise."""
+        """Return shapes, types, grids and noise."""
         return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Each block's difference at the noise it got."""
+        """Return the sum over blocks of the difference's price at the block's noise."""
         blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
         return sum((self._block_cost(at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
@@ -239,9 +241,9 @@ class Total(Question):
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Of every coordinate, in standard deviations of a normal law; the exact sum of a sample is known to nobody.
+        """Return the noise of every coordinate, as a standard normal; none for a sample, whose exact sum is unknown.
 
-        Laplace noise is given as the normal number of the same probability, so that its squares have one law too.
+        Laplace noise is mapped to the normal number of equal tail probability, so that its squares have one law too.
         """
         if self.rate != 1:
             return []
@@ -257,7 +259,7 @@ class Total(Question):
 
 
 def wrapped(sums: NDArray[Any]) -> Ints:
-    """Integers of any size modulo 2^64, as sums in 64 bits are."""
+    """Return integers of any size modulo 2^64, as 64-bit sums are."""
     if sums.dtype != object:
         return sums
     return np.array([int(x) % 2**64 for x in sums], np.uint64).view(np.int64)
@@ -272,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask for a noisy sum, one part a block, for a rho, for a pure epsilon, or for a step of a sampled fit."""
+    """Ask for a noisy sum, one part per block, for a rho, a pure epsilon, or a step of a sampled fit."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

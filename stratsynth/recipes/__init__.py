@@ -1,1 +1,1 @@
-"""Fits written down, to be reviewed before they are run: a class for each section, and what they make together."""
+"""Recipes: fits written down, to be reviewed before they are run; a class for each section."""

@@ -1,4 +1,4 @@
-"""The rows that a command is given: a file, a table or a query of a database, or what [data] of a recipe says."""
+"""Rows given to a command: a file, a table or a query of a database, or a recipe's [data]."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Source
 
 RECIPE = ".toml"
-"""How the name of a recipe ends."""
+"""Ending of a recipe's file name."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """Rows, and what a recipe says beside where they are."""
+    """Rows, with the engine and the schema of their recipe."""
 
     source: Source
-    """Where they are; its representation shows no row."""
+    """Source of the rows; its representation shows none."""
     engine: str = "auto"
-    """What holds them, as for `open_table`."""
+    """Engine that holds them, as for `open_table`."""
     schema: Path | None = None
-    """The schema of the recipe; None where no recipe was given."""
+    """Schema of the recipe; None without a recipe."""
 
 
 def rows_of(place: Path, table: str | None = None, query: str | None = None) -> Given:
-    """The rows at a path; they are there, and none is read.
+    """Return the rows at an existing path; none is read.
 
     Args:
         place: A file, a folder of Parquet files, a DuckDB database, or a recipe, whose [data] names any of these, or a
             table of Spark.
-        table: Of a database, the table whose rows are meant.
-        query: Instead: one SELECT from one table.
+        table: The table of a database whose rows are meant.
+        query: Instead of `table`: one SELECT from one table.
 
     Raises:
-        UsageError: Rows that are not there, or that are named twice.
+        UsageError: Rows that do not exist, or that are named twice.
     """
     if place.suffix.lower() != RECIPE:
         return Given(open_source(place, table, query))

@@ -1,6 +1,6 @@
 """Recipes: a fit written down, to be reviewed before it is run.
 
-`Recipe.read` judges everything that can be judged without data; nothing is spent by a recipe that is refused.
+`Recipe.read` checks everything that can be checked without data; nothing is spent by a recipe that is refused.
 Paths are relative to the recipe's folder.
 """
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
 
 MAX_BYTES = 1_000_000
-"""The largest recipe that is read."""
+"""Largest size of a recipe, in bytes."""
 
 _KINDS: Mapping[str, type[Any]] = {
     "data": DataSection, "strata": StrataSection, "budget": BudgetSection, "release": ReleaseSection
 }  # fmt: skip
-"""The sections whose keys are the fields of a class; what the others hold is read by others."""
+"""Sections whose keys are the fields of a class; other modules read the others."""
 _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
 
 
@@ -57,38 +57,39 @@ class RecipeOptions(FitOptions):
     """Options of a fit by a recipe."""
 
     new_account: str | None = None
-    """Why it may be fitted beside the account that the data file has, as for `open_table`; certificates quote it."""
+    """Reason to fit beside the account that the data file has, as for `open_table`; certificates quote it."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe whose words are understood. The data's header is checked when `table` is called."""
+    """A parsed and checked recipe. The data's header is checked when `table` is called."""
 
     folder: Path
-    """Where it lies; its paths are relative to this folder."""
+    """Folder of the recipe, which its paths are relative to."""
     data: DataSection
-    """[data]."""
+    """Section [data]."""
     strata: StrataSection | None
-    """[strata], if there are any."""
+    """Section [strata]; None without strata."""
     weights: Mapping[str, Any] | None
-    """[weights], as written: its tables are read when a mechanism is made. Without [strata], shares that are known."""
+    """Section [weights], as written: its tables are read when a mechanism is made. Without [strata], known shares of
+    groups."""
     mechanism: MechanismSection
-    """[mechanism]."""
+    """Section [mechanism]."""
     spend: BudgetSection
-    """[budget]; `budget` is the Budget that it describes."""
+    """Section [budget]; `budget` is the Budget that it describes."""
     release: ReleaseSection
-    """[release]."""
+    """Section [release]."""
     given_prior: Mapping[str, Any] | None = None
-    """[prior], as written; `prior` is what it describes."""
+    """Section [prior], as written; `prior` is the prior that it describes."""
     compare: Mapping[str, Any] | None = None
-    """[compare], which `stratsynth compare` varies and judges; a fit takes no notice of it."""
+    """Section [compare], which `stratsynth compare` varies and scores; a fit ignores it."""
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Recipe:
-        """Parse and check a recipe file.
+        """Return the recipe in a file, parsed and checked.
 
         Raises:
-            RecipeError: A file that is not there, or makes no sense as a recipe.
+            RecipeError: No such file, or no valid recipe.
         """
         path = given_path("the recipe", path, error=RecipeError)
         document = _parse(path)
@@ -129,11 +130,11 @@ class Recipe:
         )
 
     def budget(self) -> Budget:
-        """The budget of the fit."""
+        """Return the budget of the fit."""
         return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
 
     def table(self, new_account: str | None = None) -> PrivateTable:
-        """The private table, its header checked; no row is read. `new_account` is as for `open_table`."""
+        """Return the private table, its header checked; no row is read. `new_account` is as for `open_table`."""
         schema = self.schema()
         return open_table(
             self.data.rows,
@@ -148,7 +149,7 @@ class Recipe:
         )
 
     def schema(self) -> Schema:
-        """The schema, read without the data."""
+        """Return the schema, read once, without the data."""
         return self._schema
 
     @cached_property
@@ -156,7 +157,7 @@ class Recipe:
         return Schema.load(self.data.schema)
 
     def how(self) -> Mechanism[Any]:
-        """The mechanism, stratified if the recipe says so; the tables that it needs are read once."""
+        """Return the mechanism, in strata if the recipe has some; the tables that it needs are read once."""
         return self._how
 
     @cached_property
@@ -173,12 +174,12 @@ class Recipe:
 
     @cached_property
     def prepared(self) -> Prepared:
-        """All that public facts decide of the fit: worked out once, for its plan, its progress and itself."""
+        """All facts that public knowledge decides of the fit: computed once, for plan, progress and run."""
         return prepare(self.how(), self.schema(), self.budget(), self.data.declared_size, self.prior)
 
     @cached_property
     def prior(self) -> Prior | None:
-        """What the fit starts from, if the recipe says so; its rows are read when the fit is prepared."""
+        """Public rows that the fit starts from; None without [prior]. They are read when the fit is prepared."""
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
@@ -187,23 +188,23 @@ class Recipe:
         return found
 
     def groups(self) -> Groups:
-        """What [strata] says besides the columns."""
+        """Return the declarations of [strata] besides the columns."""
         return Groups() if self.strata is None else self.strata.groups
 
     def run(self, folder: Path, options: RecipeOptions | None = None, observer: Observer = SILENT) -> Release:
-        """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
+        """Fit and write the release folder. After any interruption, the same recipe resumes the fit.
 
         Args:
             folder: The release folder, which must not exist.
-            options: Those of the fit; by default `options`, as the recipe says.
-            observer: Told of the rehearsal, and of every step.
+            options: Options of the fit; those of the recipe if None.
+            observer: Receiver of the rehearsal and of every step.
 
         Returns:
-            The release, which is in the folder too.
+            The release, which is also in the folder.
 
         Raises:
-            UsageError: What is refused before anything is charged.
-            BudgetRefused: What the ledger has not enough left for.
+            UsageError: A recipe or data that are refused before anything is charged.
+            BudgetRefused: More epsilon than the ledger has left.
         """
         rows, options = self.drawn(), options or self.options
         table, budget = self.table(options.new_account), self.budget()
@@ -214,22 +215,22 @@ class Recipe:
 
     @property
     def options(self) -> RecipeOptions:
-        """The options of the fit, as far as the recipe says any."""
+        """Options of the fit: the recipe's seed and workers."""
         return RecipeOptions(seed=self.release.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:
-        """Where the release goes when the command line does not say."""
+        """Folder of the release if the command line names none."""
         return self.release.directory or self.folder / "release"
 
     @property
     def seed(self) -> int | None:
-        """The seed of post-processing, if the recipe has one."""
+        """Seed of post-processing; None if the recipe has none."""
         return self.release.seed
 
     @property
     def rows(self) -> int:
-        """How many synthetic rows to write."""
+        """Number of synthetic rows to write."""
         # a total of weights is no number of rows; the schema is read only where that matters
         if self.release.rows is None and (weight := self.schema().row_weight.column) is not None:
             raise RecipeError(
@@ -244,7 +245,7 @@ class Recipe:
         return rows
 
     def drawn(self) -> int | None:
-        """How many rows the release will hold; None for one that draws none. A plan refuses what a fit would."""
+        """Return the number of rows in the release, None if it has none; plans refuse what a fit would."""
         from stratsynth.release.sampling import check_rows
 
         if self.how().returns != Returns.ROWS:

@@ -1,4 +1,4 @@
-"""The sections of a recipe, a dataclass each: its fields are the keys, their types what is allowed."""
+"""The sections of a recipe, a dataclass each: its fields are the keys, their types the accepted values."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ class DataSection:
     """[data]: the private table."""
 
     path: Path | None = None
-    """The file or folder with the rows."""
+    """File or folder of the rows."""
     schema: Path
-    """The public schema of the rows."""
+    """Public schema of the rows."""
     declared_size: int | None = None
-    """The number of rows, if it is public."""
+    """Number of rows, if it is public."""
     public: bool = False
-    """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
+    """True if the rows are public: then nothing is charged, and the release states that it is not private."""
     engine: str = "auto"
-    """What holds the rows: "memory", "stream", "duckdb", "spark", or "auto": by the file's kind and declared size."""
+    """Engine that holds the rows: "memory", "stream", "duckdb", "spark", or "auto": by the file's kind and declared
+    size."""
     table: str | None = None
-    """Of a database, the table whose rows are the records; with `engine = "spark"` and instead of `path`, the name by
-    which Spark knows a table or view."""
+    """Table of a database whose rows are the records; with `engine = "spark"` and instead of `path`, Spark's name of a
+    table or view."""
     query: str | None = None
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
-        """Refuse an engine that there is not, and rows that are nowhere or in two places, as a plan has to."""
+        """Refuse unknown engines, and rows with no place or two, as a plan has to."""
         if self.engine == "spark" and self.query is not None:
             raise RecipeError("[data] query is of a database; of Spark, name a table or view.")
         if self.path is None and (self.table is None or self.engine != "spark"):
@@ -58,15 +59,15 @@ class DataSection:
 
     @property
     def name(self) -> str:
-        """What the rows are called in messages."""
+        """Name of the rows in messages."""
         return str(self.table) if self.path is None else self.path.name
 
     @property
     def rows(self) -> Path | Source:
-        """What `open_table` opens: the path; a database's table or query; or Spark's table, for which Spark is started.
+        """Argument of `open_table`: path; database table or query; or Spark's table, for which Spark is started.
 
         Raises:
-            UsageError: A database or a table that is not there.
+            UsageError: A database or a table that does not exist.
         """
         from stratsynth.data.sources import is_database, open_source
 
@@ -80,7 +81,7 @@ class DataSection:
 
     @property
     def holds(self) -> str:
-        """The engine, with "duckdb" for "auto" where the rows lie in a database."""
+        """Engine of the rows, with "duckdb" for "auto" if they lie in a database."""
         from stratsynth.data.sources import is_database
 
         if self.path is None or self.engine != "auto":
@@ -90,12 +91,12 @@ class DataSection:
 
 @dataclass(frozen=True)
 class StrataSection:
-    """[strata]: how the rows are split."""
+    """[strata]: the division of the rows into groups."""
 
     by: Sequence[str]
-    """The columns whose levels make the strata."""
+    """Columns whose levels, fully crossed, are the strata."""
     groups: Groups = field(default_factory=Groups)
-    """Merges, and what becomes of small groups: keys of the same section."""
+    """Merges, and the policy for small groups: keys of the same section."""
 
 
 @dataclass(frozen=True)
@@ -103,29 +104,29 @@ class MechanismSection:
     """[mechanism]: its name, and every other key of the section as its settings."""
 
     name: str
-    """The name it is installed under."""
+    """Name that the mechanism is installed under."""
     settings: Mapping[str, Any]
-    """What is judged when the mechanism is made."""
+    """Settings, checked when the mechanism is made."""
 
 
 @dataclass(frozen=True)
 class BudgetSection:
-    """[budget]: what the fit may cost, and where that is entered."""
+    """[budget]: the price of the fit, and its ledger."""
 
     epsilon: float
-    """The fit's epsilon."""
+    """Epsilon of the fit."""
     delta: float
-    """The fit's delta."""
+    """Delta of the fit."""
     neighbours: str = "add-remove"
-    """The pairs of tables that the guarantee compares."""
+    """Notion of neighbour: the pairs of tables that the guarantee compares."""
     ledger: Path | None = None
-    """The file that keeps the account of these data; without one the account ends with the process."""
+    """File that keeps the account of these data; without one the account ends with the process."""
     ledger_epsilon: float | None = None
-    """The most that may ever be spent on these data; set when the ledger is made."""
+    """Largest total epsilon of all fits on these data; set when the ledger is made."""
     account: str | None = None
-    """The name under which several versions of the data share the ledger."""
+    """Account name under which several versions of the data share the ledger."""
     strata: Path | None = None
-    """A table with the budgets of single strata."""
+    """Table of the budgets of single strata."""
 
     def __post_init__(self) -> None:
         """Refuse a cap that is no positive number, and a name that is no line of text."""
@@ -134,25 +135,26 @@ class BudgetSection:
 
 @dataclass(frozen=True)
 class ReleaseSection:
-    """[release]: what is written, and where."""
+    """[release]: the files that are written, and their folder."""
 
     rows: int | None = None
-    """The number of synthetic rows; the declared size when not given."""
+    """Number of synthetic rows; the declared size if omitted."""
     directory: Path | None = None
-    """The release's folder; `release` beside the recipe when not given."""
+    """Folder of the release; `release` beside the recipe if omitted."""
     seed: int | None = None
-    """The seed of post-processing, at least 0. Noise is never seeded."""
+    """Seed of post-processing, at least 0. Noise is never seeded."""
     workers: int | str = 1
-    """What fits the strata's models: a number of processes; "processes"; "dask" or "ray", perhaps with an address."""
+    """Workers that fit the strata's models: a number of processes; "processes"; "dask" or "ray", optionally with an
+    address."""
     csv: bool = False
-    """Whether the table is written as CSV too."""
+    """True to write the table as CSV too."""
     title: str | None = None
-    """What the release is called, in its certificate, its report and its citation."""
+    """Title of the release in its certificate, report and citation."""
     publisher: str | None = None
-    """Who publishes it, for its citation."""
+    """Publisher of the release, for its citation."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative seed, workers that there are not, and what is no title."""
+        """Refuse a negative seed, unknown workers, and a title or publisher that is no line of text."""
         if self.workers != 1:
             from stratsynth.driver.solving import check_workers
 
@@ -163,7 +165,7 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """The section, its keys and their types checked against the fields of `cls`; paths are relative to `folder`.
+    """Return the section, its keys and types checked against the fields of `cls`; paths are joined to `folder`.
 
     `where` names file and section in messages.
     """
@@ -188,7 +190,7 @@ def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
 
 
 def _keys(cls: type[Any]) -> dict[str, Any]:
-    """Each key with its type; a field that is a dataclass holds keys of the same section."""
+    """Return each key with its type; a field that is a dataclass holds keys of the same section."""
     found: dict[str, Any] = {}
     for key, hint in get_type_hints(cls).items():
         if is_dataclass(hint):

@@ -1,4 +1,4 @@
-"""What leaves the house: the release folder, its certificate and its measurements."""
+"""Releases: the folder, its certificate and its measurements."""
 
 from stratsynth.release.release import Release
 

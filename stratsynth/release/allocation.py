@@ -1,7 +1,7 @@
-"""How many rows each group of a sample gets: the numbers that somebody gives, or as many for each.
+"""Allocation of a sample's rows to groups: numbers that a user gives, or equal ones.
 
-A group is a level for each of some columns. Whatever the numbers, rows within a group follow the model, so that
-such a sample says nothing of how large the groups are.
+A group is a level for each of some columns. Whatever the numbers, rows within a group follow the model, so
+such a sample has no information about the sizes of groups.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from stratsynth.models import TableModel, Where
 
 ROWS = "rows"
-"""The column of a table of numbers by group that holds the numbers."""
+"""Column of the numbers of rows in a table by group."""
 
 RowsByGroup: TypeAlias = "Mapping[str | tuple[str, ...], int] | pd.DataFrame | str | os.PathLike[str]"
-"""Numbers by group: a mapping from levels, a frame with the groups' columns and `rows`, or such a CSV file."""
+"""Numbers of rows by group: a mapping from levels, a frame with the groups' columns and `rows`, or such a CSV file."""
 
 
 def wanted(
     model: TableModel, n_by_group: Any, by: Sequence[str], where: Where, n: int | None = None
 ) -> list[tuple[Where, int]]:
-    """The condition and the number of rows of each group that is named; groups left out get no row."""
+    """Return condition and number of rows of each group that is named; others get no row."""
     schema, seen, found, total = model.schema, set(), [], 0
     for levels, number in _numbers(n_by_group, by):
         condition = _both({column: frozenset({schema.index(column, value)}) for column, value in levels}, where)
@@ -55,9 +55,9 @@ def wanted(
 def balanced(
     model: TableModel, n: int, columns: Sequence[str], where: Where, rng: Generator
 ) -> list[tuple[Where, int]]:
-    """As many rows of each group of some columns as of any other, give or take one; n in all.
+    """Return equally many rows of each group of some columns, up to one; n in all.
 
-    Groups that cannot occur get none: those without weight, and those that a rule or the condition forbids.
+    Groups that cannot occur get none: those without weight in the model, and those that a rule or `where` forbids.
     """
     schema = model.schema
     groups = [
@@ -72,7 +72,7 @@ def balanced(
 
 
 def _both(group: Where, where: Where) -> Where:
-    """Both conditions at once; an empty set where they exclude each other."""
+    """Return both conditions at once; an empty set of codes for a column if they exclude each other."""
     return {**where, **{column: codes & where.get(column, codes) for column, codes in group.items()}}
 
 
@@ -86,7 +86,7 @@ def _possible(model: TableModel, condition: Where) -> bool:
 
 
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, str], ...], int]]:
-    """Each group's levels with their columns, and its number."""
+    """Return each group's levels with their columns, and its number of rows."""
     if isinstance(given, Mapping):
         names = _columns("by", by)
         if not names:

@@ -1,4 +1,4 @@
-"""The certificate: what was guaranteed, and everything needed to recompute it."""
+"""The certificate: the guarantee, and everything needed to recompute it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from stratsynth.driver.private import Counted
 
 ADDED = 10_000
-"""The most charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them up."""
+"""Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
+up."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
 COMPOSITION = "sum along a path, maximum over the strata of a split"
@@ -50,17 +51,17 @@ def certificate(
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
 ) -> CertificateRecord:
-    """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
+    """Return every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
-    In the paths of charges the levels of a merge are joined by `|`; `strata.merged` gives its name in other files.
+    In the paths of charges the levels of a merge are joined by `|`; `strata.merged` has its name in other files.
 
     Args:
         prepared: The mechanism, with the strata it declares.
-        table: What is publicly known of the table.
-        account: What was charged and reserved.
-        private: Whether the noise was unpredictable.
-        unverified: What nobody has checked, in words.
-        counted: The numbers of records that were measured, to be compared with what was declared.
+        table: The table's public facts.
+        account: The charges and the reservation.
+        private: True if the noise was unpredictable.
+        unverified: Sentences about claims that nobody has proven.
+        counted: Noisy numbers of records, to be compared with the declared ones.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
@@ -112,7 +113,7 @@ def certificate(
 
 
 def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
-    """What was declared beside what was measured, and what a reader has to know; left out where there is none."""
+    """Return declared beside measured numbers, notices and small groups; empty entries are left out."""
     found = comparisons(prepared, counted)
     said = notices(prepared, found, close=too_close(prepared, found))
     record = {
@@ -124,7 +125,7 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """What a row counts, where a column says so; absent where every row counts 1."""
+    """Return the entry about row weights; empty if every row counts 1."""
     weight = table.schema.row_weight
     if weight.column is None:
         return {}
@@ -132,7 +133,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Plain strata have three keys; merges, small groups and budgets of their own add theirs."""
+    """Return the entry about strata: three keys, and more for merges, small groups and budgets of their own."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -152,9 +153,9 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """The source, and what was changed of its shares: groups that no row can be in have none.
+    """Return the entry about weights: the source, and shares that rules removed.
 
-    Where groups are no strata, `by` names their columns.
+    If the groups are no strata, `by` has their columns.
     """
     layout = prepared.drawn
     if layout is None:
@@ -171,10 +172,10 @@ def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
 
 
 def read_certificate(folder: Path) -> CertificateRecord:
-    """The certificate of a release folder.
+    """Return the certificate of a release folder.
 
     Raises:
-        ReleaseError: None, a damaged one, or one whose numbers contradict each other: it was edited.
+        ReleaseError: No certificate, a damaged one, or one that was edited: its numbers contradict each other.
     """
     record = read_record(folder)
     certificate, charges = record.statement, record["charges"]
@@ -192,10 +193,10 @@ def read_certificate(folder: Path) -> CertificateRecord:
 
 
 def read_record(folder: Path) -> CertificateRecord:
-    """The certificate of a release folder, whose numbers may contradict each other.
+    """Return the certificate of a release folder, without a check that its numbers agree.
 
     Raises:
-        ReleaseError: None, or one that has not the form of `stratsynth.certificate`.
+        ReleaseError: No certificate, or one without the form of `stratsynth.certificate`.
     """
     try:
         found = read_json(folder / CERTIFICATE, error=ReleaseError)
@@ -215,7 +216,7 @@ def read_record(folder: Path) -> CertificateRecord:
 
 
 def _written_by(record: object) -> str:
-    """The version that wrote a release, to be added to a refusal, where its certificate names one."""
+    """Return the version that wrote a release, to be added to a refusal; empty if its certificate has none."""
     software = record.get("software") if isinstance(record, dict) else None
     version = software.get("stratsynth") if isinstance(software, dict) else None
     return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from stratsynth.certificate import Certificate, PriorStated
 
 TITLE = "stratsynth: differentially private synthetic tables by strata"
-"""The title of the software, as CITATION.cff has it."""
+"""Title of the software, as in CITATION.cff."""
 KNOWN = {str(paper): paper for paper in PAPERS}
-"""The papers by their text, which is how mechanisms and certificates state them."""
+"""Papers by their text, as mechanisms and certificates state them."""
 
 
 def software(version: str = VERSION) -> Reference:
-    """The entry of this program in one of its versions."""
+    """Return the entry of this program in one of its versions."""
     return Reference(key="stratsynth", kind="software", title=TITLE, authors=("stratsynth authors",), version=version)
 
 
 def works() -> list[Reference]:
-    """The software as it is installed, and every paper that it follows."""
+    """Return the entries of the installed software and of every paper that it follows."""
     return [software(), *PAPERS]
 
 
 def works_of(certificate: Certificate) -> list[Reference]:
-    """The works that a release rests on, as its certificate names them.
+    """Return the works that a release rests on, as its certificate names them.
 
     They are the release itself where it has a title, the version of the software that made it, the papers of the
     mechanism and, in strata, of stratification, and the published sources of the weights and of the prior.
@@ -65,7 +65,7 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """The paper of the mechanism, and that of the mechanism it is based on."""
+    """Yield the paper of the mechanism, and that of its base mechanism."""
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))
     base = settings.get("base")
@@ -75,7 +75,7 @@ def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
-    """The citations of published figures among the sources of weights; nobody can look up confidential ones."""
+    """Yield the citations of published figures among the sources of weights, without confidential ones."""
     parts = [weights.get("prior"), weights.get("start"), *(weights.get("margins") or ())]
     inner = [part for part in parts if isinstance(part, Mapping)]
     for part in inner:
@@ -88,7 +88,7 @@ def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _prior(prior: PriorStated) -> Iterator[str]:
-    """The citation of the rows, if there are any, and of each published table."""
+    """Yield the citations of the prior's rows, if it has any, and of each of its tables."""
     texts = list(dict.fromkeys(table.citation for table in prior.tables))
     if prior.citation != "; ".join(texts):  # a prior without rows cites its tables alone
         yield prior.citation

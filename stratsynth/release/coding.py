@@ -1,7 +1,7 @@
-"""Synthetic rows in the coding of another file: its columns, their order, and how it spells levels and numbers.
+"""Synthetic rows in the coding of another file: its columns, their order, and its spelling of levels and numbers.
 
-The file says how values are written, and nothing else of it is used. It must be public, or synthetic: how it spells a
-level, and that it does, shows in what is written.
+Only the spelling of values is used. The file must be public, or synthetic: which levels it has, and their spelling,
+shows in the output.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from stratsynth.schema import Column
 
 NULLS = ("NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", ".", "?", "-", MISSING)
-"""How files spell a missing value, besides leaving the field empty."""
+"""Spellings of a missing value in files, besides an empty field."""
 
 Texts = Mapping[str, int]
-"""The different texts of one of the file's columns, with how often each occurs."""
+"""Number of occurrences of each text of one of the file's columns."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class Recoded:
     """Rows in another file's coding."""
 
     table: pa.Table
-    """The rows; every column is text."""
+    """Rows; every column is text."""
     lacking: tuple[str, ...]
-    """Columns of the file that the release has not."""
+    """Columns of the file that the release lacks."""
     dropped: tuple[str, ...]
-    """Columns of the release that the file has not."""
+    """Columns of the release that the file lacks."""
 
 
 def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
-    """Rows of a release as another file would have them.
+    """Return rows of a release in the coding of another file.
 
     Args:
         table: The rows.
         schema: Their schema.
-        like: The file whose coding they get: its columns, those that the release has, in its order.
+        like: The file with the coding: its columns that the release has, in its order.
 
     Raises:
         UsageError: A file that cannot be read, or has no column of the release.
@@ -67,7 +67,7 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
-    """One column's values as the file spells them; where it spells a value nowhere, as they are."""
+    """Return one column's values in the file's spelling; unchanged where the file has no spelling of a value."""
     null = np.asarray(data.is_null())
     own = column.not_applicable
     nothing = own if own is not None and own in texts else _null(column, texts)
@@ -85,14 +85,14 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """The file's commonest spelling of a missing value that is no level; None, an empty field, where it has none."""
+    """Return the file's commonest spelling of a missing value that is no level; None, an empty field, without one."""
     levels = column.levels if isinstance(column, Categorical) else column.words
     found = [text for text in NULLS if text in texts and text not in levels]
     return max(found, key=texts.__getitem__) if found else None
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """How the file spells a level: as it is, as another spelling of its number, or by its label."""
+    """Return the file's spelling of a level: the level itself, another spelling of its number, or its label."""
     if level == MISSING and MISSING not in column.levels:
         return _null(column, texts)
     if level in texts:
@@ -104,7 +104,7 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """How the file spells the numbers of a column: with as many decimals, or with zeros in front."""
+    """Return the function that spells a column's numbers as the file does: with its decimals, or leading zeros."""
     numbers = [text for text in texts if number(text) is not None and text not in column.words]
     if not numbers or isinstance(column, Temporal):
         return lambda text: text

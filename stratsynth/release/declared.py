@@ -1,7 +1,7 @@
-"""What was paid for, beside what was declared: noisy numbers of records against the declared size and shares.
+"""Declared beside measured: noisy numbers of records against the declared size and shares.
 
-Post-processing of answers that were charged: nothing more is read or spent. It shows a reader, and the curator, that
-a fit did not see the people it was meant to see, or that shares given as public fit the private rows too well.
+Post-processing of answers that were charged: nothing more is read or spent. A reader and the curator can notice that
+a fit did not read the people it was meant for, or that shares given as public fit the private rows too well.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Prepared
 
 CHANCE = 0.001
-"""The probability that some comparison of a fit finds a difference where there is none (Bonferroni)."""
+"""Probability that some comparison of a fit finds a difference though there is none (Bonferroni)."""
 ABOUT = 0.1
-"""How far off a declared size may be, as a part of it: it is said to be about the number of records."""
+"""Relative error of a declared size that is no difference: it is the approximate number of records."""
 ABOUT_SHARE = 0.25
-"""The same of a group's size by a declared share, which is often that of another year."""
+"""Relative error of a group's declared share that is no difference: it is often that of another year."""
 TOO_CLOSE = 1e-6
-"""Independent shares would be as near the noisy totals as this with at most this probability."""
+"""Probability of independent shares at most this near the noisy totals below which shares are too close."""
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 
 DECLARED_SIZE = "declared_size"
@@ -35,45 +35,45 @@ SHARE = "share"
 
 @dataclass(frozen=True)
 class Measured:
-    """A number of records that was measured, with the standard deviation of its noise."""
+    """A measured number of records, with the standard deviation of its noise."""
 
     value: float
     noise_sd: float
 
     def __str__(self) -> str:
-        """`4,985 give or take 12`, in 95 of 100 cases."""
+        """Return `4,985 give or take 12`, the half-width of a 95 % interval."""
         return f"{max(self.value, 0.0):,.0f} give or take {NORMAL_95 * self.noise_sd:,.0f}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One declared figure beside what was measured, in records."""
+    """One declared figure beside the measured one, in records."""
 
     what: str
-    """DECLARED_SIZE, or SHARE: the declared size, or the total that was measured, times the group's share."""
+    """DECLARED_SIZE, or SHARE: the declared size (else the measured total) times the group's share."""
     stratum: str
-    """The group's levels joined by `|`; empty for everybody."""
+    """Levels of the group joined by `|`; empty for all records."""
     declared: float | None
-    """None where no size was declared."""
+    """Declared number of records; None if no size was declared."""
     measured: float
-    """The best combination of all tables and counts that were paid for; it may be below 0 by the noise."""
+    """Best combination of all tables and counts that were paid for; noise may bring it below 0."""
     noise_sd: float
     z: float | None
-    """Measured less declared, in standard deviations: of the noise, and for a share of sampling too."""
+    """Measured minus declared, in standard deviations: of the noise, and for a share of sampling too."""
     verdict: str
-    """agrees, fewer, more, far fewer (less than half), far more (more than twice), cannot tell, or nothing."""
+    """One of: agrees, fewer, more, far fewer (less than half), far more (more than twice), cannot tell, nothing."""
 
     @property
     def estimate(self) -> Measured:
-        """What was measured."""
+        """Measured number with its noise."""
         return Measured(self.measured, self.noise_sd)
 
 
 def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparison]:
-    """Everybody first, then the strata in order; empty where nothing that was asked counts records.
+    """Return the comparisons, all records first, then the strata in order; none if no answer counts records.
 
-    Where rows have weights of their own, tables and declared sizes both count these. Rows that all count the same
-    more than 1 are not compared: their tables count weight, and a size counts records.
+    With weights of rows, tables and declared sizes both count weights. Rows of one weight above 1 are not
+    compared: their tables count weights, and a size counts records.
     """
     weight = prepared.public.schema.row_weight
     if weight.column is None and weight != ONE:
@@ -102,7 +102,7 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
-    """Whether shares that are given as other people's fit the noisy totals better than other people's could.
+    """True if shares that are given as other people's fit the noisy totals better than other people's could.
 
     Were the rows independent of the shares, a group's noisy total would miss its share of everybody by the noise and
     by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less
@@ -125,7 +125,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def _measured(counted: Sequence[Counted]) -> dict[StratumPath, Measured]:
-    """The numbers of records by path, each the combination of all tables and counts that were asked there."""
+    """Return the number of records by path, the combination of all tables and counts that were asked there."""
     ways: dict[StratumPath, list[Measured]] = {}
     for one in counted:
         ways.setdefault(one.path, []).append(Measured(one.records, one.noise_sd))
@@ -133,7 +133,7 @@ def _measured(counted: Sequence[Counted]) -> dict[StratumPath, Measured]:
 
 
 def _together(ways: Sequence[Measured]) -> Measured:
-    """The mean of independent measurements, each weighted by the inverse of its variance."""
+    """Return the mean of independent measurements, each weighted by the inverse of its variance."""
     exact = [way for way in ways if not way.noise_sd > 0]
     if exact:
         return exact[0]
@@ -145,10 +145,10 @@ def _together(ways: Sequence[Measured]) -> Measured:
 def _compared(
     what: str, stratum: str, declared: float | None, measured: Measured, z: float, *, sampled: int = 0
 ) -> Comparison:
-    """`z` is how many standard deviations are no difference yet.
+    """Return one comparison; differences of up to `z` standard deviations are none.
 
-    `sampled`, where rows are a sample of the declared, is the largest weight of one: a total of weights varies by at
-    most that many times as much as a count.
+    `sampled` is the largest weight of a row if rows are a sample of the declared, else 0: a total of weights varies by
+    at most that many times as much as a count.
     """
     noise, value = measured.noise_sd, measured.value
     sd = math.hypot(noise, math.sqrt(sampled * (declared or 0.0)))

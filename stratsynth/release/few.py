@@ -1,7 +1,7 @@
-"""Groups of very few people, and groups that were merged: listed in certificates, named where their rows are drawn.
+"""Groups of very few people, and merged groups: listed in certificates, named when rows of them are drawn.
 
-A sample has as many rows of a group as somebody asks for, however few people it was learned from. Which groups these
-are follows from declared sizes, shares and merges, which are public, and from the noise.
+A sample has as many rows of a group as a user asks for, however few people it was learned from. Declared sizes, shares
+and merges, which are public, and the noise decide which groups are listed.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 FEW = 50
-"""A group of fewer people, by its public size, is very small."""
+"""Public size in people below which a group is very small."""
 NAMED = 5
-"""As many groups as a warning names."""
+"""Largest number of groups that a warning names."""
 LISTED = 1000
-"""As many groups as a certificate lists, the smallest first."""
+"""Largest number of groups that a certificate lists, the smallest first."""
 
 
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Each group whose public size is below FEW or below its noise, or that was fitted as a part of a merge.
+    """Return each group whose public size is below FEW or below its noise, or that was fitted in a merge.
 
-    Groups that cannot occur are left out. The size is None where none is public.
+    Groups that cannot occur are left out. The size is None if none is public.
     """
     layout, size, weight = prepared.strata, prepared.public.size, prepared.public.schema.row_weight
     if layout is None:
@@ -63,7 +63,7 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 
 
 def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
-    """Warn where rows are drawn, by name, of groups that a certificate lists. `parts`: conditions and numbers."""
+    """Warn if rows of listed groups are drawn by name; `parts` are conditions and numbers of rows."""
     listed, by = certificate.small_groups, certificate.strata.by
     if not listed or any(group.levels.keys() != {*by} for group in listed):
         return
@@ -89,7 +89,7 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
 
 
 def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
-    """What is to be said of a condition, where all that it asks for of the strata's columns are listed groups."""
+    """Yield the warning about a condition, if it allows listed groups alone."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
         group
@@ -114,5 +114,5 @@ def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cel
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
-    """Each group once, though it may have several cells."""
+    """Return each group once, though it may have several cells."""
     return {id(group): group for group in groups}.values()

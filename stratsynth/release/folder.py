@@ -1,4 +1,4 @@
-"""A release's folder: written whole or not at all, and read back with every check that its certificate allows."""
+"""A release's folder: written whole or not at all, and read back with all checks that its certificate allows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from stratsynth.release.release import Release
 
 REPORT = "report.html"
-"""The file for readers; everything in it is in the other files."""
+"""File for readers; everything in it is in the other files."""
 RULES = "rules.json"
-"""The file that says what the schema's rules moved in the synthetic table beside it."""
+"""File with the numbers of rows that the schema's rules moved in the synthetic table beside it."""
 
 
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
-    """Write a release's folder; `Release.save` says what is in it."""
+    """Write a release's folder, with the content that `Release.save` describes."""
     from stratsynth.data.writing import write_table
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
@@ -67,7 +67,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path]:
-    """A folder's model, certificate and place; `Release.load` says what is refused."""
+    """Return a folder's model, certificate and path, or refuse it as `Release.load` describes."""
     path = given_path("the release", folder, error=ReleaseError)
     record = read_certificate(path)
     check_files(path, record.statement, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
@@ -88,7 +88,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
-    """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
+    """Return the path of a new release; refuse one that exists, or where no folder can be made."""
     target = given_path("the release's folder", folder)
     try:
         os.lstat(target)

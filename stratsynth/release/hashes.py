@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 CERTIFICATE = "certificate.json"
 SIGNATURES = (f"{CERTIFICATE}.sig", f"{CERTIFICATE}.minisig", f"{CERTIFICATE}.asc")
-"""Signatures over the certificate, which are made after it: by ssh-keygen, minisign and GnuPG."""
+"""Files of signatures over the certificate, made after it: by ssh-keygen, minisign and GnuPG."""
 LARGEST_FOLDER = 10_000
-"""The most files that a folder is searched for."""
+"""Largest number of files that a folder is searched for."""
 
 
 def listed_files(folder: Path) -> dict[str, str]:
-    """Name and SHA-256 of every file of a release folder but its certificate, for the certificate."""
+    """Return name and SHA-256 of every file of a release folder but its certificate, for the certificate."""
     return {name: sha256(folder / name) for name in names(folder) if name != CERTIFICATE}
 
 
 def names(folder: Path) -> list[str]:
-    """The paths of everything but folders that a release folder holds, relative to it, sorted; links are not followed.
+    """Return the relative paths of all files of a release folder, sorted; links are not followed.
 
     Raises:
-        ReleaseError: A folder of more files than any release has.
+        ReleaseError: The folder has more files than any release.
     """
     found = []
     for path in _below(folder):
@@ -51,15 +51,15 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def schema_of(certificate: Certificate) -> str:
-    """The SHA-256 of the schema in the model's folder: the table's, unless the model knows fewer columns."""
+    """Return the SHA-256 of the schema in the model's folder: the table's, unless the model has fewer columns."""
     return certificate.schema.model_sha256 or certificate.schema.sha256
 
 
 def check_files(folder: Path, certificate: Certificate, wanted: Sequence[str]) -> None:
-    """Refuse files of a release that are not those that its certificate lists; says nothing where it lists none.
+    """Refuse files of a release that differ from the list in its certificate; without a list, refuse none.
 
     Raises:
-        ReleaseError: A file that is missing, unreadable, not listed, or not the one that was listed.
+        ReleaseError: A file that is missing, unreadable, not listed, or different from the listed one.
     """
     listed, written = certificate.files, f"; it was written by stratsynth {certificate.software.stratsynth}"
     if listed is None:

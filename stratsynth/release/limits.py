@@ -1,4 +1,4 @@
-"""What a release does not protect, in sentences: the one place where they are written.
+"""Limits of a release, what it does not protect, in sentences: the one place where they are written.
 
 The certificate (`not_protected`), the terminal, the report and the plan of a fit take them from here, and SECURITY.md
 repeats `ALWAYS` word for word.
@@ -36,7 +36,7 @@ ALWAYS = {
     "Not legal anonymity": "Epsilon and delta do not decide whether a release is anonymous, or may be published, "
     "under any law.",
 }
-"""What holds of every release, by what it is about."""
+"""Limits of every release, by subject."""
 OF_THIS = {
     "declared_size": (
         "Declared size",
@@ -49,13 +49,13 @@ OF_THIS = {
     ),
     **{name: words for source in SHARE_SOURCES for name, words in source.discloses.items()},
 }
-"""What the names under a certificate's `unprotected` mean: what each is about, and a sentence."""
+"""Subject and sentence of each name under a certificate's `unprotected`."""
 KEY = "not_protected"
-"""Where a certificate has the sentences; those of version 0.1 have none."""
+"""Key of the sentences in a certificate; those of version 0.1 have none."""
 
 
 def disclosed(certificate: Certificate) -> dict[str, str]:
-    """What was disclosed without noise, by what it is about: of the names under a certificate's `unprotected`."""
+    """Return the disclosures without noise, by subject, for the names under a certificate's `unprotected`."""
     found = {}
     if named := certificate.public_columns:
         found["Public columns"] = (
@@ -91,7 +91,7 @@ def disclosed(certificate: Certificate) -> dict[str, str]:
 
 
 def limits(certificate: Certificate) -> dict[str, str]:
-    """All that this release does not protect, by what it is about; this release's own limits come first."""
+    """Return all limits of a release, by subject; its own limits come first."""
     found = {}
     if not certificate.private:
         found["Everybody"] = "This is no private release: it protects nobody."
@@ -101,5 +101,5 @@ def limits(certificate: Certificate) -> dict[str, str]:
 
 
 def sentences(certificate: Certificate) -> list[str]:
-    """The limits as a certificate has them, one string each."""
+    """Return the limits as a certificate has them, one string each."""
     return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]

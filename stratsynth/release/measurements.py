@@ -1,8 +1,8 @@
-"""Every noisy answer, as a table: contingency tables and sums are a product of their own, with known noise.
+"""The table of all noisy answers: contingency tables and sums are a product of their own, with known noise.
 
 A release whose mechanism asked for sums has two columns more, `grid` and `sum`. There `value` and `sigma` are in units
-of `grid`, `cell` is the place in the summed vector, `clique` names the columns that were read, and `sum` says in JSON
-what was summed. Rows that are cells of tables have an empty `sum`, and a grid of 1.
+of `grid`, `cell` is the index in the summed vector, `clique` has the columns that were read, and `sum` is a
+description of the sum, in JSON. Rows that are cells of tables have an empty `sum`, and a grid of 1.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ COLUMNS = pa.schema([
 ])  # fmt: skip
 """Stratum (levels joined by `|`, empty for everybody), question, clique (columns joined by `,`), row-major cell."""
 SUMS = pa.schema([*COLUMNS, ("grid", pa.float64()), ("sum", pa.dictionary(pa.int32(), pa.string()))])
-"""What one unit of value and sigma is worth; and what was summed, empty for a cell of a table."""
+"""Value of one unit of `value` and `sigma`, and description of the sum, empty for a cell of a table."""
 FILE = "measurements.parquet"
 MAX_CELLS = 2**25
-"""The most cells that are read at once, about 36 bytes each: a file of a few megabytes can claim any number."""
+"""Largest number of cells that are read at once, about 36 bytes each: a file of a few megabytes can claim any
+number."""
 MAX_UNPACKED = 2**31
-"""The most bytes that a file's columns may take when unpacked."""
+"""Largest size of a file's columns when unpacked, in bytes."""
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """One row a cell of every released table, and a number of every released sum."""
+    """Return one row for each cell of every released table, and each coordinate of every released sum."""
     if not measurements:
         return COLUMNS.empty_table()
     sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]
@@ -73,14 +74,14 @@ def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
 
 
 class LazyTable:
-    """A field for a table, or for the folder whose measurements it is: they are read when they are first asked for."""
+    """A dataclass field for measurements, or for the folder from which they are read when first asked for."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Where an instance keeps it."""
+        """Set the name of the attribute in which an instance keeps it."""
         self._name = f"_{name}"
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        """The table."""
+        """Return the table, read from the folder if need be."""
         if instance is None:  # a dataclass asks for the default: there is none
             raise AttributeError(self._name)
         kept = vars(instance)[self._name]
@@ -89,15 +90,15 @@ class LazyTable:
         return kept
 
     def __set__(self, instance: Any, value: Any) -> None:
-        """A table, or a folder."""
+        """Keep a table, or a folder."""
         vars(instance)[self._name] = value
 
 
 def read_measurements(folder: Path) -> pa.Table:
-    """The measurements of a release folder.
+    """Return the measurements of a release folder.
 
     Raises:
-        ReleaseError: None, damaged ones, or more than are read at once.
+        ReleaseError: No measurements, damaged ones, or more than are read at once.
     """
     with opened_measurements(folder) as file:
         rows = file.metadata.num_rows
@@ -112,7 +113,7 @@ def read_measurements(folder: Path) -> pa.Table:
 
 @contextmanager
 def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
-    """The file, of which the footer alone was read, and found to be of the columns and size that it may have."""
+    """Yield the file, with its columns and sizes checked by its footer alone."""
     import pyarrow.parquet as pq
 
     try:

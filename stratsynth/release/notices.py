@@ -1,4 +1,4 @@
-"""What a reader has to know before a release is used, each in a sentence or two: in the certificate and printed first.
+"""Notices for readers before they use a release, a sentence or two each: in the certificate and printed first.
 
 Every notice follows from public facts and paid answers.
 """
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
 NAMED = 5
-"""As many groups as a notice names."""
+"""Largest number of groups that a notice names."""
 START = "these groups start as they would without it, or from the model of everybody where there is one"
-"""What becomes of groups that a prior lacks."""
+"""Start of groups that a prior lacks."""
 UNCOMPARED = (
     "were compared with nothing: no group was counted, so that shares which are wrong, or which were counted in these "
     "very rows, would not be noticed"
 )
-"""What goes for shares that rows are drawn by without strata."""
+"""Notice about shares that rows are drawn by without strata."""
 FAR = ("far fewer", "far more")
 
 
 def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
-    """A kind and a text each. `close`: whether the declared shares fit the noisy totals too well to be true."""
+    """Return kind and text of each notice; `close` is True if declared shares fit the noisy totals too well."""
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     weight = prepared.public.schema.row_weight
     cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
@@ -48,13 +48,13 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
 
 
 def named(groups: Sequence[str]) -> str:
-    """The first of some groups by name, and how many more there are."""
+    """Return the first groups by name, and the number of the others."""
     more = f" and {len(groups) - NAMED} more groups" if len(groups) > NAMED else ""
     return f"{', '.join(groups[:NAMED])}{more}"
 
 
 def open_columns(names: Sequence[str]) -> Iterator[str]:
-    """What a reader has to know first of a release that protects some columns alone; nothing where all are."""
+    """Yield the notice about a release that protects some columns alone; none if it protects all."""
     if names:
         yield (
             f"NOT PROTECTED: the columns {', '.join(names)}, and the number of records. The release may show them as "
@@ -63,7 +63,7 @@ def open_columns(names: Sequence[str]) -> Iterator[str]:
 
 
 def measured_line(certificate: Certificate) -> str:
-    """Declared and measured in one line; empty where nothing was compared."""
+    """Return declared and measured numbers in one line; empty if nothing was compared."""
     found = certificate.declared_and_measured  # none in 0.1.0
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     if not everybody:
@@ -80,7 +80,7 @@ def measured_line(certificate: Certificate) -> str:
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """`cut`: why weighted rows may count less than declared, beside the usual."""
+    """Yield the notice about the declared size; `cut` is one more reason why weighted rows count less than declared."""
     declared = "" if c.declared is None else f"declared {c.declared:,.0f}; "
     if c.verdict == "nothing":
         yield (

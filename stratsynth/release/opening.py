@@ -1,4 +1,4 @@
-"""A release folder's answers without its model: a question that tables answer is answered at once."""
+"""Answers from a release folder without its model: a question that tables answer is answered at once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def open_answers(folder: Path) -> Answers:
-    """What answers questions to a saved release.
+    """Return the source of answers to questions about a saved release.
 
     Raises:
-        ReleaseError: A folder that is no release, or whose files are not those that its certificate lists.
+        ReleaseError: A folder that is no release, or files that differ from the list in its certificate.
     """
     certificate = read_certificate(folder).statement
     check_files(folder, certificate, ("model/schema.toml", FILE))

@@ -1,4 +1,4 @@
-"""Each column of a release as a picture; beside it, if somebody has them, the real rows: INTERNAL then."""
+"""Pictures of a release's columns; beside real rows, if a user has them, and INTERNAL then."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from stratsynth.schema.columns import Column
 
 ACROSS, LEVELS, ROWS = 4, 16, 20_000
-"""Columns side by side; levels that are drawn, the commonest; rows that are drawn where no size was declared."""
+"""Columns of pictures; levels that are drawn, the commonest; rows that are drawn without a declared size."""
 INTERNAL = "INTERNAL: real rows without a charge; not differentially private, not for publication"
 
 
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:  # fmt: skip
-    """The figure of `Release.plot`."""
+    """Return the figure of `Release.plot`."""
     from stratsynth.data.draft import refuse_release_folder
 
     target = None if path is None else check_path(path)
@@ -58,7 +58,7 @@ def columns_plot(
 
 
 def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
-    """The share of each category of each column."""
+    """Return the share of each category, by column."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 
@@ -68,9 +68,9 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """A numeric column as steps, bin by bin, any other as bars of its commonest levels.
+    """Draw a numeric column as steps, bin by bin, any other as bars of its commonest levels.
 
-    Bins are drawn equally wide, whatever they span: of a long tail nothing could be seen otherwise.
+    Bins are drawn equally wide, whatever they span: a long tail would otherwise be invisible.
     """
     axes.set_title(name, fontsize=9)
     axes.tick_params(labelsize=7)

@@ -1,4 +1,4 @@
-"""What a release that predicts says of rows: post-processing of a published model, which keeps none of them."""
+"""Predictions of a release for rows: post-processing of a published model, which keeps none of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from stratsynth.models.predictor import Predictor
 
 ROW = "row"
-"""The column of a row's number, from 0."""
+"""Column of a row's index, from 0."""
 
 
 def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
-    """One entry a row, in the order of the rows.
+    """Return one prediction per row, in the order of the rows.
 
     Raises:
         UsageError: Rows that have no order.
@@ -33,11 +33,11 @@ def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
 
 
 def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequence[str] = ()) -> pa.Table:
-    """The columns `keep` as they stand, else `row`; `prediction`; and what the model adds to it.
+    """Return the columns `keep`, else `row`; `prediction`; and further columns of the model.
 
     Raises:
-        UsageError: Rows that have no order, where no column is kept; columns that are named as the predictions are.
-        SchemaError: Columns that are not there.
+        UsageError: Rows without order, if no column is kept; columns named as the predictions are.
+        SchemaError: Columns that do not exist.
     """
     import pyarrow as pa
 
@@ -52,7 +52,7 @@ def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequen
 
 
 def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa.Array:
-    """A column; of a frame as pandas has it, where large whole numbers are not read as reals."""
+    """Return a column; of a frame as pandas has it, so that large whole numbers are not read as reals."""
     import pandas as pd
     import pyarrow as pa
 
@@ -65,7 +65,7 @@ def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa
 
 
 def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
-    """These columns; where their order is to tell rows apart, not from an engine, which may hand them out in any."""
+    """Return these columns; if `ordered`, refuse sources that may return rows in any order."""
     source = open_source(data)
     if ordered and source.engine is not None:
         raise UsageError(

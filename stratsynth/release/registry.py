@@ -1,6 +1,6 @@
-"""A release's record for the OpenDP deployments registry: what the certificate knows, and what a person has to say.
+"""A release's record for the OpenDP deployments registry: from its certificate, and from facts a person gives.
 
-Nothing is invented: what is missing is asked for by name.
+Missing facts are asked for by name.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Person:
-    """What only a person knows. Every field but the last is needed."""
+    """Facts that only a person knows. Every field but the last is required."""
 
     name: str | None = None
-    """What the data product is called."""
+    """Name of the data product."""
     slug: str | None = None
-    """The end of the record's address."""
+    """End of the record's address."""
     curator: tuple[str, ...] = ()
-    """Who publishes it."""
+    """Publishers of the data product."""
     use: str | None = None
-    """What it is meant for."""
+    """Intended use."""
     region: str | None = None
-    """The region that the data describe, or whose laws apply."""
+    """Region that the data describe, or whose laws apply."""
     published: str | None = None
-    """The day, as YYYY-MM-DD."""
+    """Day of publication, as YYYY-MM-DD."""
     author: tuple[str, ...] = ()
-    """Who fills in the record."""
+    """Authors of the record."""
     sector: str | None = None
-    """One of the registry's words; left out where nobody says."""
+    """Sector, one of the registry's words; None for no entry."""
 
     def check(self) -> None:
-        """Refuse what is missing, all of it by name, and what the registry has no place for."""
+        """Refuse missing facts, all by name, and values that the registry does not accept."""
         missing = [f"--{f.name}" for f in fields(self) if f.name != "sector" and not getattr(self, f.name)]
         if missing:
             raise UsageError(
@@ -76,7 +76,7 @@ class Person:
             raise UsageError(f"--sector must be one of: {', '.join(SECTORS)}.")
 
     def refuse_any(self) -> None:
-        """Refuse all of it, where no record is wanted."""
+        """Refuse any fact, if no record is wanted."""
         given = [f"--{f.name}" for f in fields(self) if getattr(self, f.name)]
         if given:
             raise UsageError(f"{given[0]} goes with --registry.")
@@ -91,14 +91,14 @@ def _is_date(text: str) -> bool:
 
 
 def registry_record(folder: Path, person: Person) -> str:
-    """The record as YAML, a draft of tier 3.
+    """Return the record as YAML, a draft of tier 3.
 
     Args:
         folder: A release.
-        person: What no certificate knows.
+        person: The facts that no certificate has.
 
     Raises:
-        UsageError: What is missing, by name; a release that promises nothing.
+        UsageError: Missing facts, by name; or a release that is not private.
         ReleaseError: A folder that is no release, or a damaged one.
     """
     person.check()
@@ -241,7 +241,7 @@ def _mechanisms(certificate: Certificate) -> str:
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Tables, lists of texts, texts and numbers; a text is quoted as JSON quotes it, which YAML reads alike."""
+    """Yield YAML of tables, lists of texts, texts and numbers; texts are quoted as in JSON, which YAML accepts."""
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield f"{indent}{key}:"

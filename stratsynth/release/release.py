@@ -1,6 +1,6 @@
 """A release: a model, its certificate and its measurements, in memory or in a folder.
 
-What its folder holds beside these, and what it gives out, is the model's to say: see `stratsynth.models.Model`.
+Its model decides what its folder has beside these, and what it returns: see `stratsynth.models.Model`.
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Release:
-    """Everything in it may be published: it was made from noisy answers and public facts alone."""
+    """A model, its certificate and its measurements; public, as made from noisy answers and public facts alone."""
 
     model: Model
     certificate: CertificateRecord
-    """The certificate as `certificate.json` has it; any mapping is taken."""
+    """Certificate as in `certificate.json`; any mapping is accepted."""
     measurements: pa.Table = cast("Any", LazyTable())  # noqa: RUF009 - a descriptor: each release keeps its own
-    """Every noisy answer, with its noise. Given a folder, the table is read when it is first asked for."""
+    """Every noisy answer, with its noise scale. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
-    """How many rows `save` writes when nobody says."""
+    """Number of rows that `save` writes by default."""
 
     def __post_init__(self) -> None:
-        """The certificate is shown in words."""
+        """Keep the certificate as an object that notebooks show in words."""
         if not isinstance(self.certificate, CertificateRecord):
             object.__setattr__(self, "certificate", CertificateRecord(self.certificate))
 
     @property
     def statement(self) -> Certificate:
-        """The certificate as typed sections: `release.statement.guarantee.epsilon`."""
+        """Certificate as typed sections: `release.statement.guarantee.epsilon`."""
         return self.certificate.statement
 
     def __repr__(self) -> str:
-        """The mechanism and the guarantee."""
+        """Return the mechanism and the guarantee, in a line."""
         return release_text(self.certificate, len(self.model.schema.names))
 
     def plot(
         self, path: str | os.PathLike[str] | None = None, *, real: Data | None = None,
         columns: Sequence[str] | None = None, seed: int = 0,
     ) -> Figure:  # fmt: skip
-        """Each column of the release as a picture: matplotlib's figure.
+        """Return a picture of each column of the release: matplotlib's figure.
 
         Args:
             path: A new .pdf, .svg or .png file; None to have the figure alone.
             real: Real rows to draw beside: a frame, an Arrow table or a path. The figure is INTERNAL then, says so,
                 and is not written into a release.
-            columns: Which columns; by default all.
-            seed: For the rows that are drawn.
+            columns: The columns to draw; by default all.
+            seed: The seed of the rows that are drawn.
 
         Raises:
             UsageError: The file exists, is of another kind, or lies in a release; or there is no such column.
@@ -80,7 +80,7 @@ class Release:
         return columns_plot(self, None if path is None else Path(path), real, columns, seed)
 
     def _repr_html_(self) -> str:
-        """For a notebook; nothing but what is published."""
+        """Return HTML for a notebook, with published facts only."""
         return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
 
     def sample(
@@ -93,13 +93,13 @@ class Release:
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Exactly n synthetic rows, in random order. Drawing costs no privacy.
+        """Return exactly n synthetic rows, in random order. Drawing costs no privacy.
 
         Groups come by the release's own proportions, unless `n_by_group` or `balance` asks for something else. Such
         samples are for training on, not for totals.
 
         Args:
-            n: How many rows; not needed with `n_by_group`.
+            n: The number of rows; not needed with `n_by_group`.
             seed: The same release and seed give the same rows.
             where: Only rows that have these levels: for some columns, a level or several.
             n_by_group: Each group's number of rows: a mapping from levels, such as `{("1", "2"): 100}`, or a frame or
@@ -132,7 +132,7 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """As `sample`, as an Arrow table; `moved` counts what the schema's rules move."""
+        """Return the rows of `sample` as an Arrow table; `moved` counts rows that the schema's rules move."""
         import pyarrow as pa
 
         wanted, model = Wanted(n, where or {}, n_by_group, by, balance), self.table_model
@@ -143,13 +143,13 @@ class Release:
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
-        """How much of a sample the schema's rules move: rows drawn again and rows mended, in all and by stratum.
+        """Return the numbers of rows that the schema's rules move: drawn again or mended, in all and by stratum.
 
-        The counts for `sample(n, seed=seed)`, which is drawn for the purpose and costs nothing. A model that holds
+        The counts are those of `sample(n, seed=seed)`, which is drawn for it and costs nothing. A model that holds
         the rules itself draws none that must be drawn again.
 
         Args:
-            n: How many rows to draw.
+            n: The number of rows to draw.
             seed: As for `sample`.
 
         Raises:
@@ -161,14 +161,14 @@ class Release:
 
     @property
     def table_model(self) -> TableModel:
-        """The model, if it draws rows; else UsageError says what the release is for."""
+        """Model that draws rows; a UsageError with the release's use if it draws none."""
         return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """The means of a release that holds estimates.
+        """Return the means of a release that holds estimates.
 
         Args:
-            level: With what probability each interval holds.
+            level: The confidence level of each interval.
 
         Returns:
             A row for everybody and one for each group, for each column; `Estimate.estimates` says what the columns are.
@@ -189,9 +189,9 @@ class Release:
         quantile: float = 0.5,
         versus: Mapping[str, str] | None = None,
     ) -> pd.DataFrame:
-        """Estimates with intervals, from all noisy tables by generalised least squares. Costs no privacy.
+        """Return estimates with intervals, from all noisy tables by generalised least squares. Costs no privacy.
 
-        Estimates are unbiased and unrounded, and may lie below 0; those of groups add up to everybody's.
+        Estimates are unbiased and unrounded, and may lie below 0; those of groups add up to those of all records.
 
         Args:
             columns: Columns whose cells are counted; of a mean or a quantile, one numeric column.
@@ -199,8 +199,8 @@ class Release:
             by: Columns whose every group gets a result.
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
                 same group; "mean" or "quantile", of numbers known by their bin.
-            level: With what probability each interval holds.
-            quantile: Which quantile; 0.5 is the median.
+            level: The confidence level of each interval.
+            quantile: The quantile's probability; 0.5 is the median.
             versus: Levels of some of these columns: results are differences from the cell that has them.
 
         Returns:
@@ -218,15 +218,15 @@ class Release:
         return self.answers.frame(asked)
 
     def samples(self, m: int = 20, n: int | None = None, *, seed: int | None = None) -> list[pd.DataFrame]:
-        """Synthetic tables whose differences carry the uncertainty of the noise, for analyses that `query` has not.
+        """Return synthetic tables whose differences carry the noise's uncertainty, for analyses that `query` lacks.
 
-        Each is drawn from a model that is fitted again, to what this one says with noise of its own. Analyse each
+        Each is drawn from a model that is fitted again, to this one's answers with fresh noise. Analyse each
         table alike and give the results to `stratsynth.answers.combine`. For `independent` and `fixed`, alone or in
         strata; and for associations that measured tables hold.
 
         Args:
-            m: How many tables.
-            n: How many rows each; by default the declared size. More rows than there are people make drawing matter
+            m: The number of tables.
+            n: The number of rows of each; by default the declared size. More rows than people make drawing matter
                 less: four times as many, with `combine(..., size=4)`.
             seed: The same release and seed give the same tables.
 
@@ -240,13 +240,13 @@ class Release:
 
     @cached_property
     def answers(self) -> Answers:
-        """What answers questions; `answers.frames` takes many of them at once."""
+        """Source of answers to questions; `answers.frames` takes many questions at once."""
         from stratsynth.answers import Answers
 
         return Answers(self.model.schema, self.statement, lambda: self.measurements, lambda: self.model)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
-        """Predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
+        """Return predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
 
         Args:
             data: Rows with the columns that the model reads, `release.model.predictor().inputs`, as in the private
@@ -254,16 +254,16 @@ class Release:
             seed: For models that predict by chance, which need one; for all others it changes nothing.
 
         Returns:
-            An array whose first axis is one entry a row, in the order of the rows.
+            An array whose first axis has one entry per row, in the order of the rows.
 
         Raises:
             UsageError: A release that does not predict, or rows with a value that its schema does not admit.
-            SchemaError: A column that is not there.
+            SchemaError: A column that does not exist.
         """
         return predicted(self.model.predictor(), data, seed)
 
     def predictions(self, data: Data, *, seed: int | None = None, keep: Sequence[str] = ()) -> pa.Table:
-        """As `predict`, as an Arrow table: `row`, from 0, `prediction`, and what the model adds to it.
+        """Return predictions as an Arrow table: `row`, from 0, `prediction`, and further columns of the model.
 
         Args:
             data: As for `predict`; or a source, as `open_source` makes of a table of a database.
@@ -273,7 +273,7 @@ class Release:
         return predicted_table(self.model.predictor(), data, seed, keep)
 
     def cite(self, format: str = "bibtex") -> str:  # noqa: A002 - the command's option
-        """The works that the release rests on: software, papers of its method, sources of weights and prior.
+        """Return the works that the release rests on: software, papers of its method, sources of weights and prior.
 
         Args:
             format: `bibtex`, `apa`, or `json`, which is CSL-JSON.
@@ -287,10 +287,10 @@ class Release:
         return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
-        """The same release with a title and a publisher, which certificate, report and citation name.
+        """Return the release with a title and a publisher, for certificate, report and citation.
 
         Raises:
-            UsageError: What is no line of text.
+            UsageError: A title or publisher that is no line of text.
         """
         given = {"title": title, "publisher": publisher}
         for key, value in given.items():
@@ -308,34 +308,34 @@ class Release:
     ) -> Path:
         """Write the release folder, whole or not at all.
 
-        Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
+        If the schema has structural rules, `rules.json` has the numbers of rows of the synthetic table that they moved.
         `report.html` shows certificate, measurements and model to a reader. `certificate.json` lists the SHA-256 of
         every other file, so that `stratsynth verify` and a signature over it cover them all.
 
         Args:
             folder: A path at which there is nothing yet.
-            rows: How many synthetic rows; the declared size when not given. Only for releases that draw rows.
+            rows: The number of synthetic rows; the declared size by default. Only for releases that draw rows.
             seed: The same seed gives the same synthetic rows.
-            csv: Whether the tables are written as CSV too.
+            csv: True to write the tables as CSV too.
 
         Returns:
             The folder.
 
         Raises:
-            UsageError: The path exists, or the number of rows is unknown or makes no sense here.
+            UsageError: The path exists, or the number of rows is unknown or not allowed here.
             StratsynthError: The disk is full or cannot be written. Nothing is left behind.
         """
         return write(self, folder, rows, seed, csv=csv)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
-        """Read a release folder back.
+        """Return the release in a folder.
 
         Args:
-            folder: What `save` or `stratsynth fit` wrote, with this version or one before.
+            folder: A folder written by `save` or `stratsynth fit`, of this version or an earlier one.
 
         Raises:
-            ReleaseError: A folder that is no release, is damaged, contradicts itself, holds other files than its
+            ReleaseError: A folder that is no release, is damaged, contradicts itself, has other files than its
                 certificate lists, or a model that no installed package knows.
         """
         return cls(*read(folder))

@@ -1,4 +1,4 @@
-"""What if the weights are wrong? Overall results of a release as functions of the groups' shares, exactly.
+"""Overall results of a release as functions of the groups' shares, exactly, for errors in the weights.
 
 An overall mean is a quotient of two sums over the groups, each linear in the shares:
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ROUNDS = 100
-"""Dinkelbach's iteration converges faster than geometrically; a handful of rounds is usual."""
+"""Largest number of rounds of Dinkelbach's iteration, which converges superlinearly; a handful is usual."""
 HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """A result that depends on the shares alone, once the groups are known."""
+    """A result that depends on the shares alone, for fixed groups: M(w) of the head, by its a and b."""
 
     a: Floats
     b: Floats
 
     def at(self, shares: Floats) -> float:
-        """The result; NaN where nobody has a number."""
+        """Return the result at these shares; NaN if no record has a number."""
         below = float(shares @ self.b)
         return float(shares @ self.a) / below if below > 0 else math.nan
 
     def pull(self, value: float) -> Floats:
-        """How hard a unit of each group's weight pulls the result up from a value."""
+        """Return a - value b: per unit of a group's weight, numerator above `value` times denominator."""
         return self.a - value * self.b
 
 
 def root(quotient: Quotient, shares: Floats, group: int, value: float) -> float | None:
-    """The share of one group at which the result is `value`, the others keeping their proportions; None: nowhere."""
+    """Return the share of one group at which the result is `value`, the others in proportion; None if there is none."""
     rest = 1 - shares[group]
     if rest <= 0:
         return None  # the others have no proportions
@@ -60,19 +60,21 @@ def root(quotient: Quotient, shares: Floats, group: int, value: float) -> float 
 
 
 def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
-    """The shares within intervals, adding up to one, that pull hardest: the least for all, the rest to the hardest."""
+    """Return the shares within intervals, of sum 1, that maximise their product with `pull`."""
     order = np.argsort(-pull, kind="stable")
     room = (high - low)[order]
     before = np.cumsum(room) - room
     shares = low.copy()
+    # The lower ends first; the rest goes to the groups of largest pull.
     shares[order] += np.clip(1 - low.sum() - before, 0, room)
     return shares
 
 
 def extreme(quotient: Quotient, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
-    """The largest (sign 1) or smallest (-1) result over all shares within intervals."""
+    """Return the largest (sign 1) or smallest (-1) result over all shares within intervals."""
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
+    # Dinkelbach (1967): maximise a - value b, linear in the shares, then take the result there as the next value.
     for _ in range(ROUNDS):
         new = quotient.at(heaviest(sign * quotient.pull(value), low, high))
         if math.isnan(new) or sign * (new - value) <= 1e-15 * abs(value):
@@ -82,12 +84,12 @@ def extreme(quotient: Quotient, shares: Floats, low: Floats, high: Floats, sign:
 
 
 def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
-    """The intervals in which every share may be off by a part of itself, either way."""
+    """Return intervals in which every share is off by at most the part `off` of itself."""
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 
 def together(quotient: Quotient, shares: Floats, moved: float) -> float | None:
-    """How far off, as a part of itself, every share must be allowed to be to move the result; None: not by all of it.
+    """Return the relative error of every share from which the result can move; None if 1 is not enough.
 
     Bisection: the wider the intervals, the further the result can move.
     """

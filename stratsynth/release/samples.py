@@ -1,9 +1,9 @@
-"""Several synthetic tables whose differences carry what noise did: the model fitted again to redrawn measurements.
+"""Several synthetic tables whose differences carry the noise's uncertainty: models of redrawn measurements.
 
 Offered for mechanisms whose measured tables are known in advance and that were checked for coverage, as their class
 declares (`samples_hold`), alone or in strata: `independent` and `fixed` by `scripts/bench answers --only samples`.
-Where public shares took one model of everybody apart, that model is fitted again; the spread is tested against that of
-other fits, and coverage was not measured. Where tables were chosen from noisy answers, another noise would have chosen
+Where public shares conditioned one model of all records, that model is fitted again; the spread is tested against that
+of other fits, and coverage was not measured. Where tables were chosen by noisy answers, other noise would have chosen
 others, which tables drawn from one choice do not show.
 """
 
@@ -34,7 +34,7 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """As `Release.samples` says."""
+    """Return the tables of `Release.samples`."""
     whole("samples: m", m, 2, MOST)
     check_seed(seed)
     name, weights = release.statement.mechanism.name, release.statement.weights.source
@@ -55,7 +55,7 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
 
 
 def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> Sequence[TableModel]:
-    """The release's model, fitted again as often to other noise."""
+    """Return `times` models like the release's, each fitted to measurements with fresh noise."""
     found: dict[str, list[tuple[Columns, np.ndarray[Any, Any], float]]] = {}
     for label, columns, values, sigma in measured(release.measurements):
         found.setdefault(label, []).append((columns, values, sigma))
@@ -81,7 +81,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """One stratum's model, or everybody's."""
+    """Return models of one stratum, or of all records, fitted to fresh noise."""
     if not tables:
         return [model] * times
     return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
@@ -90,7 +90,7 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Everybody's model again, taken apart by the same shares."""
+    """Return models of all records, fitted to fresh noise and mixed by the same shares."""
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")
@@ -100,7 +100,7 @@ def _together(
 
 
 def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:
-    """The number of rows: the best linear combination of the tables' sums."""
+    """Return the number of rows: the linear combination of the tables' sums with the smallest variance, at least 1."""
     worth = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     sums = np.array([values.sum() for _, values, _ in tables])
     return max(float(worth @ sums / worth.sum()), 1.0)

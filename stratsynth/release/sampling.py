@@ -1,4 +1,4 @@
-"""Drawing synthetic rows from a release: what was asked for, checked, drawn by the model, shuffled and decoded."""
+"""Drawing of synthetic rows from a release: requests checked, rows drawn by the model, shuffled and decoded."""
 
 from __future__ import annotations
 
@@ -24,33 +24,32 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 CHUNK = 2**18
-"""How many rows are turned from level numbers into values at a time, so that what lies between is small."""
+"""Number of rows that are decoded at a time, so that intermediate results are small."""
 PIECE = 2**20
-"""How many rows are drawn at a time; a larger sample is made of pieces, each from a stream of random numbers of its
-own."""
+"""Number of rows that are drawn at a time; a larger sample is made of pieces, each from a random stream of its own."""
 MOST_BYTES = 64 << 30
-"""The most memory that drawing rows at once may take."""
+"""Largest memory, in bytes, that drawing rows at once may take."""
 CELL_BYTES = 36
-"""What drawing is taken to need for each row and column: codes, their permutation, and the table that is written."""
+"""Estimate of bytes for each row and column: codes, their permutation, and the table that is written."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows somebody asks for, as `Release.sample` has it; what makes no sense is refused."""
+    """A request for rows, as of `Release.sample`."""
 
     n: int | None
-    """How many rows."""
+    """Number of rows; None with `n_by_group`."""
     where: Mapping[str, str | Sequence[str]]
-    """For some columns, the level or levels that every row has."""
+    """Level or levels that every row has, by column."""
     n_by_group: RowsByGroup | None
-    """Each group's number of rows."""
+    """Number of rows of each group."""
     by: Sequence[str] | None
-    """The columns of the levels in a mapping `n_by_group`."""
+    """Columns of the levels in a mapping `n_by_group`."""
     balance: Sequence[str] | None
-    """Columns of which every group that can occur gets the same number of rows."""
+    """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse what no release could draw."""
+        """Refuse requests that no release could meet."""
         if self.n is None and self.n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
         object.__setattr__(self, "n", int(self.n) if isinstance(self.n, np.integer) else self.n)
@@ -63,23 +62,23 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A sample in pieces of at most PIECE rows, each of which can be drawn by itself: the same seed, the same piece.
+    """A sample in pieces of at most PIECE rows, each of which can be drawn by itself: equal seeds give equal pieces.
 
     Every piece has its part of each condition's rows, so that pieces are alike; rows are in random order within one.
     """
 
     model: TableModel
-    """What draws them."""
+    """Model that draws the rows."""
     parts: Sequence[tuple[Where, int]]
-    """Conditions, and how many rows each gets."""
+    """Conditions, each with its number of rows."""
     seed: int
-    """Of everything that is drawn."""
+    """Seed of everything that is drawn."""
     rng: Generator
-    """What draws the only piece, where there is one."""
+    """Generator of the only piece, if there is one."""
 
     @classmethod
     def of(cls, model: TableModel, certificate: Certificate, wanted: Wanted, seed: int | None) -> Drawing:
-        """What is wanted, checked; nothing is drawn yet. Without a seed, one is made up."""
+        """Return the checked request, with nothing drawn; without a seed, one is drawn."""
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
@@ -89,16 +88,16 @@ class Drawing:
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all."""
+        """Number of rows in all."""
         return sum(number for _, number in self.parts)
 
     @property
     def pieces(self) -> int:
-        """How many pieces there are, at least one."""
+        """Number of pieces, at least one."""
         return max(1, -(-self.rows // PIECE))
 
     def piece(self, number: int, moved: Moved) -> pa.Table:
-        """The rows of one piece, in random order."""
+        """Return the rows of one piece, in random order."""
         import pyarrow as pa
 
         from stratsynth.schema.codec import decode
@@ -118,7 +117,7 @@ class Drawing:
 
 
 def _parts(model: TableModel, certificate: Certificate, wanted: Wanted, rng: Generator) -> Sequence[tuple[Where, int]]:
-    """Conditions, and how many rows each gets."""
+    """Return conditions, each with its number of rows."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
@@ -134,7 +133,7 @@ def _parts(model: TableModel, certificate: Certificate, wanted: Wanted, rng: Gen
 
 
 def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """A condition's levels by column, each known to the schema."""
+    """Return a condition's levels by column; refuse levels that the schema lacks."""
     if not isinstance(where, Mapping):
         raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {said(where)}.")
     found = {}
@@ -149,17 +148,17 @@ def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[st
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
-    """Rows that meet a condition, with no rule broken."""
+    """Return rows that meet a condition and break no rule."""
     return draw_allowed(
         model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
     )
 
 
 def check_rows(rows: int, schema: Schema) -> None:
-    """Refuse more rows than a computer holds at once, from the width of the schema.
+    """Refuse more rows than memory holds at once, by the width of the schema.
 
     Raises:
-        Unsupported: Rows that would take more than `MOST_BYTES`.
+        Unsupported: The rows would take more than `MOST_BYTES`.
     """
     size = rows * len(schema.names) * CELL_BYTES
     if size > MOST_BYTES:

@@ -1,8 +1,8 @@
-"""How much the overall results of a stratified release hang on its weights, and where they tip.
+"""Sensitivity of a stratified release's overall results to its weights, and the shares at which they tip.
 
 Needs a release's model and weights only: nothing private is read, and nothing is spent. Results within groups do
-not depend on the weights at all. The groups' own figures are exact, from their models' marginals; only where a group's
-model knows nothing of the schema's rules, so that rows are drawn again, are they those of a large sample.
+not depend on the weights at all. The groups' own figures are exact, from their models' marginals; only if a group's
+model ignores the schema's rules, so that rows are drawn again, are they those of a large sample.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 DRAWN = 20_000
-"""Rows drawn of a group whose model's marginals are not those of its samples."""
+"""Number of rows drawn of a group whose model's marginals are not those of its samples."""
 LEAST_FORBIDDEN = 1e-6
-"""Less mass than this on forbidden rows changes no figure that is shown."""
+"""Mass on forbidden rows below which no figure that is shown changes."""
 
 
 @dataclass(frozen=True)
 class Tip:
-    """Where a result tips if one group's share is wrong and the other groups keep their proportions."""
+    """Shares of one group at which a result tips, if the other groups keep their proportions."""
 
     stratum: str
-    """Its levels joined by `|`."""
+    """Levels of the group joined by `|`."""
     share: float
     inside: float | None
-    """The result within the group; None where nobody there has a number."""
+    """Result within the group; None if nobody there has a number."""
     below: float | None
-    """The result has moved once the true share is below this; None if even 0 would not move it."""
+    """Share below which the result has moved; None if even 0 does not move it."""
     above: float | None
-    """The result has moved once the true share is above this; None if even 1 would not move it."""
+    """Share above which the result has moved; None if even 1 does not move it."""
     off: float | None
-    """The smaller of the two distances, as a part of the share; None where it tips nowhere, or the share is 0."""
+    """Smaller of the two distances, as a part of the share; None if it tips nowhere, or the share is 0."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,21 @@ class Result:
 
     column: str
     level: str | None
-    """The level whose share it is; None for a mean over the rows that have a number."""
+    """Level whose share it is; None for a mean over the rows that have a number."""
     value: float
     moved: float
-    """How far it must go to have moved: the threshold times the mean, or the threshold itself for a share."""
+    """Difference from `value` that counts as moved: threshold times the mean, or the threshold for a share."""
     low: float | None
-    """The smallest value over the intervals; None without intervals."""
+    """Smallest value over the intervals; None without intervals."""
     high: float | None
     together: float | None
-    """By what part of itself each share must be allowed to be off, all at once, to move it; None: not by 100 %."""
+    """Relative error of all shares at once from which it can move; None if 100 % is not enough."""
     tips: tuple[Tip, ...]
     """Every group, the one that tips first at the head."""
 
     @property
     def first(self) -> float:
-        """How far off the share of the most delicate group may be; infinite where none tips."""
+        """Relative error of the share of the most delicate group; infinite if none tips."""
         off = self.tips[0].off if self.tips else None
         return math.inf if off is None else off
 
@@ -87,13 +87,13 @@ class WeightSensitivity:
 
     threshold: float
     intervals: str
-    """What the bands are over; empty where there are none."""
+    """Description of the bands; empty without bands."""
     results: tuple[Result, ...]
     drawn: tuple[str, ...]
-    """Groups whose figures come from `DRAWN` rows each, since rules have many of their model's rows drawn again."""
+    """Groups whose figures come from `DRAWN` rows each, since rules reject many of their model's rows."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return plain values."""
         return asdict(self)
 
 
@@ -105,25 +105,25 @@ def weight_sensitivity(
     off: float | None = None,
     intervals: Any = None,
 ) -> WeightSensitivity:
-    """Recompute overall results for other weights, and find how wrong a weight must be to move them.
+    """Return overall results for other weights, and the errors of weights that move them.
 
     Shares add up to one throughout.
 
     Args:
         release: A stratified release of rows.
-        threshold: When a result has moved: a mean, when it is more than this part of itself away; a level's share,
-            when it is more than this away, in points.
-        columns: Whose results to look at; all but those that define the strata when not given.
-        off: Bands are wanted for shares that may each be wrong by this part of themselves.
-        intervals: Bands are wanted for shares in these intervals: a CSV file or frame with the strata's columns, `low`
-            and `high`. A group that is not named keeps its share.
+        threshold: The difference that counts as moved: relative for a mean, in points for a level's share
+            (0.02 is 2 %, or 2 points).
+        columns: The columns of the results; all but those that define the strata by default.
+        off: The relative error of every share for which bands are computed.
+        intervals: Intervals of shares for which bands are computed: a CSV file or frame with the strata's columns,
+            `low` and `high`. A group that is not named keeps its share.
 
     Returns:
         Each result with its band, and for each group the shares at which the result has moved.
 
     Raises:
-        UsageError: A release without strata or without rows, or an argument that makes no sense.
-        WeightsError: Intervals that name no group, or in which no shares add up to one.
+        UsageError: A release without strata or without rows, or an invalid argument.
+        WeightsError: Intervals of unknown groups, or in which no shares add up to 1.
     """
     model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
@@ -152,13 +152,13 @@ def weight_sensitivity(
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Rows of one group as a release gives them out, no rule broken."""
+    """Return rows of one group as a release draws them, no rule broken."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
 
 def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) -> Iterator[tuple[str | None, Quotient]]:
-    """The mean of a numeric column, by the middles of its bins; the share of each level of any other."""
+    """Yield the mean of a numeric column, by the middles of its bins; the share of each level of any other."""
     kind = model.schema.column(column)
     tables = np.array(
         [
@@ -209,7 +209,7 @@ def _tip(quotient: Quotient, strata: Sequence[Stratum], shares: Floats, i: int, 
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """The ends of each group's interval; a group that is not named keeps its share."""
+    """Return the ends of each group's interval; a group that is not named keeps its share."""
     low, high = shares.copy(), shares.copy()
     places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""What the weights decide, as a page: a row for each result, the most delicate first."""
+"""Page on the sensitivity of results to the weights: a row for each result, the most delicate first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 
 def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
-    """A row for each result, the most delicate first; of a column's levels only the most delicate one.
+    """Return a row for each result, the most delicate first; of a column's levels only the most delicate one.
 
     `every` shows all levels.
     """
@@ -52,7 +52,7 @@ def _name(result: Result) -> str:
 
 
 def _sentence(result: Result, points: str) -> str:
-    """The finding that matters most, as one says it."""
+    """Return the main finding as a sentence."""
     tip = result.tips[0]
     what = f"mean of {result.column}" if result.level is None else f"share of {_name(result)}"
     moves = f"moves by more than {points} {'%' if result.level is None else 'points'}"

@@ -1,7 +1,7 @@
-"""What a certificate states, as the accounting knows it, and whether its own numbers contradict each other.
+"""The numbers that a certificate states, as objects of the accounting, and contradictions among them.
 
-Everything here follows from the certificate alone and takes no time, so that it is looked at whenever one is read.
-`stratsynth.verifying` looks at the rest.
+All of it follows from the certificate alone and takes little time, so it is checked whenever one is read.
+`stratsynth.verifying` checks the rest.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
 
 ROW_WEIGHT = "row_weight"
-"""Where a certificate says which column holds the rows' weights, and the largest; absent where every row counts 1."""
+"""Key of a certificate with the column of row weights and the largest; absent if every row counts 1."""
 TOLERANCE = 1e-9
-"""The relative difference between a stated and a recomputed figure that rounding may make."""
+"""Relative difference between a stated and a recomputed figure that rounding may make."""
 
 
 @dataclass(frozen=True)
 class Stated:
-    """The guarantee of a certificate and the charges that it rests on."""
+    """Guarantee of a certificate and the charges that it rests on."""
 
     budget: Budget
-    """Epsilon, delta, neighbours and unit, as promised."""
+    """Promised epsilon, delta, neighbours and unit."""
     allot: Allotment
-    """What was reserved, in the currency of the fit."""
+    """Reserved amount, in the currency of the fit."""
     reserved: bool
-    """Whether what was reserved is stated; in pure epsilon, version 0.1.0 states the promise alone."""
+    """True if the reserved amount is stated; in pure epsilon, version 0.1.0 states the promise alone."""
     spending: Spending
-    """The charges."""
+    """Charges, with their total."""
     worst: Worst | None
-    """For an adaptive mechanism, its dearest course; None also where the certificate does not state it."""
+    """Worst-case course of an adaptive mechanism; None also if the certificate does not state it."""
     adaptive: bool
-    """Whether answers decide what is asked."""
+    """True if answers decide which questions are asked."""
     weight: int = 1
-    """The largest weight of a row."""
+    """Largest weight of a row."""
 
     @property
     def slack(self) -> float:
-        """The delta at which amounts are converted: what the cut-off tails of the noise leave of it."""
+        """Delta at which amounts are converted: the promised one without the samplers' share."""
         return self.budget.delta - self.budget.truncation_delta
 
 
 def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
-    """The numbers of a certificate.
+    """Return the numbers of a certificate as objects of the accounting.
 
     Args:
-        certificate: Its sections.
-        charges: Its charges as JSON has them, or none of them: a kind of question may state more than the sections do.
+        certificate: The sections.
+        charges: The charges as JSON has them, or none: a kind of question may state more than the sections do.
 
     Raises:
-        ValueError: Numbers that cannot be, in words.
+        ValueError: Impossible numbers, in words.
     """
     try:
         return _read(certificate, charges)
@@ -115,11 +115,11 @@ def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
 
 
 def contradictions(stated: Stated, prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Sentences on numbers of a certificate that cannot all be true; none where they agree.
+    """Yield sentences on numbers of a certificate that contradict each other; none if they agree.
 
     Args:
-        stated: Its guarantee and charges.
-        prices: What it states under `prices`.
+        stated: The guarantee and charges.
+        prices: The certificate's entry `prices`.
     """
     budget, allot = stated.budget, stated.allot
     most = budget.epsilon * (1 + TOLERANCE)

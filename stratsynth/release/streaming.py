@@ -1,7 +1,7 @@
-"""Samples larger than memory: written a piece at a time, into one Parquet file or into a folder of them.
+"""Samples larger than memory, written a piece at a time, into one Parquet file or into a folder of them.
 
-A folder is gone on with where it was left: each file in it is there whole or not at all, and `_sample.json` says which
-sample it is. The same seed gives the same rows as a run that nobody interrupted.
+A folder is resumed where it was left: each file in it is whole or absent, and `_sample.json` identifies the
+sample. Equal seeds give equal rows, with and without an interruption.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from stratsynth.release.release import Release
 from stratsynth.release.sampling import PIECE, Drawing, Wanted
 
 NOTE = "_sample.json"
-"""What a folder says of itself; readers of folders take no notice of names that begin so."""
+"""File that describes a folder's sample; readers of folders skip names with an underscore."""
 FORMAT = "stratsynth-sample/1"
 
 
 def is_folder(out: Path) -> bool:
-    """Whether a sample goes into a folder: a name without ending, or a folder that is there."""
+    """True if a sample goes into a folder: a name without ending, or an existing folder."""
     return out.suffix == "" or out.is_dir()
 
 
 def write_file(release: Release, wanted: Wanted, seed: int | None, out: Path, moved: Moved) -> int:
-    """Write one Parquet file, a piece at a time, whole or not at all; returns the number of rows."""
+    """Write one Parquet file, a piece at a time, whole or not at all; return the number of rows."""
     import pyarrow.parquet as pq
 
     _check_parent(out)
@@ -47,11 +47,11 @@ def write_file(release: Release, wanted: Wanted, seed: int | None, out: Path, mo
 
 
 def write_folder(release: Release, wanted: Wanted, seed: int | None, out: Path) -> int:
-    """Write a folder with a Parquet file for each piece, or go on with it; returns the number of rows.
+    """Write a folder with a Parquet file for each piece, or resume it; return the number of rows.
 
     Raises:
-        UsageError: A folder with anything else in it, or with another sample, or one that is complete.
-        StratsynthError: A disk that is full; what is there stays, and the same command goes on.
+        UsageError: A folder with other content, or with another sample, or one that is complete.
+        StratsynthError: The disk is full; the files written stay, and the same command resumes.
     """
     import pyarrow.parquet as pq
 
@@ -88,7 +88,7 @@ def _check_parent(out: Path) -> None:
 
 
 def _begun(out: Path) -> Mapping[str, Any]:
-    """What the folder says of itself, where it is a sample that is not complete; empty for a new folder."""
+    """Return the folder's description, if it is an incomplete sample; empty for a new folder."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         _check_parent(out)
         return {}

@@ -1,4 +1,4 @@
-"""The public statement of what a table can hold: columns, levels, bounds, the unit protected.
+"""The public description of a table: columns, levels, bounds and the privacy unit.
 
 Reading rows against a schema is in `stratsynth.schema.encoding`, which is imported only where rows are read.
 """

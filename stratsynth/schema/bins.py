@@ -1,7 +1,7 @@
-"""The bins of a numeric column: where they end, what they are called, and how numbers lie within one.
+"""Bins of numeric columns: their ends, their labels, and the law of numbers drawn within one.
 
 Equal widths suit ages and hurt incomes: nearly all people fall into the first bin, and numbers drawn evenly in it are
-too large by far. Against that a column declares `spacing = "log"`, `edges`, `spikes` and `shape = "log"`. All of it is
+too large by far. For these a column declares `spacing = "log"`, `edges`, `spikes` and `shape = "log"`. All of it is
 declared; nothing here sees a row.
 """
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 EVEN, LOG = "even", "log"
 SHAPES = (EVEN, LOG)
-"""How bins are spaced, and how numbers lie within a bin: evenly, or evenly on the scale sign(x) log(1 + |x| / u)."""
+"""Spacings of bins, and laws of numbers within a bin: even, or even on the scale sign(x) log(1 + |x| / u)."""
 LEAST = 1e-300
-"""The least width of a spike's bin: a processor that rounds the smallest numbers to 0 still tells its ends apart."""
+"""Smallest width of a spike's bin: processors that round the smallest numbers to 0 still tell its ends apart."""
 
 
 def scale(x: float, unit: float) -> float:
-    """The logarithmic scale of bins, u being the column's `transform_unit`."""
+    """Return sign(x) log(1 + |x| / u), the logarithmic scale of bins; `unit` is u, the column's `transform_unit`."""
     return math.copysign(math.log1p(abs(x) / unit), x)
 
 
 def unscale(y: float, unit: float) -> float:
-    """The number at a place of the logarithmic scale."""
+    """Return the number at place `y` of the logarithmic scale: sign(y) u (exp(|y|) - 1)."""
     return math.copysign(math.expm1(abs(y)) * unit, y)
 
 
 def breaks(column: Numeric) -> tuple[float, ...]:
-    """The ends of the bins, whichever way they were declared; one more than there are bins.
+    """Return the ends of the bins, however declared; one more than there are bins.
 
-    A spike is a bin of its own: for whole numbers [v, v + 1), for others from v to the next number there is.
+    A spike is a bin of its own: for whole numbers [v, v + 1), for others from v to the next float.
     """
     ends = set(column.edges if column.edges is not None else _spaced(column))
     for spike in column.spikes:
@@ -46,17 +46,17 @@ def breaks(column: Numeric) -> tuple[float, ...]:
 
 
 def after(column: Numeric, spike: float) -> float:
-    """Where the bin of a spike ends."""
+    """Return the end of a spike's bin."""
     return spike + 1 if column.integer else max(math.nextafter(spike, math.inf), spike + LEAST)
 
 
 def kept(column: Numeric, lower: float, upper: float) -> tuple[float, ...]:
-    """The spikes within closer bounds, and one right below them, which the name of the first bin tells of."""
+    """Return the spikes within closer bounds, and one right below them, which the label of the first bin names."""
     return tuple(s for s in column.spikes if lower <= s <= upper or after(column, s) == lower)
 
 
 def _spaced(column: Numeric) -> tuple[float, ...]:
-    """Bins of equal width, for whole numbers as nearly as can be; on the logarithmic scale, ends of three digits."""
+    """Return ends of bins of equal width, rounded for whole numbers; on the log scale, rounded to three digits."""
     lower, upper = column.lower, column.upper
     values = upper - lower + 1
     few = column.integer and values <= 100
@@ -76,7 +76,7 @@ def _spaced(column: Numeric) -> tuple[float, ...]:
 
 
 def check(column: Numeric) -> None:
-    """Refuse edges, numbers of bins and spikes that make no bins."""
+    """Refuse edges, numbers of bins and spikes that do not make bins."""
     if column.edges is not None and column.bins is not None:
         checks.refuse("give edges or bins, not both")
     if column.bins is not None:
@@ -103,7 +103,7 @@ def check(column: Numeric) -> None:
 
 
 def extents(column: Numeric) -> tuple[tuple[float, float], ...]:
-    """The smallest and the largest value in each bin, both included, within the bounds."""
+    """Return the smallest and the largest value in each bin, both included, within the bounds."""
     ends = column.breaks
     tops = [end - 1 if column.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
     if not column.integer:
@@ -114,7 +114,7 @@ def extents(column: Numeric) -> tuple[tuple[float, float], ...]:
 
 
 def label(column: Numeric, i: int) -> str:
-    """What bin i is called: a single number, `low-top` for whole numbers, and an interval for others."""
+    """Return the label of bin i: a single number, `low-top` for whole numbers, and an interval for others."""
     low, top = column.extents[i]
     if column.integer and low != top:
         return column.spell_range(low, top)

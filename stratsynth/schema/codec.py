@@ -1,6 +1,6 @@
-"""Codes back to rows, by the schema and a generator: what is drawn is no private row's.
+"""Decoding of codes into rows, by the schema and a generator: every code is drawn from a model.
 
-Rows to codes is `stratsynth.schema.encoding`.
+Encoding of rows is in `stratsynth.schema.encoding`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stratsynth.schema.temporal import UNITS, Temporal
 
 
 def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:
-    """Turn codes into a table with the columns, order, types and labels that the schema says.
+    """Return a table of the codes, with the columns, order, types and labels of the schema.
 
     Numbers are drawn within their bin and the bounds, by the column's shape. Missing becomes null, unless it is one of
     the levels that the schema itself lists.
@@ -47,11 +47,11 @@ def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """The table as a pandas frame that loses nothing.
+    """Return the table as a pandas frame without loss.
 
     Text becomes pandas' own strings, whose null is NaN, as scikit-learn wants it; dictionaries become categories with
-    all their levels, and whole numbers and truth values that may be null become "Int64" and "boolean". Whether they may
-    be null is the schema's say, not the rows', so that frames of one schema have one set of types.
+    all their levels, and whole numbers and truth values that may be null become "Int64" and "boolean". The schema, not
+    the rows, decides if they may be null, so that frames of one schema have equal types.
     """
     return pd.DataFrame({field.name: _series(table.column(field.name), field) for field in table.schema})
 
@@ -68,7 +68,7 @@ def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
 
 
 def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """The text or number of each category; of one that is a group of codes, a code of the group."""
+    """Return the text or number of each category; of a group of codes, one of its codes."""
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
     if column.dtype == "category":
@@ -80,7 +80,7 @@ def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -
 
 
 def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """For each category one of its codes, drawn by their shares, as a place in `single`."""
+    """Return one code for each category, drawn by the shares within the category, as an index into `single`."""
     places, within = np.array(column.places), np.array(column.within)
     found = np.empty(len(codes), np.int64)
     order = np.argsort(codes, kind="stable")
@@ -93,7 +93,7 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
 
 
 def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """Numbers within their bins by the declared shape; special codes as themselves; null for all other levels."""
+    """Return numbers drawn within their bins by the declared shape; special codes as themselves; null otherwise."""
     bins, words = len(column.extents), column.words
     real = codes < bins
     drawn = _within(column, np.minimum(codes, bins - 1), rng)
@@ -113,7 +113,7 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array
 
 
 def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
-    """Numbers in the type of the column; durations as text are their seconds."""
+    """Return numbers in the type of the column; durations as text in seconds."""
     if not isinstance(column, Temporal):
         plain = pa.array(drawn, mask=~real)
         return plain if column.dtype == "string" else plain.cast(_ARROW[str(column.dtype)])
@@ -133,7 +133,7 @@ def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.
 
 
 def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
-    """A number in the bin of each code."""
+    """Return a number in the bin of each code, drawn by the column's shape."""
     low, top = np.asarray(column.extents, np.float64)[codes].T
     if column.shape == LOG:
         unit = float(column.transform_unit)
@@ -156,7 +156,7 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArra
 def _rounded(
     drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64]:
-    """The nearest decimal that lies in the bin; the number itself where none does."""
+    """Return the largest decimal up to each number that is in its bin; the number itself if none is."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have decimals stay as they are
         least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
         most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one
@@ -165,7 +165,7 @@ def _rounded(
 
 
 def _has_null(column: Column) -> bool:
-    """Whether some level comes back as null."""
+    """True if some level is drawn as null."""
     if isinstance(column, Nested):
         return None in column.single.values
     if isinstance(column, Categorical):

@@ -1,4 +1,4 @@
-"""The two kinds of column, as declared in public: `Categorical` and `Numeric`.
+"""The two kinds of column of a public schema: `Categorical` and `Numeric`.
 
 A column turns every value into one of `all_levels`, or leaves its row out, by rules fixed here.
 """
@@ -17,25 +17,25 @@ from stratsynth.schema import bins, checks, typed
 from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
-"""Whole numbers up to this size are exact as floating point; integer columns stay within it."""
+"""Largest size of whole numbers in integer columns: up to it, floats are exact."""
 
 
 class Categories(ABC):
-    """The categories of a column, by number."""
+    """Base of columns: their categories, and the code of each."""
 
     @property
     @abstractmethod
     def all_levels(self) -> tuple[str, ...]:
-        """The categories of a contingency table, in the order of their codes."""
+        """Categories of a contingency table, in the order of their codes."""
 
     @property
     def size(self) -> int:
-        """The number of categories."""
+        """Number of categories."""
         return len(self.all_levels)
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
-        """The code of each level: its place in `all_levels`."""
+        """Code of each level: its index in `all_levels`."""
         return {level: code for code, level in enumerate(self.all_levels)}
 
 
@@ -48,14 +48,14 @@ class Categorical(Categories):
     """
 
     levels: tuple[str, ...]
-    """Every level, as text, as it appears in the file. The order is that of the codes."""
+    """All levels, as text, as in the file. Their order is that of the codes."""
 
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What levels mean, for readers; any level may be left without a label."""
+    """Meanings of levels, for readers; any level may be left without one."""
 
     not_applicable: str | None = None
-    """The level that says the question does not apply to this record; None when there is none. Null is this level,
-    unless `outside` says otherwise."""
+    """Level for records that the question does not apply to; None if there is none. Null is this level, unless
+    `outside` is declared."""
 
     outside: str | None = None
     """The level that null, and any value outside the levels, becomes.
@@ -65,17 +65,16 @@ class Categorical(Categories):
     """
 
     dtype: str = "string"
-    """The type of synthetic values: "string", "category", "int64", "float64" or "bool".
+    """Type of synthetic values: "string", "category", "int64", "float64" or "bool".
 
-    In the last three, `not_applicable` and "missing" come back as null.
-    """
+    In the last three, `not_applicable` and "missing" are drawn as null."""
 
     ordered: bool = False
-    """Whether the levels have an order, that in which they are listed; of dtype "category" alone, which keeps it."""
+    """True if the levels are ordered as listed; of dtype "category" alone, which keeps it."""
 
     public: bool = field(default=False, metadata={"digest": False})
-    """Whether its values need no protection under neighbours = "attribute"; it changes nothing under the others. The
-    schema's hash has it where it is true."""
+    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
+    hash includes it if true."""
 
     def __post_init__(self) -> None:
         levels = checks.items("levels", self.levels)
@@ -97,27 +96,27 @@ class Categorical(Categories):
 
     @property
     def admits_all(self) -> bool:
-        """Whether no value leaves its row out."""
+        """True if no value leaves its row out."""
         return self.outside is not None
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
-        """The categories of a contingency table: the levels, then "missing" when `outside` adds it."""
+        """Categories of a contingency table: the levels, then "missing" if `outside` adds it."""
         added = self.outside == MISSING and MISSING not in self.levels
         return (*self.levels, MISSING) if added else self.levels
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """What labels may name."""
+        """Levels that labels may name."""
         return self.all_levels
 
     @cached_property
     def values(self) -> tuple[str | int | float | bool | None, ...]:
-        """What a synthetic table holds for each code, in the type `dtype`; None for null."""
+        """Value in a synthetic table of each code, in the type `dtype`; None for null."""
         return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
-        """Refuse a typed column unless each level can be told from its typed value."""
+        """Refuse a typed column unless each level can be recovered from its typed value."""
         typed.check(self)
 
 
@@ -130,73 +129,70 @@ class Numeric(Categories):
     """
 
     lower: float
-    """The smallest value a record can have."""
+    """Smallest value that a record can have."""
 
     upper: float
-    """The largest value a record can have."""
+    """Largest value that a record can have."""
 
     edges: tuple[float, ...] | None = None
-    """Ends of the bins [e0, e1), [e1, e2), ...; the last bin is closed where its end equals `upper`."""
+    """Ends of the bins [e0, e1), [e1, e2), ...; the last bin is closed if its end equals `upper`."""
 
     bins: int | None = None
-    """The number of bins of equal width, instead of `edges` (for integers, widths differ by at most one).
+    """Number of bins of equal width, instead of `edges` (for integers, widths differ by at most one).
 
-    With neither, an integer column of at most 100 values has one bin a value, and any other has 20 bins.
-    """
+    With neither, an integer column of at most 100 values has one bin per value, and any other has 20 bins."""
 
     integer: bool = False
-    """Whether values are whole numbers; `lower`, `upper` and `edges` must then be whole too."""
+    """True if values are whole numbers; `lower`, `upper` and `edges` must then be whole too."""
 
     outside: str = "clip"
-    """What a number below `lower` or above `upper` becomes: "clip", the bound; or "missing"."""
+    """Treatment of a number below `lower` or above `upper`: "clip" to the bound, or "missing"."""
 
     missing: bool = False
-    """Whether a level for missing values exists; `outside = "missing"` implies it."""
+    """True if there is a level for missing values; `outside = "missing"` implies it."""
 
     spikes: tuple[float, ...] = ()
     """Numbers within the bounds that many records have exactly, such as 0: each is a bin of its own."""
 
     spacing: str = "even"
-    """How bins are spaced that `edges` does not give: "even", or "log", of equal width on the scale
-    sign(x) log(1 + |x| / transform_unit). Ends of logarithmic bins are rounded to three digits, and those that then
-    coincide are one, so there may be fewer than `bins`."""
+    """Spacing of bins without `edges`: "even", or "log", of equal width on the scale sign(x) log(1 + |x| /
+    transform_unit). Ends of logarithmic bins are rounded to three digits, and equal ends are one, so there may be fewer
+    than `bins`."""
 
     shape: str = "even"
-    """How synthetic numbers lie within a bin: "even", or "log", evenly on that scale, as in a long tail."""
+    """Law of synthetic numbers within a bin: "even", or "log", even on that scale, as in a long tail."""
 
     digits: int | None = None
-    """How many decimals synthetic numbers have, from 0 to 9; None: as many as a float has."""
+    """Number of decimals of synthetic numbers, from 0 to 9; None for as many as a float has."""
 
     special: tuple[str, ...] = ()
-    """Codes that are no quantities, such as "-9" or "99999": each is a level of its own, and comes back as itself.
-    Those that spell numbers lie outside the bounds; others come back as null in the numeric types."""
+    """Codes that are no quantities, such as "-9" or "99999": each is a level of its own, and is drawn as itself. Those
+    that spell numbers lie outside the bounds; others are drawn as null in the numeric types."""
 
     not_applicable: str | None = None
-    """The text in the file that says the question does not apply: a level of its own."""
+    """Text in the file for records that the question does not apply to: a level of its own."""
 
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What levels mean, for readers."""
+    """Meanings of levels, for readers."""
 
     dtype: str | None = None
-    """The type of synthetic values: "int64", "float64" or "string".
+    """Type of synthetic values: "int64", "float64" or "string".
 
-    By default "string" where `not_applicable` is declared, so that nothing is lost, and otherwise the type of
-    the numbers. In the numeric types `not_applicable` comes back as null.
-    """
+    The default is "string" if `not_applicable` is declared, so that nothing is lost, and otherwise the type of
+    the numbers. In the numeric types `not_applicable` is drawn as null."""
 
     transform: str | None = None
-    """The scale on which means are taken: "log", "square-root" or "fourth-root" (`stratsynth.schema.transforms`).
+    """Scale on which means are taken: "log", "square-root" or "fourth-root" (`stratsynth.schema.transforms`).
 
-    For numbers that range widely and have a long tail. None: the numbers as they are.
-    """
+    For numbers of wide range with a long tail. None for the numbers themselves."""
 
     transform_unit: float = 1.0
-    """The unit of the transform, and of logarithmic bins and shapes: what is small beside it is hardly bent. A public
-    choice, say 1,000 for incomes."""
+    """Unit of the transform, and of logarithmic bins and shapes: numbers far below it are hardly transformed. A public
+    choice, such as 1,000 for incomes."""
 
     public: bool = field(default=False, metadata={"digest": False})
-    """Whether its values need no protection under neighbours = "attribute"; it changes nothing under the others. The
-    schema's hash has it where it is true."""
+    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
+    hash includes it if true."""
 
     def __post_init__(self) -> None:
         checks.flag("integer", self.integer)
@@ -230,47 +226,47 @@ class Numeric(Categories):
 
     @property
     def admits_all(self) -> bool:
-        """Whether no value leaves its row out."""
+        """True if no value leaves its row out."""
         return self.missing
 
     @cached_property
     def breaks(self) -> tuple[float, ...]:
-        """The ends of the bins, whichever way they were declared; one more than there are bins."""
+        """Ends of the bins, however declared; one more than there are bins."""
         return bins.breaks(self)
 
     @cached_property
     def extents(self) -> tuple[tuple[float, float], ...]:
-        """The smallest and the largest value in each bin, both included, within the bounds."""
+        """Smallest and largest value in each bin, both included, within the bounds."""
         return bins.extents(self)
 
     @cached_property
     def middles(self) -> tuple[float, ...]:
-        """The mean of the numbers that are drawn in each bin."""
+        """Mean of the numbers that are drawn in each bin."""
         from stratsynth.schema.middles import middles
 
         return middles(self)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The levels that are no quantities, but values in the file: the special codes, then not applicable."""
+        """Levels that are values in the file but no quantities: special codes, then not applicable."""
         return (*self.special, *((self.not_applicable,) if self.not_applicable is not None else ()))
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
-        """The categories of a contingency table: the bins, then special codes, then not applicable, then missing."""
+        """Categories of a contingency table: bins, special codes, not applicable, missing."""
         names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
         return (*names, *self.words, *([MISSING] if self.missing else []))
 
     def quantity(self, text: str) -> float | None:
-        """The number that a text means, or None."""
+        """Return the number that a text spells, or None."""
         return number(text)
 
     def spell(self, value: float) -> str:
-        """A number as levels and synthetic texts have it: the shortest text that reads back."""
+        """Return the shortest text of a number that reads back, as in levels and synthetic texts."""
         return repr(value).removesuffix(".0")
 
     def spell_range(self, low: float, top: float) -> str:
-        """The name of a bin of whole numbers."""
+        """Return the label of a bin of whole numbers."""
         first, last = self.spell(low), self.spell(top)
         return f"{first}-{last}" if low >= 0 else f"[{first},{last}]"
 
@@ -285,7 +281,7 @@ class Numeric(Categories):
         return int(real) if self.integer else real
 
     def _check_unit(self) -> None:
-        """A unit far below the bounds is harmless; one that overflows when they are divided by it is not."""
+        """Refuse a unit that overflows when the bounds are divided by it."""
         unit = self.transform_unit
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
@@ -294,7 +290,7 @@ class Numeric(Categories):
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_words(self) -> None:
-        """Special codes and not applicable are texts that no quantity has."""
+        """Refuse special codes and a not-applicable text that are quantities within the bounds or coincide."""
         object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
         for key, words in (("special", self.special), ("not_applicable", self.words[len(self.special) :])):
             for word in words:

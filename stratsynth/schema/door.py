@@ -1,4 +1,4 @@
-"""The public door of `Schema`: its files, drafts and reviews, and fewer columns of it; no row is read by these."""
+"""The public methods of `Schema`: files, drafts, reviews and restrictions; no row is read but by drafts."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class SchemaDoor:
-    """The methods of a `Schema` that people and mechanisms call, and reading rows does not."""
+    """Methods of `Schema` for people and mechanisms, which the reading of rows does not need."""
 
     def _repr_html_(self) -> str:
-        """For a notebook: every column with its kind, its categories and what they mean."""
+        """Return HTML for a notebook: every column with its kind, categories and labels."""
         from stratsynth.schema.shown import schema_html
 
         return schema_html(cast("Schema", self))
 
     def restrict(self, names: Iterable[str]) -> Schema:
-        """The schema of these columns alone, in the order they have here; rules on others are dropped."""
+        """Return the schema of these columns alone, in their present order; rules on others are dropped."""
         schema, kept = cast("Schema", self), set(names)
         for name in kept:
             schema.column(name)
@@ -40,7 +40,7 @@ class SchemaDoor:
         return replace(schema, columns=columns, rules=tuple(r for r in schema.rules if r.names <= kept))
 
     def without(self, names: Iterable[str]) -> Schema:
-        """The schema of all other columns; rules that mention a column gone are dropped."""
+        """Return the schema of all other columns; rules that mention a dropped column are dropped."""
         schema, gone = cast("Schema", self), set(names)
         for name in gone:
             schema.column(name)
@@ -48,7 +48,7 @@ class SchemaDoor:
 
     @staticmethod
     def draft(data: Any) -> Schema:
-        """INTERNAL: what the columns of some data look like, for a person to review.
+        """INTERNAL: draft the columns of some data, for a person to review.
 
         It is read from every row, so nothing is fitted with it until a person has set `reviewed_by`, as `reviewed`
         does. Identifiers, names and free text are left out.
@@ -60,21 +60,21 @@ class SchemaDoor:
             The draft, whose origin is the private data.
 
         Raises:
-            UsageError: Data that cannot be read; a SchemaError where no column can be drafted.
+            UsageError: Data that cannot be read; a SchemaError if no column can be drafted.
 
         Warns:
-            DraftWarning: What a reviewer should know, of columns that are left out among others.
+            DraftWarning: Remarks for the reviewer, on columns that are left out among others.
         """
         # Drafting reads data, which stand on schemas: the one arrow that goes the other way.
         drafted: Schema = import_module("stratsynth.data.draft").draft_schema(data)
         return drafted
 
     def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
-        """The schema as a person has reviewed it; certificates repeat the name, and where the draft came from.
+        """Return the schema with its review; certificates repeat the reviewer's name, and the origin of the draft.
 
         Args:
-            by: Who says that levels, bounds and bins are public knowledge.
-            columns: What the review changed, or added.
+            by: The person who states that levels, bounds and bins are public knowledge.
+            columns: Columns that the review changed or added.
         """
         from stratsynth.schema.schema import NOBODY
 
@@ -84,10 +84,10 @@ class SchemaDoor:
         return replace(schema, reviewed_by=by, columns={**schema.columns, **(columns or {})})
 
     def to_toml(self) -> str:
-        """The schema as TOML text, which `from_toml_text` reads back.
+        """Return the schema as TOML text, which `from_toml_text` reads back.
 
         Raises:
-            SchemaError: A schema that files have no words for, which would otherwise be lost.
+            SchemaError: A schema with content that files cannot hold.
         """
         schema = cast("Schema", self)
         if schema.row_weight != ONE and schema.row_weight.column is None:
@@ -98,7 +98,7 @@ class SchemaDoor:
         """Write the schema to a TOML file, which `from_toml` reads back.
 
         Raises:
-            SchemaError: A schema that files have no words for.
+            SchemaError: A schema that files cannot express.
         """
         Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
 
@@ -107,14 +107,14 @@ class SchemaDoor:
         """Read a schema from a TOML file.
 
         Raises:
-            SchemaError: A file that is not there, is no TOML, or makes no sense as a schema.
+            SchemaError: No such file, no TOML, or no valid schema.
         """
         file = given_path("the schema", path, error=SchemaError)
         return SchemaDoor.from_toml_text(toml.read_text(file), name=file.name)
 
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
-        """Read a schema from TOML text; `name` is what error messages call it."""
+        """Return the schema in TOML text; `name` is the file's name in error messages."""
         from stratsynth.schema.schema import Schema, Unit
 
         with toml.blame(name):
@@ -127,10 +127,10 @@ class SchemaDoor:
 
     @staticmethod
     def from_domain_json(path: str | PathLike[str]) -> Schema:
-        """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0.
+        """Return the schema of mbi's domain file, {column: number of values}: columns of whole numbers from 0.
 
         Raises:
-            SchemaError: A file that is not there, or is no such table.
+            SchemaError: No such file, or no such table.
         """
         from stratsynth.schema.schema import Schema
 
@@ -149,10 +149,10 @@ class SchemaDoor:
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Schema:
-        """Read a schema file: TOML, or mbi's domain file when the name ends in .json.
+        """Return the schema in a file: TOML, or mbi's domain file if the name ends in .json.
 
         Raises:
-            UsageError: Another ending; a SchemaError where the file makes no sense.
+            UsageError: Another ending; a SchemaError for an invalid file.
         """
         ending = given_path("the schema", path, error=SchemaError).suffix.lower()
         if ending == ".toml":

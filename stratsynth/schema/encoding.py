@@ -1,4 +1,4 @@
-"""Rows to codes, by the schema alone: no row's code depends on any other row."""
+"""Encoding of rows by the schema: the codes of a row depend on that row and the schema alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBER = 8
 
 
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
-    """Refuse, from a table's structure alone, what could not be read: columns, and what tells units apart."""
+    """Refuse, by a table's structure alone, missing or unreadable columns of the schema, its unit and its weight."""
     wanted = (*schema.names, *schema.beside)
     places = locate(wanted, names)
     if types is not None:
@@ -33,7 +33,7 @@ def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) 
 
 
 def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
-    """The place of each wanted column among `names`; SchemaError when it is absent or there twice.
+    """Return the index of each wanted column among `names`; SchemaError if one is absent or duplicated.
 
     The message names what is wanted and none of `names`: those of a file without a header are its first record.
     """
@@ -50,10 +50,10 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Turn rows into codes; rows with a value that the schema neither knows nor admits are left out.
+    """Return rows as codes, without rows whose values the schema neither knows nor admits.
 
-    `numbers` names numeric columns whose clipped values are wanted as well; `weigh` wants the rows' weights, where the
-    schema names their column.
+    `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
+    the schema names their column.
     """
     locate(schema.names, data.column_names)  # refuses a table that lacks a column, or has one twice
     for name in numbers:
@@ -82,9 +82,9 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
-    """What each row counts, by its own value alone: a whole number from 0 to the largest weight; None without a column.
+    """Return each row's weight, by its own value alone: an integer from 0 to the largest; None without a column.
 
-    Halves are rounded to the even number; what is no finite number counts as the schema's `missing`.
+    Halves are rounded to even; a value that is no finite number counts as the schema's `missing`.
     """
     if weight.column is None:
         return None
@@ -96,7 +96,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """The code of each row; -1 where the row is to be left out."""
+    """Return the code of each row; -1 if the row is to be left out."""
     if isinstance(column, Nested):
         return np.array([*column.places, -1], np.int32)[encode_categorical(column.single, data)]
     codes = values.codes(column, data)
@@ -109,7 +109,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The code of each row, -1 where it is to be left out; and its number within the bounds, or NaN."""
+    """Return each row's code, -1 if it is to be left out, and its number within the bounds, or NaN."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan
@@ -117,6 +117,7 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
     codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
     codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
+    # A null of a typed column stands for a number that does not apply.
     if column.not_applicable is not None and not column.missing:
         # a typed column has no other way to say that a number does not apply
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
@@ -126,12 +127,12 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
 
 
 def smallest(size: int) -> np.dtype[Any]:
-    """The smallest unsigned type that holds the codes of `size` categories."""
+    """Return the smallest unsigned type that holds the codes of `size` categories."""
     return np.min_scalar_type(size - 1)
 
 
 def width(schema: Schema, *, numbers: bool = True) -> int:
-    """The bytes of one row: its codes, the numbers of numeric columns, and its weight where it has one."""
+    """Return the bytes of one encoded row: codes, numbers of numeric columns if wanted, and a weight if it has one."""
     columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
     real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
     return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

@@ -1,4 +1,4 @@
-"""Whether any row keeps all structural rules: decided from the schema alone, before anything is charged.
+"""Feasibility of structural rules: the schema alone decides, before any charge, if some row keeps them all.
 
 Every forbidden box is a clause, "some column's code lies outside", and a row is a code for each column. This is a
 constraint problem over finite domains: unit propagation, then branching on the shortest clause (Davis, Logemann and
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
 
 STEPS = 2000
-"""The most branches that are tried; rules that are not decided by then count as ones that can be kept."""
+"""Largest number of branches of one search; rules not decided by then count as feasible."""
 
 KNOWN = 1 << 12
-"""The most findings that are kept."""
+"""Largest number of cached results."""
 
 Codes = Mapping[str, Iterable[int]]
-"""For some columns, the codes that a row may have; every code of the others."""
+"""Codes that a row may have, by column; every code for columns not named."""
 Clause = dict[str, int]
-"""A forbidden box: for each of its columns, the codes that lie in it, as bits."""
+"""A forbidden box: by column the codes inside it, as bits of an integer."""
 
 
 class Feasible:
-    """The rules of a schema, ready to be asked about many conditions."""
+    """The rules of a schema as clauses, to be tested under many conditions."""
 
     def __init__(self, schema: Schema, rules: Sequence[Rule] | None = None) -> None:
-        """`rules` instead of the schema's own, to be asked about some of them."""
+        """Compile the schema's rules, or `rules` instead."""
         boxes = [box for rule in (schema.rules if rules is None else rules) for box in rule.cells(schema)]
         self._clauses: list[Clause] = [{c: _bits(codes) for c, codes in box.items()} for box in boxes]
         columns = dict.fromkeys(column for clause in self._clauses for column in clause)
         self._whole = {column: (1 << schema.size(column)) - 1 for column in columns}
         self._known: dict[tuple[int, ...], bool] = {}
-        """What was found for the codes left free, in the order of `_whole`."""
+        """Results, by the codes left free in each column in the order of `_whole`."""
 
     def keeps(self, where: Codes | None = None) -> bool:
-        """Whether some row has these codes and lies in no forbidden box."""
+        """True if some row has these codes and lies in no forbidden box."""
         free = dict(self._whole)
         for column, codes in (where or {}).items():
             allowed = _bits(codes)
@@ -50,7 +50,7 @@ class Feasible:
                 return False
             if column in free:
                 free[column] &= allowed
-        key = tuple(free.values())  # strata that differ in columns without rules ask the same thing
+        key = tuple(free.values())  # strata that differ only in columns without rules have one key
         if key not in self._known:
             self._left = STEPS
             if len(self._known) >= KNOWN:
@@ -59,11 +59,12 @@ class Feasible:
         return self._known[key]
 
     def _search(self, free: dict[str, int], clauses: Sequence[Clause]) -> bool:
-        """Whether the codes left free allow a row outside every box; `free` is used up."""
+        """True if the codes left free allow a row outside every box; `free` is modified."""
         self._left -= 1
         if self._left < 0:
             return True
         while True:
+            # Unit propagation: a clause with one way out forces it.
             rest, forced = list[Clause](), False
             for clause in clauses:
                 if any(not free[c] & bits for c, bits in clause.items()):
@@ -81,6 +82,7 @@ class Feasible:
                 break
         if not clauses:
             return True
+        # Branch on the shortest clause.
         clause = min(clauses, key=len)
         for column, bits in clause.items():
             outside = free[column] & ~bits
@@ -94,12 +96,12 @@ class Feasible:
 
 @lru_cache(maxsize=64)
 def feasible(schema: Schema) -> Feasible:
-    """The schema's rules, made ready once."""
+    """Return the schema's compiled rules, cached."""
     return Feasible(schema)
 
 
 def check_rules(schema: Schema) -> None:
-    """Refuse rules that no row can keep, and name a smallest set of them that contradict each other.
+    """Refuse rules that no row can keep, and name a minimal set of them that contradict each other.
 
     Raises:
         SchemaError: Rules that contradict each other.

@@ -1,4 +1,4 @@
-"""Means of the numbers that are drawn in bins."""
+"""Means of the numbers drawn in each bin."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from stratsynth.schema.columns import Numeric
 
 POINTS = 256
-"""At how many points a bin is looked at for its mean."""
+"""Number of points in a bin at which its mean is computed."""
 
 
 def middles(column: Numeric) -> tuple[float, ...]:
-    """The mean of the numbers that are drawn in each bin."""
+    """Return the mean of the numbers drawn in each bin."""
     return tuple(_middle(column, low, top) for low, top in column.extents)
 
 

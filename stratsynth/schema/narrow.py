@@ -1,4 +1,4 @@
-"""A column where only some of its levels occur, as in a stratum that merges them.
+"""Columns restricted to some of their levels, as in a stratum that merges them.
 
 Levels keep their names and their order, so that codes of the narrow column map to those of the wide one.
 """
@@ -15,10 +15,10 @@ from stratsynth.schema.text import MISSING
 
 
 def narrow(column: Column, levels: Collection[str]) -> Column:
-    """The column with these levels alone, at least two of them: with one it would not vary.
+    """Return the column with these levels alone, at least two of them.
 
-    Numeric bins that lie side by side stay numeric, with closer bounds. Bins with a gap between them are no
-    interval, and one single number is none either: they become categories, whose numbers nobody can sum.
+    Adjacent numeric bins stay numeric, with closer bounds. Bins with a gap between them are no
+    interval, and a single number is none either: they become categories, which have no sums.
     """
     wanted = set(levels)
     kept = tuple(level for level in column.all_levels if level in wanted)

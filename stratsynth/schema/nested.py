@@ -1,8 +1,8 @@
-"""Long code lists: occupations, industries, areas. A column whose codes can be measured in groups of codes.
+"""Long code lists: occupations, industries, areas. A column whose codes can be counted in groups of codes.
 
-What is counted, the `levels`, may be single codes, or groups of codes; a group's records come back as codes of the
-group, drawn by public shares or evenly. So a group is to its codes what a bin is to its numbers. `groupings` say how
-codes go together, from fine to coarse; which of them a fit counts by, public sizes and the budget decide
+The categories counted, the `levels`, are single codes or groups of codes; a group's records are drawn as codes of the
+group, by public shares or evenly. A group is to its codes as a bin is to its numbers. `groupings` are partitions of
+the codes, from fine to coarse; public sizes and the budget decide which of them a fit counts
 (`stratsynth.mechanisms.nesting`), never the rows.
 """
 
@@ -28,27 +28,27 @@ AUTO = "auto"
 
 @dataclass(frozen=True, kw_only=True)
 class Nested(Categorical):
-    """A column of codes that can be measured in groups.
+    """A column of codes that can be counted in groups.
 
     `not_applicable` belongs to no group: it is always a level of its own.
     """
 
     members: Grouping = field(default_factory=dict, hash=False)
-    """The codes of each level that is a group; a level that is not named here is itself a code."""
+    """Codes of each level that is a group; a level not named here is itself a code."""
 
     shares: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """Public shares of codes, of which those within a group count: by these its records come back as codes. A code
-    that is not named has the share 0; a group none of whose codes has a share is drawn evenly."""
+    """Public shares of codes, used within each group to draw its records as codes. A code that is not named has the
+    share 0; a group whose codes have no share is drawn evenly."""
 
     source: str | None = None
-    """Where the shares were published; wanted where there are shares."""
+    """Place where the shares were published; required with shares."""
 
     groupings: tuple[Grouping, ...] = field(default=(), hash=False)
-    """Ways to group the levels, from fine to coarse; each has every level but `not_applicable` in one group."""
+    """Partitions of the levels, from fine to coarse; each has every level but `not_applicable` in one group."""
 
     measure: str | int = AUTO
-    """What a fit counts: 0, the levels; 1, 2, ..., the groups of that grouping; "auto", whichever public sizes and the
-    budget allow."""
+    """Categories that a fit counts: 0, the levels; 1, 2, ..., the groups of that grouping; "auto", the ones that public
+    sizes and the budget allow."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "members", _grouping("members", self.members))
@@ -64,7 +64,7 @@ class Nested(Categorical):
 
     @cached_property
     def single(self) -> Categorical:
-        """The column of the codes alone, as values are read and written."""
+        """Column of the single codes, by which values are read and written."""
         codes = [code for level in self.levels for code in self.members.get(level, (level,))]
         labels = {code: label for code, label in self.labels.items() if code in codes}
         return Categorical(
@@ -74,13 +74,13 @@ class Nested(Categorical):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """For each category of `single` the category that it is counted in; they never decrease."""
+        """Index of the category that each category of `single` is counted in; never decreasing."""
         home = {code: self.codes[level] for level in self.levels for code in self.members.get(level, (level,))}
         return tuple(home.get(code, self.codes.get(code, -1)) for code in self.single.all_levels)
 
     @cached_property
     def within(self) -> tuple[float, ...]:
-        """For each category of `single` its share of the records of its level; those of a level add up to 1."""
+        """Share of each category of `single` among the records of its level; shares of a level add up to 1."""
         found: list[float] = []
         for level in self.all_levels:
             codes = self.members.get(level, (level,))
@@ -90,7 +90,7 @@ class Nested(Categorical):
         return tuple(found)
 
     def grouped(self, which: int) -> Nested:
-        """The column with the groups of a grouping as its levels; 0 are the levels as they are."""
+        """Return the column with the groups of a grouping, from 1, as its levels; 0 is the column itself."""
         if which == 0:
             return self
         grouping = self.groupings[which - 1]
@@ -102,7 +102,7 @@ class Nested(Categorical):
         return replace(self, levels=(*own, *grouping), members=members, groupings=(), measure=AUTO)
 
     def keep(self, levels: Sequence[str]) -> Nested:
-        """The column with some of its levels alone."""
+        """Return the column with some of its levels alone."""
         members = {level: codes for level, codes in self.members.items() if level in levels}
         codes = [code for level in levels for code in members.get(level, (level,))]
         known = {*levels, *codes, MISSING}
@@ -122,11 +122,11 @@ class Nested(Categorical):
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """What labels may name: levels, and codes."""
+        """Levels and codes, all of which labels may name."""
         return (*self.all_levels, *(code for codes in self.members.values() for code in codes))
 
     def _check_typed(self) -> None:
-        """Codes are what is typed: `single` refuses what does not fit."""
+        """Check nothing here: codes have the type, and `single` refuses misfits."""
 
     def _check_members(self) -> None:
         if self.outside not in {None, MISSING, self.not_applicable}:
@@ -143,7 +143,7 @@ class Nested(Categorical):
             checks.refuse(f"a code must not be {MISSING!r} where values outside become that")
 
     def _check_grouping(self, grouping: Grouping) -> None:
-        """Every level but not applicable in one group, and no group called as a level of another group is."""
+        """Refuse a grouping that is no partition of the levels, or a group named as a level of another group."""
         listed = [level for levels in grouping.values() for level in levels]
         checks.unique("levels in a grouping", listed)
         wanted = {level for level in self.levels if level != self.not_applicable}
@@ -171,7 +171,7 @@ class Nested(Categorical):
 
 
 def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
-    """The schema with another column of that name; rules name the groups of the codes that they named."""
+    """Return the schema with another column of that name; its rules name groups instead of their codes."""
     if column is schema.column(name):
         return schema
 
@@ -185,13 +185,13 @@ def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
 
 
 def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
-    """The levels that a rule's conditions name of a column."""
+    """Return the levels that a rule's conditions name of a column."""
     said = conditions.get(name, ())
     return {said} if isinstance(said, str) else set(said)
 
 
 def is_counted(declared: Schema, counted: Schema) -> bool:
-    """True for a schema that rows may be read by: the declared one, with code lists in groups and nothing else."""
+    """True if `counted` is the declared schema with code lists in declared groups, and no other difference."""
     schema = declared
     for name, column in declared.columns.items():
         if isinstance(column, Nested) and name in counted.columns:
@@ -202,7 +202,7 @@ def is_counted(declared: Schema, counted: Schema) -> bool:
 
 
 def _grouping(key: str, value: Any) -> Grouping:
-    """A table from names to lists of codes, with at least one code each."""
+    """Return a table of names to lists of codes; refuse other values and empty groups."""
     if not isinstance(value, Mapping):
         checks.refuse(f"{key} must be tables from a group's name to the list of its codes")
     found = {}

@@ -1,4 +1,4 @@
-"""Rows of one schema as level numbers, one array a column, with the numbers behind those of numeric columns."""
+"""Encoded rows of one schema: one array of codes per column, and numbers of numeric columns."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
 
 Which = slice | np.ndarray[Any, np.dtype[Any]]
-"""Some rows of several: a slice, their numbers, or a mask."""
+"""A selection of rows: a slice, their indices, or a mask."""
 
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows as codes. Those of a private table never leave the driver, so nothing of them is shown but the schema."""
+    """Rows as codes. Private ones never leave the driver, so a representation shows the schema alone."""
 
     schema: Schema
-    """The columns and their levels."""
+    """Columns and their levels."""
     codes: Mapping[str, NDArray[Any]] = field(repr=False)
-    """For each column, the level number of each row, in the smallest of uint8, uint16 and uint32 that holds them."""
+    """Code of each row, by column, in the smallest of uint8, uint16 and uint32 that holds them."""
     numbers: Mapping[str, NDArray[np.float64]] = field(repr=False)
-    """For the numeric columns that were asked for, each value within its bounds; NaN where there is none."""
+    """Value of each row within its bounds, NaN if it has none, for the numeric columns that were asked for."""
     size: int = field(repr=False)
-    """The number of rows."""
+    """Number of rows."""
     weights: NDArray[Any] | None = field(default=None, repr=False)
-    """The weight of each row, from 0 to the schema's largest; None where every row counts alike."""
+    """Weight of each row, from 0 to the schema's largest; None if every row counts 1."""
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
-    """Results worked out from these very rows, such as the features of a design."""
+    """Results computed from these rows, such as the features of a design; as private as they are."""
 
     def take(self, which: Which) -> Self:
-        """Some of the rows, in the order of `which`."""
+        """Return the rows selected by `which`, in its order."""
         if isinstance(which, slice):
             size = len(range(self.size)[which])
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
 
 Condition: TypeAlias = str | tuple[str, ...]
-"""A level, some levels, or for a numeric column a comparison with a number such as "< 15" or ">= 65"."""
+"""A level, several levels, or for a numeric column a comparison with a number such as "< 15" or ">= 65"."""
 
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)(.*)", re.DOTALL)
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -34,7 +34,7 @@ class Rule:
     """Conditions by column, all of which must hold for the rule to apply."""
 
     never: Mapping[str, Condition] = field(hash=False)
-    """Conditions by column, each of which is then impossible."""
+    """Conditions by column, each of which is impossible if the rule applies."""
 
     def __post_init__(self) -> None:
         for key in ("when", "never"):
@@ -44,13 +44,13 @@ class Rule:
 
     @property
     def names(self) -> frozenset[str]:
-        """The columns that the rule mentions."""
+        """Columns that the rule mentions."""
         return frozenset(self.when.keys() | self.never.keys())
 
     def cells(self, schema: Schema) -> tuple[dict[str, frozenset[int]], ...]:
-        """The forbidden boxes, one for each column of `never`: no cell has all its codes in one.
+        """Return the forbidden boxes, one for each column of `never`: no record has all its codes in one.
 
-        A bin counts for a comparison only where all of it meets the comparison, so that forbidden cells are
+        A bin meets a comparison only if all its values do, so that forbidden cells are
         certainly empty. Not applicable and missing meet no comparison.
         """
         when = {name: _codes(schema, name, condition) for name, condition in self.when.items()}
@@ -80,7 +80,7 @@ def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
 
 
 def _compared(column: Column, condition: str) -> frozenset[int] | None:
-    """The bins that lie wholly inside a comparison; None when `condition` is not one."""
+    """Return the bins that lie wholly inside a comparison; None if `condition` is not one."""
     match = _COMPARISON.fullmatch(condition)
     if match is None or not isinstance(column, Numeric) or (bound := column.quantity(match[2])) is None:
         return None

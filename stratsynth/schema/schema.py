@@ -1,4 +1,4 @@
-"""`Schema`: every column of a table in order, the unit of privacy, and where the statement comes from."""
+"""`Schema`: the columns of a table in order, the privacy unit, and the origin of the statement."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from stratsynth.schema.weight import ONE, RowWeight
 PUBLIC = "public"
 PRIVATE = "private data"
 NOBODY = "nobody: the data were declared public"
-"""What `reviewed_by` says of a draft of rows that were declared public: it is good for such rows alone."""
+"""Value of `reviewed_by` for a draft of rows declared public; such a draft is valid for these rows alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """What is protected when one person can have several rows: all rows with the same value of a column."""
+    """Privacy unit of a person with several rows: all rows with the same value of a column."""
 
     column: str
-    """The column that identifies a person; not among the columns of the schema, as it is never released."""
+    """Column that identifies a person; not among the columns of the schema, as it is never released."""
 
     max_rows: int
-    """The most rows that one person contributes: the first ones in the file; the others are left out."""
+    """Largest number of rows of one person in a fit: the first ones in the file; the others are left out."""
 
     def __post_init__(self) -> None:
         check_text("unit: column", self.column)
@@ -43,28 +43,28 @@ class Unit:
 
 @dataclass(frozen=True, eq=False)
 class Schema(SchemaDoor):
-    """A public statement of what a table can hold, written or reviewed by a person.
+    """A public description of a table, written or reviewed by a person.
 
-    Two schemas are equal when they say the same, columns in the same order.
+    Two schemas are equal if all their fields are, with columns in the same order.
     """
 
     columns: Mapping[str, Column]
-    """The columns by name, in the order of the table. A stratum that is defined by all of them has none."""
+    """Columns by name, in the order of the table; none in a stratum that is defined by all of them."""
 
     origin: str = PUBLIC
-    """Where levels and bounds come from: "public", or "private data" for a draft made from the data."""
+    """Origin of levels and bounds: "public", or "private data" for a draft made from the data."""
 
     reviewed_by: str | None = None
-    """Who has checked that a draft made from private data reveals nothing; None when nobody has."""
+    """Person who checked that a draft made from private data reveals nothing; None if nobody has."""
 
     unit: str | Unit = "record"
-    """What is protected: "record", one row; or a `Unit`, all rows of one person."""
+    """Privacy unit: "record", one row; or a `Unit`, all rows of one person."""
 
     rules: tuple[Rule, ...] = ()
-    """Combinations of values that cannot occur. No sample of a release holds one."""
+    """Combinations of values that cannot occur; no sample of a release holds one."""
 
     row_weight: RowWeight = ONE
-    """How much a row counts in tables and sums: 1, or what one of its columns says (`weight` in files)."""
+    """Weight of a row in tables and sums: 1, or the value of one of its columns (`weight` in files)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -100,7 +100,7 @@ class Schema(SchemaDoor):
                 rule.cells(self)  # refuses levels and columns that do not exist
 
     def _check_weight(self) -> None:
-        """A weight's column is neither released nor what tells people apart."""
+        """Refuse a weight's column that is released, or that identifies units."""
         weight = self.row_weight
         if not isinstance(weight, RowWeight):
             raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
@@ -121,61 +121,61 @@ class Schema(SchemaDoor):
         return hash(self.sha256)
 
     def __repr__(self) -> str:
-        """The columns' names."""
+        """Return the names of the first columns, with the origin."""
         names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
         rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
         return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
 
     @property
     def most_rows(self) -> int:
-        """The most rows of one unit; rows of a unit may be alike, and are no independent sample."""
+        """Largest number of rows of one unit; rows of a unit may be equal, and are no independent sample."""
         return 1 if isinstance(self.unit, str) else self.unit.max_rows
 
     @property
     def alike(self) -> int:
-        """The largest count of rows that say the same: those of one unit, each of the largest weight.
+        """Largest weighted number of equal rows of one unit: its rows, each of the largest weight.
 
-        The variance of a sum over a random sample is at most this many times that of as large a count of single rows.
+        The variance of a sum over a random sample is at most this many times that over as many unweighted, single rows.
         """
         return self.most_rows * self.row_weight.most
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The columns that are read and never released: what tells units apart, and the rows' weights."""
+        """Columns that are read and never released: the one that identifies units, and the rows' weights."""
         unit = () if isinstance(self.unit, str) else (self.unit.column,)
         return unit if self.row_weight.column is None else (*unit, self.row_weight.column)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return tuple(self.columns)
 
     @property
     def public(self) -> tuple[str, ...]:
-        """The columns that need no protection under neighbours = "attribute"."""
+        """Columns that need no protection under neighbours = "attribute"."""
         return tuple(name for name, column in self.columns.items() if column.public)
 
     @property
     def oneways(self) -> tuple[tuple[str], ...]:
-        """Every clique of one column."""
+        """All cliques of one column."""
         return tuple((name,) for name in self.columns)
 
     def column(self, name: str) -> Column:
-        """The column of that name; SchemaError when there is none."""
+        """Return the column of that name; SchemaError if there is none."""
         if name not in self.columns:
             raise SchemaError(f"there is no column {name!r} in the schema{nearest(str(name), self.names)}")
         return self.columns[name]
 
     def levels(self, name: str) -> tuple[str, ...]:
-        """The categories of a column, in the order of their codes."""
+        """Return the categories of a column, in the order of their codes."""
         return self.column(name).all_levels
 
     def size(self, name: str) -> int:
-        """The number of categories of a column."""
+        """Return the number of categories of a column."""
         return self.column(name).size
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
-        """The sizes of the columns of a clique."""
+        """Return the shape of a clique's contingency table: the sizes of its columns."""
         sizes = self._sizes
         return tuple([sizes[name] if name in sizes else self.size(name) for name in clique])
 
@@ -184,11 +184,11 @@ class Schema(SchemaDoor):
         return {name: column.size for name, column in self.columns.items()}
 
     def cells(self, clique: Iterable[str]) -> int:
-        """The number of cells of a clique's contingency table."""
+        """Return the number of cells of a clique's contingency table."""
         return math.prod(self.shape(clique))
 
     def index(self, name: str, level: str) -> int:
-        """The code of a level; SchemaError when there is no such column or level."""
+        """Return the code of a level; SchemaError if there is no such column or level."""
         column = self.column(name)
         codes = column.codes
         if level not in codes:
@@ -201,7 +201,7 @@ class Schema(SchemaDoor):
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of what the schema says: of its columns in order, whatever the order of labels."""
+        """SHA-256 of the schema's content: columns in order, independent of the order of labels."""
         said = toml.to_tables(self)
         said["columns"] = list(said["columns"].items())
         if self.row_weight != ONE and self.row_weight.column is None:
@@ -209,9 +209,9 @@ class Schema(SchemaDoor):
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def ready(self, *, public: bool = False) -> None:
-        """Refuse a draft that nobody has reviewed: to be called before anything is spent.
+        """Refuse a draft that nobody has reviewed; called before anything is spent.
 
-        That nobody had to, as the rows were declared `public`, holds for such rows alone.
+        A draft that was marked as one of public rows, which needs no reviewer, passes for `public` rows alone.
         """
         nobody = self.reviewed_by is None or (self.reviewed_by == NOBODY and not public)
         if self.origin == PRIVATE and nobody:

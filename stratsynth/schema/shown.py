@@ -1,4 +1,4 @@
-"""What a notebook shows of a schema."""
+"""HTML of a schema, for notebooks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
 
 LEVELS = 8
-"""The number of levels that are named."""
+"""Largest number of levels that are named."""
 
 
 def schema_html(schema: Schema) -> str:
-    """Every column with its kind, its number of categories, and what they are."""
+    """Return a table of the columns: kind, number of categories, and values."""
     rows: list[Row] = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
     unit = "a record" if isinstance(schema.unit, str) else f"{schema.unit.column}, up to {schema.unit.max_rows} rows"
     reviewed = "" if schema.reviewed_by is None else f", reviewed by {schema.reviewed_by}"

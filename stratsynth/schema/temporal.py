@@ -1,8 +1,8 @@
-"""Dates, moments, times of day and durations: whole numbers of a unit, between public bounds, counted in bins.
+"""Dates, moments, times of day and durations: integers of a unit, between public bounds, counted in bins.
 
 Everything that holds for a numeric column of whole numbers holds for these: a bin is an interval, a value outside the
-bounds is clipped or missing, and within a bin the shape is as declared. What differs is how values are read and
-written. Moments with a zone are read in UTC, and come back without one; a finer value falls into the unit it lies in.
+bounds is clipped or missing, and within a bin the shape is as declared. Only reading and writing of values
+differ. Moments with a zone are read in UTC, and drawn without one; a finer value is rounded down to its unit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNITS = {
     "day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000,
     "second": 1_000_000, "millisecond": 1_000, "microsecond": 1,
 }  # fmt: skip
-"""The units a column can be counted in, in microseconds."""
+"""Length of each unit, in microseconds."""
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, and carry no zone
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,12})?)?) ?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
@@ -43,10 +43,10 @@ class Temporal(Numeric):
     """
 
     lower: Any
-    """The earliest or least value a record can have."""
+    """Earliest or smallest value that a record can have."""
 
     upper: Any
-    """The latest or largest value a record can have."""
+    """Latest or largest value that a record can have."""
 
     edges: Any = None
     """Ends of the bins, as for numbers."""
@@ -55,14 +55,14 @@ class Temporal(Numeric):
     """Values that many records have exactly: each is a bin of its own."""
 
     kind: str = "date"
-    """What values are: "date", "datetime", "time" or "duration"."""
+    """Kind of the values: "date", "datetime", "time" or "duration"."""
 
     unit: str = ""
-    """What is counted: "day", "hour", "minute", "second", "millisecond" or "microsecond"; a day for dates, and a second
-    for all others, when not given."""
+    """Unit of counting: "day", "hour", "minute", "second", "millisecond" or "microsecond"; if empty, a day for dates,
+    and a second otherwise."""
 
     integer: bool = True
-    """Always: values are whole numbers of the unit."""
+    """Always True: values are whole numbers of the unit."""
 
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, KINDS)
@@ -83,12 +83,12 @@ class Temporal(Numeric):
         super().__post_init__()
 
     def quantity(self, text: str) -> float | None:
-        """The number of units that a text means, or None."""
+        """Return the number of whole units that a text spells, or None."""
         found = microseconds(self.kind, text)
         return None if found is None else float(found // UNITS[self.unit])
 
     def spell(self, value: float) -> str:
-        """A number of units in ISO form; of durations, the number."""
+        """Return a number of units in ISO form; of durations, the number."""
         if self.kind == "duration":
             return super().spell(value)
         moment = _EPOCH + dt.timedelta(microseconds=int(value) * UNITS[self.unit])
@@ -97,13 +97,13 @@ class Temporal(Numeric):
         return moment.date().isoformat() if self.unit == "day" else moment.isoformat(" ")
 
     def spell_range(self, low: float, top: float) -> str:
-        """The name of a bin: both ends, which lie in it."""
+        """Return the label of a bin: both ends, which lie in it."""
         if self.kind == "duration":
             return super().spell_range(low, top)
         return f"{self.spell(low)}..{self.spell(top)}"
 
     def _count(self, key: str, value: Any) -> float:
-        """A bound as a whole number of units."""
+        """Return a bound as a whole number of units."""
         if is_number(value) and float(value).is_integer():
             return int(value)  # as `replace` gives it, and durations are declared
         found = self.quantity(_text(value))
@@ -123,15 +123,15 @@ class Temporal(Numeric):
 
 
 EXACT = Context(prec=400)
-"""Of our own, so that nobody's settings of decimals decide what a text means."""
+"""Decimal context of this module, so that nobody's settings of decimals change the value of a text."""
 _FIRST = (dt.date.min - _EPOCH.date()).days * _DAY
 _LAST = (dt.date.max - _EPOCH.date()).days * _DAY + _DAY
 
 
 def microseconds(kind: str, text: str) -> int | None:
-    """The microseconds since 1970 or midnight, or the length, that a text of some kind means; None where it means none.
+    """Return the microseconds that a text spells, since 1970 or midnight, or as a length; None if it spells none.
 
-    What is finer than a microsecond is cut off.
+    Fractions of a microsecond are cut off.
     """
     text = text.strip(" \t")
     if len(text) > MAX_TEXT:
@@ -189,7 +189,7 @@ def _duration(text: str) -> int | None:
 
 
 def _text(value: Any) -> str:
-    """A bound as text: of Python's and pandas' objects, and of TOML's, as they spell themselves."""
+    """Return a bound as text; objects of Python, pandas and TOML as they spell themselves."""
     if isinstance(value, dt.timedelta):
         return str(Decimal(value // dt.timedelta(microseconds=1)) / UNITS["second"])
     if isinstance(value, dt.date | dt.time):

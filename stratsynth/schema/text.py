@@ -1,4 +1,4 @@
-"""Which text may be a level, a label or a name, and which text is a number."""
+"""Texts that may be levels, labels or names, and texts that spell numbers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from stratsynth.errors import SchemaError
 
 MAX_TEXT = 1000
-"""The longest level, label, name or number, in characters; longer text in a file matches nothing."""
+"""Largest length of a level, label, name or number, in characters; longer text in a file matches nothing."""
 
 MISSING = "missing"
-"""The level that missing values have where a column declares one."""
+"""Level of missing values, in columns that declare one."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": Decimal(1), "false": Decimal(0)}
@@ -33,7 +33,7 @@ def number(text: str) -> float | None:
 
 
 def figure(value: Any) -> float:
-    """The number that a cell of a small table holds, or spells as `number` reads it; NaN where it is none."""
+    """Return the number in a cell of a small table, or that its text spells (`number`); NaN if none."""
     if isinstance(value, str | bool):
         found = number(str(value))
         return math.nan if found is None else found
@@ -44,12 +44,12 @@ def figure(value: Any) -> float:
 
 
 def truth(text: str) -> float:
-    """1 or 0 for a truth value, NaN for any other text."""
+    """Return 1 or 0 for a truth value, NaN for any other text."""
     return float(_TRUTH.get(text.strip(" \t").lower(), "nan"))
 
 
 def meaning(text: str) -> Decimal | None:
-    """What two spellings of one level have in common: "3", "3.0" and "3e0" are 3, "True" and "true" are 1."""
+    """Return the value that all spellings of a level share: "3", "3.0" and "3e0" are 3, "True" and "true" are 1."""
     text = text.strip(" \t")
     if len(text) > MAX_TEXT or not _NUMBER.fullmatch(text):
         return _TRUTH.get(text.lower())
@@ -60,7 +60,7 @@ def meaning(text: str) -> Decimal | None:
 
 
 def check_text(what: str, text: object) -> str:
-    """`text` itself when it is fit to be shown, stored and opened in a spreadsheet; SchemaError otherwise."""
+    """Return `text` if it is fit to be shown, stored and opened in a spreadsheet; SchemaError otherwise."""
     if not isinstance(text, str):
         raise SchemaError(f"{what} must be text, in quotes, not {text!r}")
     if not text:

@@ -1,4 +1,4 @@
-"""Schema files: TOML in and out, with errors that name the file, the column and the key."""
+"""Schema files: reading and writing of TOML, with errors that name the file, the column and the key."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FORMAT = "stratsynth-schema/1"
 MAX_BYTES = 16_000_000
-"""The largest schema file that is read."""
+"""Largest size of a schema file, in bytes."""
 
 _PARTS = 8
-"""A schema's keys have at most four parts; the time that the parser takes grows with the square of their number."""
+"""Largest number of parts of a key (a schema's have at most four): the parser's time grows with its square."""
 _TEXTS = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 
@@ -36,16 +36,16 @@ _KINDS: dict[str, type[Categorical | Numeric]] = {
     "categorical": Categorical, "nested": Nested, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
 }  # fmt: skip
 IMPLIED = {"kind", "integer"}
-"""Fields of a `Temporal` that files do not write: its kind is the column's, and it is always of whole numbers."""
+"""Fields of a `Temporal` that files do not have: `kind` is the column's kind, and values are always whole."""
 _BOUNDS = ("lower", "upper", "edges", "spikes")
-"""What dates and times are written in, instead of numbers."""
+"""Keys that dates and times are written for, instead of numbers."""
 _EXAMPLES = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "23:59:59"}
 _TOP = ("format", "origin", "reviewed_by", "unit", "weight", "columns", "forbid")
 
 
 @contextmanager
 def blame(place: str) -> Iterator[None]:
-    """Say in any SchemaError raised inside that it was found in `place`."""
+    """Prefix every SchemaError raised in the block with `place`."""
     try:
         yield
     except SchemaError as error:
@@ -53,7 +53,7 @@ def blame(place: str) -> Iterator[None]:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """The text of a schema file; SchemaError when it cannot be read, is too large or is not UTF-8."""
+    """Return the text of a schema file; SchemaError if it is unreadable, too large or not UTF-8."""
     with blame(str(path)):
         try:
             content = read_bytes(Path(path), MAX_BYTES, error=SchemaError)
@@ -67,10 +67,10 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The fields of a `Schema` from TOML text, columns and rules checked; of its unit, the table that declares it.
+    """Return the fields of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
 
     Raises:
-        SchemaError: What is wrong, with the line, or the column and the key.
+        SchemaError: An invalid schema, with the line, or the column and the key.
     """
     if _LONG_KEY.search(_TEXTS.sub("t", text)):
         raise SchemaError(f"a key has more than {_PARTS} parts between dots; a schema's have at most four")
@@ -98,7 +98,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _weight(given: object) -> RowWeight:
-    """The weight of rows: the column that holds it, and the largest."""
+    """Return the weight of rows: column, largest weight, weight if missing, and mean."""
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
@@ -108,14 +108,14 @@ def _weight(given: object) -> RowWeight:
 
 
 def dumped(tables: Mapping[str, Any]) -> str:
-    """Plain tables as TOML text; lists fill their lines instead of taking one for each item."""
+    """Return plain tables as TOML text; lists fill their lines instead of taking one for each item."""
     import tomli_w  # only writers need it
 
     return _LIST.sub(_filled, tomli_w.dumps(tables))
 
 
 _LIST = re.compile(r"\[\n((?:    [^\[\]\n{]*,\n)+)\]")
-"""A list of texts or numbers, as tomli_w writes it; none of the texts holds a bracket, or it stays as it is."""
+"""A list of texts or numbers as tomli_w writes it; a list with a bracket in a text does not match, and stays."""
 _WIDTH = 108
 
 
@@ -131,7 +131,7 @@ def _filled(match: re.Match[str]) -> str:
 
 
 def to_tables(schema: Schema) -> dict[str, Any]:
-    """The schema as plain tables, lists, texts and numbers, keys at their defaults left out."""
+    """Return the schema as plain tables, lists, texts and numbers, without keys at their defaults."""
     said: dict[str, Any] = {"format": FORMAT, "origin": schema.origin}
     if schema.reviewed_by is not None:
         said["reviewed_by"] = schema.reviewed_by
@@ -190,7 +190,7 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Refuse a number for a date: a year alone would be taken for days since 1970."""
+    """Refuse a number as a date: a year alone would count as days since 1970."""
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):
@@ -216,7 +216,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Refuse keys that are not known, and a table that lacks one that is required."""
+    """Refuse unknown keys, and a table without a required key."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")

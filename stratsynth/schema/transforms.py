@@ -1,4 +1,4 @@
-"""Scales for wide-ranging numbers, such as incomes: the transform that a column declares, and its way back.
+"""Scales for wide-ranging numbers, such as incomes: the transform that a column declares, and its inverse.
 
 With u the column's `transform_unit`, a number x becomes
 
@@ -7,10 +7,10 @@ With u the column's `transform_unit`, a number x becomes
     fourth-root   sign(x) (|x| / u)^(1/4)
 
 increasing, with 0 at 0, and as good for debts as for incomes. The mean of transformed numbers, brought back, is
-not the mean of the numbers (for `log` it is close to a geometric mean); `mean_back` says what it misses.
+not the mean of the numbers (for `log` it is close to a geometric mean); `mean_back` corrects it for normal noise.
 
 `forward` is applied to private rows, so it is row-local to the last bit: every step is one elementary operation
-on one element (`stratsynth.questions.sums.base` says why that matters), and so the logarithm is written out here.
+on one element (`stratsynth.questions.sums.base` has the reason), and so the logarithm is written out here.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from stratsynth.schema.columns import Numeric
 
 _TERMS = 13
-"""Of the series of atanh; with |s| <= 0.172 the first one left out is below 2^-70."""
+"""Terms of the series of atanh; with |s| <= 0.172 the first one left out is below 2^-70."""
 
 
 def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers on the column's own scale; NaN stays."""
+    """Return numbers on the column's scale; NaN stays NaN."""
     if column.transform is None:
         return numbers
     size = np.abs(numbers) / float(column.transform_unit)
@@ -44,7 +44,7 @@ def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers that have these values on the column's scale. Post-processing: any rounding will do."""
+    """Return the numbers with these values on the column's scale. Post-processing: any rounding is allowed."""
     if column.transform is None:
         return values
     with np.errstate(over="ignore"):
@@ -54,13 +54,13 @@ def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def bounds(column: Numeric) -> tuple[float, float]:
-    """The column's bounds on its own scale."""
+    """Return the column's bounds on its scale."""
     low, high = forward(column, np.array([column.lower, column.upper], dtype=float))
     return float(low), float(high)
 
 
 def mean_back(column: Numeric, mean: float, spread: float) -> float:
-    """The mean of the numbers themselves, if their transformed values are normal with this mean and deviation."""
+    """Return the mean of the numbers if their transformed values are normal with this mean and standard deviation."""
     if column.transform is None or not math.isfinite(spread):
         return mean if column.transform is None else math.nan
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -68,7 +68,7 @@ def mean_back(column: Numeric, mean: float, spread: float) -> float:
 
 
 def exact_log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log of x >= 1 (or NaN, or infinite), by steps that look at one element alone.
+    """Return log(x) for x >= 1, NaN or infinity, by operations on one element at a time.
 
     x = 2^e m exactly, and log m = 2 atanh((m - 1) / (m + 1)) by its series.
     """

@@ -1,4 +1,4 @@
-"""Levels in the type of a synthetic table: whole numbers, reals and truth values instead of texts."""
+"""Typed levels: whole numbers, reals and truth values in a synthetic table, instead of texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def value(column: Categorical, level: str) -> str | int | float | bool | None:
-    """The value that a synthetic table holds for a level, in the type of the column; None for null."""
+    """Return the value of a level in a synthetic table, in the type of the column; None for null."""
     if column.dtype in {"string", "category"}:
         return None if level == MISSING and MISSING not in column.levels else level
     if level in {column.not_applicable, MISSING}:
@@ -28,7 +28,7 @@ def value(column: Categorical, level: str) -> str | int | float | bool | None:
 
 
 def check(column: Categorical) -> None:
-    """Refuse a typed column unless each level can be told from its typed value."""
+    """Refuse a typed column unless each level can be recovered from its typed value."""
     spelt = [meaning(level) for level in column.levels]
     times = Counter(spelt)
     for level, exact in zip(column.levels, spelt, strict=True):

@@ -1,7 +1,7 @@
 """Single values of an Arrow column, read as text or as numbers.
 
-Each function works on the distinct values of a slice and spreads the answers over its rows: what a row gets
-is a function of that row's value alone, and a value is worked out once however often it occurs.
+Each function works on the distinct values of a slice and maps the results to its rows: a row's result
+is a function of that row's value alone, and each distinct value is computed once.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from stratsynth.schema.text import MAX_TEXT, meaning, number, truth
 Array: TypeAlias = NDArray[Any]
 
 SLICE = 1 << 18
-"""Rows worked on at a time: enough to be fast, few enough that texts of any length fit in memory."""
+"""Rows per slice: enough to be fast, few enough that texts of any length fit in memory."""
 
 MAX_BYTES = 4 * MAX_TEXT
-"""Longer values are no level and no number: they count as unreadable before anything is done with them."""
+"""Largest length of a value in bytes; longer ones are unreadable, no level and no number."""
 
 _EXACT = 2**53
-"""Whole numbers below this size are exact as reals of 64 bits."""
+"""Bound below which whole numbers are exact as 64-bit floats."""
 
 # The everyday spelling of a number, short enough that it cannot overflow: Arrow reads it as `number` does.
 _PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
 
 
 def check_type(name: str, kind: pa.DataType) -> None:
-    """Refuse a column whose type holds no single values; the message tells of structure, not of values."""
+    """Refuse a column whose type has no single values; the message depends on the type alone."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     readable = (
@@ -55,7 +55,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """The code of each value among `column.levels`; -1 for null and for every value that is no level."""
+    """Return the code of each value among `column.levels`; -1 for null and for every value that is no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
 
@@ -71,7 +71,7 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Each value as a finite number, NaN where it is none; and its place among `column.words`, -1 where it has none."""
+    """Return each value as a finite number or NaN, and its index among `column.words` or -1."""
     kind, words = data.type, column.words
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain and not isinstance(column, Temporal):
@@ -91,7 +91,7 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
 
 
 def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
-    """A number for each unit's value, the same for values that are the same as text or, as levels are, as a number.
+    """Return a number for each row's unit, equal for ids that are equal as text or, as levels are, as numbers.
 
     "7", "7.0", " 7" and "07" are one unit. -1 for null, for empty text, for what is too long, and for numbers from
     2**53 that were stored or spelt as reals: their last digits are lost, so they tell nobody apart.
@@ -110,7 +110,7 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Each text, or one text for all that spell the same number; null where it tells nobody apart."""
+    """Return each text, or one text for all spellings of a number; null if it identifies nobody."""
     texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
     texts = pc.replace_substring_regex(texts, r"^[ \t]*\+?0*([1-9][0-9]{0,17})[ \t]*$", r"\1")
     plain = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,17}$")
@@ -125,7 +125,7 @@ def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _unit(text: str) -> str | None:
-    """One text for all that mean the same; what means nothing is itself."""
+    """Return one text for all spellings of a value; a text that spells none is returned unchanged."""
     found = meaning(text)
     if found is None:
         return text
@@ -142,7 +142,7 @@ def _unit(text: str) -> str | None:
 
 
 def counted(data: pa.ChunkedArray) -> dict[str, int]:
-    """INTERNAL. The different texts of a column, with how often each occurs; null and unreadable values left out."""
+    """INTERNAL. Number of rows of each different text of a column; null and unreadable values are left out."""
     found: dict[str, int] = {}
     for piece in _distinct(data):
         where = piece.indices.drop_null().to_numpy()
@@ -154,7 +154,7 @@ def counted(data: pa.ChunkedArray) -> dict[str, int]:
 
 
 def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
-    """INTERNAL. The texts of some values; null and unreadable ones left out, unless they are to be kept as None."""
+    """INTERNAL. Texts of the values; null and unreadable ones are left out, or None with `keep_null`."""
     found = _texts(_hashable(distinct)).to_pylist()
     return found if keep_null else [text for text in found if text is not None]
 
@@ -172,7 +172,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _meanings(column: Categorical) -> dict[object, int]:
-    """The code of each number or truth value that exactly one level spells."""
+    """Return the code of each number or truth value that exactly one level spells; -1 if several do."""
     spelt = [meaning(level) for level in column.levels]
     once: dict[object, int] = {}
     for code, value in enumerate(spelt):
@@ -201,7 +201,7 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
 
 
 def _moments(column: Temporal) -> Callable[[pa.LargeStringArray], Array]:
-    """How the texts of a column of dates, times or durations are read, one by one."""
+    """Return the reader of a temporal column's texts: whole units since the epoch, or NaN."""
 
     def read(texts: pa.LargeStringArray) -> Array:
         found = (None if text is None else column.quantity(text) for text in texts.to_pylist())
@@ -216,7 +216,7 @@ def _spread(
     default: object,
     dtype: np.dtype[Any],
 ) -> Array:
-    """`answer` of the text of each value, and `default` for null; `answer` sees each distinct value once."""
+    """Return `answer` of each row's text, `default` for null; `answer` is computed once per distinct value."""
     parts = [np.empty(0, dtype)]
     for distinct in _distinct(data):
         answers = np.append(np.asarray(answer(_texts(distinct.dictionary)), dtype), np.array([default], dtype))
@@ -227,7 +227,7 @@ def _spread(
 
 
 def _distinct(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
-    """The rows in order, as indices into their distinct values."""
+    """Yield the rows in order, as indices into their distinct values."""
     for chunk in data.chunks:
         if pa.types.is_dictionary(chunk.type):
             yield pa.DictionaryArray.from_arrays(chunk.indices, _hashable(chunk.dictionary))
@@ -237,7 +237,7 @@ def _distinct(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
 
 
 def _hashable(piece: pa.Array) -> pa.Array:
-    """The values in a type whose equal values have equal texts, none of them too long."""
+    """Return the values in a type whose equal values have equal texts; overlong ones are null."""
     kind = piece.type
     if pa.types.is_null(kind):
         return piece.cast(pa.string())
@@ -255,14 +255,14 @@ def _hashable(piece: pa.Array) -> pa.Array:
 
 
 def spelt(number: float) -> str:
-    """The shortest text of a real number: a whole one without a point, and from 2**53 with an exponent."""
+    """Return the shortest text of a real: a whole one without a point, from 2**53 with an exponent."""
     if abs(number) < _EXACT or not math.isfinite(number):
         return repr(number + 0.0).removesuffix(".0")  # -0.0 is 0
     return np.format_float_scientific(number, trim="-")
 
 
 def seconds(count: int | None, digits: int) -> str | None:
-    """A duration as text: its seconds, exactly. `count` is of tenths, hundredths and so on, by the number of digits."""
+    """Return a duration as text, exactly, in seconds; `count` is in units of 10^-digits seconds."""
     if count is None:
         return None
     whole, part = divmod(abs(count), 10**digits)
@@ -271,7 +271,7 @@ def seconds(count: int | None, digits: int) -> str | None:
 
 
 def _texts(distinct: pa.Array) -> pa.LargeStringArray:
-    """The text of each value; null where bytes are not UTF-8."""
+    """Return the text of each value; null if its bytes are not UTF-8."""
     kind = distinct.type
     if pa.types.is_float64(kind):
         return pa.array([None if x is None else spelt(x) for x in distinct.to_pylist()], pa.large_string())

@@ -1,4 +1,4 @@
-"""How much one row counts: the one place from which counts, sums and their sensitivities take it."""
+"""The weight of a row: the one source of it for counts, sums and their sensitivities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.schema.text import check_text
 
 MOST = 2**10
-"""The largest weight that a schema may declare."""
+"""Largest weight that a schema may declare."""
 
 
 @dataclass(frozen=True)
@@ -17,25 +17,25 @@ class RowWeight:
     """The weight of a row, in whole units: tables and sums add it up, and noise covers its largest value.
 
     With a `column`, every row counts as its own weight there, such as the people whom a respondent of a survey stands
-    for: rounded to a whole number, what is below 0 as 0 and what is above `most` as `most`. What is no finite number
-    counts as `missing`. Which weight a row has depends on that row alone.
+    for: rounded to a whole number and clipped to [0, `most`]; a value that is no finite number
+    counts as `missing`. A row's weight depends on that row alone.
     """
 
     most: int = 1
-    """The largest weight of a row; without a column, the weight of each. Sensitivities are in proportion to it."""
+    """Largest weight of a row; without a column, the weight of each. Sensitivities are proportional to it."""
 
     column: str | None = None
-    """The column that holds the rows' weights; not among the columns of the schema, as it is never released."""
+    """Column with the rows' weights; not among the columns of the schema, as it is never released."""
 
     missing: int = 0
-    """The weight of a row whose own is missing or no number; 0 leaves the row out of every count and sum."""
+    """Weight of a row whose own is missing or no number; 0 leaves the row out of every count and sum."""
 
     mean: float | None = None
-    """About the mean weight, where it is publicly known, such as population over sample: for plans, and
-    for how many rows a step samples."""
+    """Publicly known approximate mean weight, such as population over sample; None if unknown. For plans, and for the
+    number of rows that a step samples."""
 
     def __post_init__(self) -> None:
-        """A whole number with which tables of 2^32 rows, and their distances in 1/65,536 of a record, fit 64 bits."""
+        """Refuse a largest weight for which tables of 2^32 rows, and distances in 2^-16 records, pass 64 bits."""
         if type(self.most) is not int or not 1 <= self.most <= MOST:
             raise SchemaError(
                 f"the weight of a row must be a whole number from 1 to {MOST:,}, not {self.most!r}: larger weights are "
@@ -53,7 +53,7 @@ class RowWeight:
 
     @property
     def each(self) -> int:
-        """What a count of rows is multiplied by: 1 where rows have weights of their own, which reading has counted."""
+        """Factor of a count of rows: `most` without a column; 1 with one, as weights are then in the counts."""
         return self.most if self.column is None else 1
 
 

@@ -1,6 +1,6 @@
-"""Columns whose names are those of survey weights, so that nobody releases a weight as if it were a fact of a person.
+"""Columns with names of survey weights, which should not be released as if they were facts of a person.
 
-By name alone, which is public: nothing is read.
+The check is by name alone, which is public; no row is read.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _WORDS = (
 )
 _NAME = re.compile(rf"(?:{'|'.join((*_SURVEYS, _WORDS))})", re.IGNORECASE)
 NAMED = 3
-"""As many columns as a warning names."""
+"""Largest number of columns that a warning names."""
 
 
 def looks_like_weight(name: str) -> bool:
-    """Whether a column of this name is likely to hold survey weights."""
+    """True if a column of this name is likely to hold survey weights."""
     return _NAME.fullmatch(name) is not None
 
 
 def weight_warnings(schema: Schema, header: Iterable[str] = ()) -> list[str]:
-    """What to say of a schema with a column that looks like a weight, each with the remedy; mostly nothing.
+    """Return warnings for a schema with a column that looks like a weight, each with its remedy; mostly none.
 
     Args:
         schema: The schema.
-        header: The names of the data's columns, where they are known.
+        header: The names of the data's columns; empty if unknown.
     """
     told, said = schema.row_weight.column, []
     ordinary = [name for name in schema.names if looks_like_weight(name)]

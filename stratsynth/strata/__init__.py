@@ -1,4 +1,4 @@
-"""Strata: the declared groups, how they are merged, which are small, and budgets of their own."""
+"""Strata: the declared groups, their merges, the rules for small groups, and budgets of their own."""
 
 from stratsynth.strata.crossing import MOST_STRATA, check_by, crossing
 from stratsynth.strata.ruled import impossible

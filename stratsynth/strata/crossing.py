@@ -1,4 +1,4 @@
-"""The strata of some columns: the full crossing of their levels, with levels taken together."""
+"""The strata of some columns: the full crossing of their levels, some of them merged."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from stratsynth.schema import Schema
 from stratsynth.strata.strata import Stratum
 
 MOST_STRATA = 100_000
-"""Each stratum is a program and a model of its own."""
+"""Largest number of strata: each is a program and a model of its own."""
 
 
 def crossing(
     schema: Schema, by: Sequence[str], groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None
 ) -> tuple[Stratum, ...]:
-    """All strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels.
+    """Return all strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels.
 
-    `groups` names levels of a column that are taken together; a merge stands where its first level would.
+    `groups` has merges by column, a name with its levels; a merge stands at the place of its first level.
     """
     check_by(by)
     levels = [schema.levels(column) for column in by]
@@ -36,7 +36,7 @@ def crossing(
 
 
 def check_by(by: Sequence[str]) -> None:
-    """Refuse what names no columns."""
+    """Refuse an empty list, a repeated column, and anything that is no text."""
     if not by:
         raise UsageError("strata: name at least one column to stratify by.")
     if not all(isinstance(column, str) for column in by):
@@ -46,7 +46,7 @@ def check_by(by: Sequence[str]) -> None:
 
 
 def _parts(levels: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
-    """The levels of a column, one by one or merged, each part with its name."""
+    """Return the parts of a column, single levels or merges, each with its name."""
     merges = {name: tuple(level for level in levels if level in merged) for name, merged in groups.items()}
     home = {level: (name, merged) for name, merged in merges.items() for level in merged}
     return list(dict.fromkeys(home.get(level, (level, (level,))) for level in levels))

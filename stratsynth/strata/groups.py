@@ -1,8 +1,8 @@
-"""Strata beyond a plain crossing: merges, age bands, a hierarchy, and what becomes of small groups.
+"""Strata beyond a plain crossing: merges, age bands, a hierarchy, and policies for small groups.
 
-All of it is public: who is merged is decided by declared levels, public sizes and declared budgets, never by rows. A
-group is small where its public size times its epsilon is below a threshold: noise does not shrink with the group, so
-this product is what its relative error goes by.
+All of it is public: declared levels, public sizes and declared budgets decide which groups merge, never rows. A
+group is small if its public size times its epsilon is below a threshold: noise does not shrink with the group, so
+its relative error falls as this product grows.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from stratsynth.schema import Numeric, Schema, Temporal
 from stratsynth.strata import Stratum
 
 Merges = Mapping[str, Mapping[str, Sequence[str]]]
-"""For some columns, named merges: the levels that each takes together."""
+"""Named merges by column, each with its levels."""
 POLICIES = ("keep", "merge", "one-way")
 DECLARED = "declared"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One merge of a hierarchy: the levels of a column that become one group where a group is small."""
+    """One merge of a hierarchy: levels of a column that become one group if a group among them is small."""
 
     column: str
     name: str
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Groups:
-    """What is declared of strata besides their columns. Empty, every crossing of levels is a stratum."""
+    """Declarations about strata besides their columns. If empty, every crossing of levels is a stratum."""
 
     merge: Merges = field(default_factory=dict)
     """Levels always taken together: `{"RAC1P": {"Native": ["3", "4", "5", "7"]}}`."""
@@ -47,12 +47,13 @@ class Groups:
     A merge may name earlier ones of its column instead of listing their levels again.
     """
     small: Literal["keep", "merge", "one-way"] = "keep"
-    """What becomes of a small group: it is kept as it is, merged along the hierarchy, or given one-way tables only."""
+    """Policy for small groups: "keep" them as they are, "merge" them along the hierarchy, or give them "one-way" tables
+    only."""
     threshold: float | None = None
-    """A group is small where its public size times its epsilon is below this."""
+    """Public size times epsilon below which a group is small."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no table of merges, and a policy without its threshold."""
+        """Refuse malformed merges and bands, and a policy without its threshold or hierarchy."""
         for key in ("merge", "hierarchy"):
             _check_merges(key, getattr(self, key))
         if not isinstance(self.bands, Mapping) or not all(
@@ -75,7 +76,7 @@ class Groups:
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 
     def together(self, schema: Schema, by: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """For each column, the merges that hold everywhere, each with its levels in the schema's order."""
+        """Return by column the merges that hold everywhere, each with its levels in the schema's order."""
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for column, merges in self.merge.items():
             _check_column(schema, by, column)
@@ -91,7 +92,7 @@ class Groups:
         return found
 
     def ladder(self, schema: Schema, by: Sequence[str]) -> tuple[Step, ...]:
-        """The merges of the hierarchy, in the order in which they are tried."""
+        """Return the merges of the hierarchy, in the order in which they are tried."""
         fixed, found = self.together(schema, by), list[Step]()
         for column, merges in self.hierarchy.items():
             _check_column(schema, by, column)
@@ -105,7 +106,7 @@ class Groups:
         return tuple(found)
 
     def __bool__(self) -> bool:
-        """Whether anything is declared."""
+        """True if anything is declared."""
         return bool(self.merge or self.bands or self.hierarchy or self.small != "keep")
 
 
@@ -134,7 +135,7 @@ def _check_column(schema: Schema, by: Sequence[str], column: str) -> None:
 def _levels(
     schema: Schema, column: str, name: str, given: Sequence[str], made: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """The levels of one merge, in the schema's order; earlier merges may be named."""
+    """Return the levels of one merge, in the schema's order; `given` may name earlier merges."""
     if name in schema.levels(column):
         raise UsageError(f"strata: {column} has a level {name!r} already; call the merge something else.")
     found: set[str] = set()
@@ -151,7 +152,7 @@ def _levels(
 def _nested(
     column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Refuse merges that share some levels without one holding the other: nobody could say where these belong."""
+    """Refuse merges that share some levels but not nested: the shared levels would have two groups."""
     sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
     for name in made:
         mine = sets[name]
@@ -166,7 +167,7 @@ def _nested(
 
 
 def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Bands of bins between the cuts, each called by its ends; a band of one bin is that bin."""
+    """Yield bands of several bins between the cuts, named by their ends; a single bin stays as it is."""
     numeric = schema.column(column)
     if not isinstance(numeric, Numeric) or isinstance(numeric, Temporal):
         raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
@@ -188,31 +189,31 @@ def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple
 
 @dataclass(frozen=True)
 class MergedGroup:
-    """A stratum as it is fitted, and the declared groups it is made of."""
+    """A stratum that is fitted, and the declared groups it is made of."""
 
     stratum: Stratum
     members: tuple[Stratum, ...]
     why: str = ""
-    """Why its members are one group; empty for a group by itself."""
+    """Reason why its members are one group; empty for a group by itself."""
 
     def people(self, sizes: Mapping[Stratum, float]) -> float:
-        """Its public size, in records."""
+        """Return the public size, in records."""
         return math.fsum(sizes[member] for member in self.members)
 
     def epsilon(self, epsilons: Mapping[Stratum, float]) -> float:
-        """Its budget: the least of its members', so that nobody is promised more than they get."""
+        """Return its budget: the smallest epsilon of its members, so that no member is promised less than it gets."""
         return min(epsilons[member] for member in self.members)
 
 
 def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
-    """Every declared group by itself."""
+    """Return every declared group by itself."""
     return [MergedGroup(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
 
 
 def lacking(
     group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
 ) -> str:
-    """Why a group is small, in words; empty for one that is large enough."""
+    """Return the reason why a group is small, in words; empty for one that is large enough."""
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
         return ""
@@ -226,9 +227,9 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Merge small groups along the hierarchy, one step after another, until they are small no more.
+    """Merge small groups along the hierarchy, step by step, until no group is small or no step is left.
 
-    A merge takes in every group that it has a cell of, large ones too: groups stay boxes, named by levels.
+    A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
     groups = alone(strata)
     names = {(step.column, step.levels): step.name for step in steps}
@@ -238,7 +239,7 @@ def merge_small(
         while at < len(groups):
             group = groups[at]
             why = lacking(group, sizes, epsilons, threshold) if set(group.stratum.levels[step.column]) < levels else ""
-            if why:  # the merge stands where the first of its groups stood; go on after it
+            if why:  # the merge takes the place of its first group
                 groups, at = _merge(groups, group, step, why, names)
             at += 1
     return groups
@@ -251,11 +252,11 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """The groups with one step taken around a small one, and the place of the merge."""
+    """Return the groups with one step applied to a small one, and the index of the merged group."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]
-        # merges are nested, so the widest one of a column holds the others
+        # Widen the box to all groups it cuts. Merges are nested, so the widest one of a column contains the others.
         hull = {c: max((g.stratum.levels[c] for g in inside), key=len) for c in box}
         wider = {c: hull[c] if len(hull[c]) > len(levels) else levels for c, levels in box.items()}
         if wider == box:

@@ -1,4 +1,4 @@
-"""Structural rules inside strata, for models and samples: private rows are counted whatever rules say."""
+"""Structural rules inside strata, for models and samples; private rows are counted whether they keep them or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
-    """The strata that no row can be in, by the schema's structural rules."""
+    """Return the strata where no row can be, by the schema's structural rules."""
     if not schema.rules:
         return frozenset()
     rules = feasible(schema)
@@ -21,7 +21,7 @@ def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
 
 
 def inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
-    """What the rules that mention the stratum's columns say inside it."""
+    """Yield the rules that mention the stratum's columns, restricted to its levels."""
     here = stratum.codes(schema)
     for rule in schema.rules:
         if rule.names.isdisjoint(here):
@@ -34,7 +34,7 @@ def inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
             if not rest or not all(rest.values()):
                 continue
             name, levels = rest.popitem()
-            # a level that cannot occur at all is written as a rule on whatever another column holds
+            # a level that cannot occur at all is forbidden whatever level another column has
             others = [c for c in inner.names if c != name]
             when = rest or {c: inner.levels(c) for c in others[:1]}
             if when:

@@ -1,7 +1,7 @@
-"""Strata: the declared groups, and the paths of splits that lead to them.
+"""Strata: the declared groups, and the paths of splits to them.
 
 Every declared group exists, whatever its count: the strata of some columns are the full crossing of their
-levels in the schema, never what happens to occur in the rows. A stratum has one level of each column, or
+levels in the schema, never the combinations that occur in the rows. A stratum has one level of each column, or
 several that were merged; a merged column still varies inside its stratum, among those levels.
 """
 
@@ -18,86 +18,86 @@ from stratsynth.schema.narrow import narrow
 from stratsynth.strata.ruled import impossible, inside
 
 KNOWN = 1 << 10
-"""How many schemas of strata are kept, to be handed out again."""
+"""Number of schemas of strata in the cache."""
 
 Cell = tuple[str, ...]
-"""A level for each column, in the order of the columns' names: what a stratum is made of."""
+"""One level of each column, in the order of the columns' names: an element of a stratum."""
 
 
 @dataclass(frozen=True, order=True)
 class Stratum:
-    """One group: for each of the columns that a split divides by, its level, or the levels merged into one."""
+    """One group: for each column that a split divides by, its level, or the levels merged into one."""
 
     items: tuple[tuple[str, tuple[str, ...]], ...]
-    """The columns in the order of the split, each with its levels, in the schema's order."""
+    """Columns in the order of the split, each with its levels in the schema's order."""
     names: tuple[str, ...] = field(default=(), compare=False)
-    """What each column's levels are called in released files: a level itself, a merge by its public name."""
+    """Name of each column's levels in released files: a level itself, or the public name of a merge."""
 
     def __post_init__(self) -> None:
-        """A merge without a name is called by its levels."""
+        """Name a merge without a name by its levels."""
         if not self.names:
             object.__setattr__(self, "names", tuple("+".join(levels) for _, levels in self.items))
 
     @classmethod
     def of(cls, levels: Mapping[str, str | Sequence[str]], names: Sequence[str] = ()) -> Stratum:
-        """The stratum that has these levels."""
+        """Return the stratum with these levels, by column."""
         items = ((c, (several,) if isinstance(several, str) else tuple(several)) for c, several in levels.items())
         return cls(tuple(items), tuple(names))
 
     @classmethod
     def from_dict(cls, record: Mapping[str, str]) -> Stratum:
-        """The stratum that `to_dict` wrote; the names of its merges are not kept there."""
+        """Return the stratum that `to_dict` wrote; names of merges are not kept there."""
         return cls.of({column: levels.split("|") for column, levels in record.items()})
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that define it."""
+        """Columns that define the stratum."""
         return tuple(column for column, _ in self.items)
 
     @cached_property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
-        """Each column's levels."""
+        """Levels of each column."""
         return dict(self.items)
 
     @property
     def label(self) -> str:
-        """Its names joined by `|`, as released files write it."""
+        """Names joined by `|`, as released files write the stratum."""
         return "|".join(self.names)
 
     @property
     def is_merge(self) -> bool:
-        """Whether some column has several levels."""
+        """True if some column has several levels."""
         return any(len(levels) > 1 for _, levels in self.items)
 
     @property
     def size(self) -> int:
-        """The number of cells of the full crossing that it is made of."""
+        """Number of cells of the full crossing in the stratum."""
         return math.prod(len(levels) for _, levels in self.items)
 
     def cells(self) -> Iterator[Cell]:
-        """The cells of the full crossing that it is made of."""
+        """Return the cells of the full crossing in the stratum."""
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
     def codes(self, schema: Schema) -> dict[str, list[int]]:
-        """The codes of each column's levels in a schema; a model inside a merge counts these from 0, in this order."""
+        """Return the codes of each column's levels in a schema; inside a merge they are renumbered from 0, in order."""
         return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
 
     def to_dict(self) -> dict[str, str]:
-        """Column to level, merged levels joined by `|`: texts that say everything, whatever a merge is called."""
+        """Return column to level, merged levels joined by `|`: the definition, without names of merges."""
         return {column: "|".join(levels) for column, levels in self.items}
 
 
 StratumPath = tuple[Stratum, ...]
-"""The splits that lead from everybody (the empty path) to the rows a question is asked of."""
+"""Strata from the outermost split inwards, whose common rows a question is asked of; empty for all records."""
 
 
 def label(path: StratumPath) -> str:
-    """The label of a path: its strata's labels joined by `|`; empty for everybody."""
+    """Return the label of a path: its strata's labels joined by `|`; empty for all records."""
     return "|".join(stratum.label for stratum in path)
 
 
 def disjoint(strata: Iterable[Stratum]) -> bool:
-    """Whether strata of the same columns have no cell in common."""
+    """True if strata of the same columns have no cell in common."""
     seen: set[Cell] = set()
     for stratum in strata:
         cells = list(stratum.cells())
@@ -108,10 +108,10 @@ def disjoint(strata: Iterable[Stratum]) -> bool:
 
 
 def within(schema: Schema, path: StratumPath) -> Schema:
-    """The schema that the rows of a path vary in.
+    """Return the schema that the rows of a path vary in.
 
-    Columns that a stratum holds constant are gone; merged ones are there with the merged levels alone. Strata that
-    differ in nothing but single levels of columns that no rule names have one schema, made once.
+    Columns that a stratum holds constant are dropped; merged ones keep the merged levels alone. Strata that
+    differ only in single levels of columns that no rule names share one schema, made once.
     """
     for stratum in path:
         ruled, items = _ruled(schema), []
@@ -127,7 +127,7 @@ def within(schema: Schema, path: StratumPath) -> Schema:
 
 @lru_cache(maxsize=KNOWN)
 def _ruled(schema: Schema) -> frozenset[str]:
-    """The columns that rules name."""
+    """Return the columns that rules name."""
     return frozenset(name for rule in schema.rules for name in rule.names)
 
 

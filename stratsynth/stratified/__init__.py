@@ -1,4 +1,4 @@
-"""One mechanism for each stratum: how strata come out of what is declared, and the mechanism that is made of them."""
+"""Mechanisms in strata: one program per stratum, combined by weights; and fits of all records with public shares."""
 
 from stratsynth.layout.layout import Layout
 from stratsynth.stratified.around import Groupwise

@@ -1,4 +1,4 @@
-"""What mechanisms have in common that fit another one, to strata or to everybody, and combine by weights."""
+"""Base classes of mechanisms that fit another one, in strata or to all records, and combine by weights."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ R = TypeVar("R")
 
 
 class Around(Mechanism[R]):
-    """A mechanism around another: what it returns, takes and discloses follows from that one and from the weights."""
+    """A mechanism around another: its returns, arguments and disclosures follow from the inner one and the weights."""
 
     weights: Weights
 
     @property
     @abstractmethod
     def inner(self) -> Mechanism[Any]:
-        """What is fitted, or what strata start from."""
+        """Mechanism that is fitted, or that strata start from."""
 
     @property
     def returns(self) -> Returns:
-        """As what is fitted."""
+        """Kind of result, that of the inner mechanism."""
         return self.inner.returns
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """What the weights disclose, and what is fitted does, strata within strata included."""
+        """Disclosures of the weights and of the inner mechanism, without repetition."""
         return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
 
     @property
     def takes_row_count(self) -> bool:
-        """As what is fitted, where that is refused."""
+        """True if the inner mechanism takes the number of rows for public."""
         return self.inner.takes_row_count
 
     @property
     def takes_prior(self) -> bool:
-        """As what is fitted."""
+        """True if the inner mechanism takes a prior."""
         return self.inner.takes_prior
 
     @property
     def takes_known(self) -> bool:
-        """As what is fitted."""
+        """True if the inner mechanism takes known tables."""
         return self.inner.takes_known
 
     @property
     def public_rows_only(self) -> bool:
-        """As what is fitted."""
+        """True if the inner mechanism is for rows declared public only."""
         return self.inner.public_rows_only
 
 
 class Groupwise(Around[R]):
-    """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
+    """Base class of mechanisms that make strata: their declaration, and their layout."""
 
     by: Sequence[str]
     groups: Groups
@@ -72,10 +72,10 @@ class Groupwise(Around[R]):
     @property
     @abstractmethod
     def only_strata(self) -> bool:
-        """Whether everybody together is asked nothing, and no stratum is divided again."""
+        """True if no question is asked of all records together, and no stratum is divided again."""
 
     def check_groups(self) -> None:
-        """Refuse what does not declare strata; a single name is a common slip. Columns are kept as a tuple."""
+        """Refuse settings that declare no strata, such as a single name for `by`; keep columns as a tuple."""
         if isinstance(self.by, str):
             raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
         if not isinstance(self.weights, Weights):
@@ -88,17 +88,17 @@ class Groupwise(Around[R]):
 
     @property
     def title(self) -> str:
-        """`mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+        """Title on pages: `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
         own = "" if self.name == "stratified" else f"{self.name} "
         return f"{own}{self.inner.title} by {' x '.join(self.by)}"
 
     def strata(self, public: Public, budget: Budget) -> Layout:
-        """The strata, worked out once for all mechanisms that declare the same ones of the same public facts."""
+        """Return the strata, computed once for all mechanisms with the same declaration and public facts."""
         layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
         return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
     def sized(self, public: Public, size: float, budget: Budget) -> Public:
-        """The facts with a size from a noisy answer, where none was declared; the strata stay as they were."""
+        """Return the facts with a noisy size if none was declared; the strata stay as they were."""
         if public.size is not None:
             return public
         sized, layout = replace(public, size=round(size)), self._layout(public, budget)

@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
 
 ONE_WAY = "independent"
-"""What small strata are given under the policy "one-way"."""
+"""Mechanism of small strata under the policy "one-way"."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """One stratum's mechanism, with all that it is given: its levels are not among it."""
+    """One stratum's mechanism with its facts and its allotment; the stratum's levels are not among them."""
 
     mechanism: Mechanism[Any]
     public: Public
     allot: Allotment
     made_up: float
-    """What no program sees: the size, or where none is declared the share, by which a rehearsal makes up answers.
+    """Size (else share) used only to simulate answers in a rehearsal; programs never see it.
 
-    With private weights it is not the size that the program is told, which follows from a noisy answer.
+    With private weights it differs from the size that the program gets, which follows from a noisy answer.
     """
 
 
 def alike(given: Mapping[Stratum, Given]) -> dict[Stratum, list[Stratum]]:
-    """The first stratum of each kind, with all strata of which the same is known, itself among them."""
+    """Return the first stratum of each equivalence class, with its class: equal mechanism, facts and allotment."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -63,22 +63,22 @@ def alike(given: Mapping[Stratum, Given]) -> dict[Stratum, list[Stratum]]:
 
 @dataclass(frozen=True)
 class Stratified(Groupwise[Any]):
-    """Fit `mechanism` in each stratum of `by`; combine by `weights`."""
+    """One fit of `mechanism` in each stratum of `by`, under parallel composition, combined by `weights`."""
 
     name: ClassVar[str] = "stratified"
     mechanism: Mechanism[Any] | str
-    """What is fitted in each stratum, or its name. Without stratification, this alone is the vanilla mechanism."""
+    """Mechanism fitted in each stratum, or its name. Without stratification, this alone is the vanilla mechanism."""
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
-    """The strata's shares: what the groups' proportions in the release are, exactly."""
+    """Shares of the strata: the exact proportions of the groups in the release."""
     groups: Groups = field(default_factory=Groups)
-    """Merges of levels, and what becomes of small groups; every crossing is a stratum when nothing is said."""
+    """Merges of levels, and the policy for small groups; by default every crossing is a stratum."""
     budgets: StratumBudgets | None = None
-    """Strata that get less than the whole epsilon; all get the whole when not given."""
+    """Strata that get less than the whole epsilon; None if all get the whole."""
 
     def __post_init__(self) -> None:
-        """Columns are kept as a tuple, and a mechanism that was named as an object."""
+        """Refuse mechanisms and groups that strata exclude; keep columns as a tuple, and make a named mechanism."""
         object.__setattr__(self, "mechanism", as_mechanism(self.mechanism, "stratified: "))
         self.check_groups()
         if self.inner.takes_row_count:
@@ -94,36 +94,36 @@ class Stratified(Groupwise[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """What is fitted in each stratum."""
+        """Mechanism fitted in each stratum."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """What the inner mechanism needs, strata, and counts for private weights or one-way tables."""
+        """Kinds of questions: the inner mechanism's, `Split`, and `Counts` for private weights or one-way tables."""
         own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
         return self.inner.needs | {Split} | own
 
     @property
     def only_strata(self) -> bool:
-        """Unless everybody pays for private weights, or the inner mechanism makes strata again."""
+        """True unless all records pay for private weights, or the inner mechanism makes strata again."""
         return not self.weights.asked and Split not in self.inner.needs
 
     def relative(self, epsilon: float) -> Stratified:
-        """The strata's budgets as factors of the fit's."""
+        """Return a copy whose strata's budgets are factors of `epsilon`."""
         return self if self.budgets is None else replace(self, budgets=self.budgets.relative(epsilon))
 
     @property
     def adaptive(self) -> bool:
-        """As what is fitted in strata: nothing else is decided by answers."""
+        """True if the inner mechanism is adaptive: nothing else depends on answers."""
         return self.inner.adaptive
 
     @property
     def fitted(self) -> Mechanism[Any]:
-        """What is fitted in each stratum."""
+        """Mechanism fitted in each stratum."""
         return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What the dearest stratum spends, with the counts that everybody pays: a record is in one of them."""
+        """Return the dearest stratum's allotment, counts for private weights included: a record is in one stratum."""
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
@@ -160,7 +160,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """All strata's programs in lock-step, and the combination of what they return."""
+        """Run all strata's programs in lock-step, and combine their results by weights."""
         given, weights = yield from self._given(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -172,9 +172,9 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """The rehearsals of strata; where they return models, their combination, which says how noisy it will be.
+        """Rehearse the strata; if they return models, return their combination, which shows how noisy it will be.
 
-        All have one seed, and one stratum stands for all of which the same is known; strata within strata are rehearsed
+        All use one seed, and one stratum stands for its equivalence class; strata within strata are rehearsed
         one by one.
         """
         given, weights = yield from self._given(public, allot)
@@ -192,7 +192,7 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, {stratum: parts[first[stratum]] for stratum in given}, weights)
 
     def _given(self, public: Public, allot: Allotment) -> Program[tuple[Mapping[Stratum, Given], Resolved]]:
-        """What each stratum's program is told, and the strata's weights."""
+        """Return each stratum's mechanism, facts and allotment, and the strata's weights."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -208,13 +208,13 @@ class Stratified(Groupwise[Any]):
         }, weights
 
     def _inner(self, layout: Layout) -> Callable[[Stratum], Mechanism[Any]]:
-        """What is fitted in each stratum."""
+        """Return the function from a stratum to the mechanism that is fitted there."""
         plain = make(ONE_WAY, {})
         return lambda stratum: plain if layout.plainly(stratum) else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
-        """What each stratum would spend of its own budget."""
+        """Return the allotment of each stratum for its own budget."""
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner, exact = self._inner(layout), self.weights.exact
@@ -229,7 +229,7 @@ class Stratified(Groupwise[Any]):
         return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """What each stratum may spend, once everybody has paid for the counts."""
+        """Return each stratum's allotment, less the rho `asked` of all records for the counts."""
         if self.budgets is None:
             left = replace(allot, amount=_left(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
@@ -239,7 +239,7 @@ class Stratified(Groupwise[Any]):
 
 
 def makes_strata(name: str) -> bool:
-    """Whether a registered mechanism makes strata itself, as Pooled does: then it inherits `Groupwise`."""
+    """True if a registered mechanism makes strata itself, as `pooled` does: then it inherits `Groupwise`."""
     return issubclass(load(name), Groupwise)
 
 
@@ -251,7 +251,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """A registered mechanism in strata: one that makes strata is handed them, any other is fitted in each."""
+    """Return a registered mechanism in strata: as settings of one that makes strata, else around it."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}
@@ -270,6 +270,6 @@ def _fields(name: str) -> set[str]:
 
 
 def _left(amount: float, spent: float) -> float:
-    """What is left of an amount, rounded so that both together never pass it."""
+    """Return amount - spent, rounded down so that both together never exceed the amount."""
     left = amount - spent
     return nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

@@ -1,8 +1,8 @@
-"""Public shares in a fit of everybody together: nothing is spent on them, and rows are drawn by them.
+"""Public shares in a fit of all records together: they cost nothing, and rows are drawn by them.
 
-Nobody is divided into strata: one model is fitted to all people. That the shares are public makes them a table that is
-known before anything is asked (`Public.known`), so that the mechanism measures neither their columns nor how these go
-together. The fitted model is then taken apart by groups, and the groups are mixed by their shares, exactly.
+There are no strata: one model is fitted to all records. Public shares are a table that is
+known before anything is asked (`Public.known`), so the mechanism measures neither their columns nor the
+associations among them. The fitted model is then conditioned on each group, and the groups are mixed by their shares.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 TAKEN = tuple(source.name for source in SHARE_SOURCES if source.known)
-"""The sources whose shares are known before anything is asked; exact, unless they are raked from a sample."""
+"""Sources whose shares are known before anything is asked; exact, unless they are raked from a sample."""
 TWICE = "rows are drawn by one table of shares; give one that has all groups, such as Weights.raked of several."
-"""Why shares beside shares are refused."""
+"""Remedy in refusals of shares beside other shares."""
 
 
 @dataclass(frozen=True)
 class Weighted(Around[Any]):
-    """Fit `mechanism` to everybody, spend nothing on the shares of groups, and draw rows by them."""
+    """A mechanism fitted to all records, with the groups' public shares as known table; rows are drawn by them."""
 
     name: ClassVar[str] = "weighted"
     mechanism: Mechanism[Any] | str
-    """What is fitted to everybody, or its name."""
+    """Mechanism that is fitted to all records, or its name."""
     weights: Weights
-    """The groups' shares: public, raked or invariant."""
+    """Shares of the groups: public, raked or invariant."""
     by: Sequence[str] = ()
-    """The columns whose levels, fully crossed, are the groups; those of the weights when not given."""
+    """Columns whose levels, fully crossed, are the groups; those of the weights if empty."""
 
     def __post_init__(self) -> None:
-        """Columns are kept as a tuple, a mechanism that was named as an object; shares must be known beforehand."""
+        """Refuse shares not known beforehand and mechanisms with shares of their own; make a named mechanism."""
         object.__setattr__(self, "mechanism", as_mechanism(self.mechanism, "weighted: "))
         if not is_texts(self.by):
             raise UsageError('weighted: `by` is a list of columns, such as ["SEX", "RAC1P"].')
@@ -77,41 +77,41 @@ class Weighted(Around[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """What is fitted to everybody."""
+        """Mechanism that is fitted to all records."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """What is fitted asks all that is asked."""
+        """Kinds of questions that the inner mechanism asks."""
         return self.inner.needs
 
     @property
     def adaptive(self) -> bool:
-        """As what is fitted."""
+        """True if the inner mechanism is adaptive."""
         return self.inner.adaptive
 
     @property
     def title(self) -> str:
-        """`mst, shares by SEX x RAC1P`; without columns of its own, `mst, shares by weights`."""
+        """Title on pages: `mst, shares by SEX x RAC1P`; without columns of its own, `mst, shares by weights`."""
         return f"{self.inner.title}, shares by {' x '.join(self.by) or 'weights'}"
 
     @property
     def fitted(self) -> Mechanism[Any]:
-        """What is fitted to everybody."""
+        """Mechanism that is fitted to all records."""
         return self.inner
 
     def relative(self, epsilon: float) -> Weighted:
-        """What is fitted, with its epsilons relative."""
+        """Return a copy with the inner mechanism's epsilons relative to the fit's."""
         return replace(self, mechanism=self.inner.relative(epsilon))
 
     def drawn(self, public: Public, budget: Budget) -> Layout:
-        """The groups and their shares, worked out once; they are asked nothing by themselves."""
+        """Return the groups and their shares, computed once; groups are asked nothing by themselves."""
         return self._layout(public)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What is fitted spends; refuses shares of all columns there are, beside which nothing is left to learn.
+        """Return the inner mechanism's allotment; refuse shares of all columns, which leave nothing to be fitted.
 
-        Refused inside strata, which are no smaller everybody, and beside other shares that rows are drawn by.
+        Refused inside strata, whose shares are not everybody's, and beside other shares that rows are drawn by.
         """
         if public.constant:
             raise Unsupported(
@@ -129,12 +129,12 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """One fit of everybody, taken apart by groups."""
+        """Fit the inner mechanism to all records, and condition its model on each group."""
         model = yield from self.inner.steps(self._knowing(public), allot, rng)
         return drawn_by(public.schema, self._layout(public), model.table_model().given)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """The questions of what is fitted."""
+        """Ask the inner mechanism's questions on made-up answers."""
         yield from self.inner.rehearsal(self._knowing(public), allot, rng)
 
     @once
@@ -151,15 +151,15 @@ class Weighted(Around[Any]):
 
 
 def takes_shares(mechanism: Mechanism[Any]) -> bool:
-    """Whether a mechanism can be fitted to everybody with its rows drawn by public shares: not one that has its own."""
+    """True if a mechanism can be fitted to all records and drawn by public shares; not if it has shares of its own."""
     own = Split in mechanism.needs or isinstance(mechanism, Weighted)
     return mechanism.returns == Returns.ROWS and mechanism.takes_known and not own
 
 
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """The shares of groups as a table of their columns; nothing where levels are merged, or the shares are uncertain.
+    """Return the groups' shares as a known table of their columns; none if levels are merged or shares uncertain.
 
-    Those of a sample are uncertain, and those that are raked from one.
+    Shares of a sample are uncertain, and so are shares raked from one.
     """
     import numpy as np
 
@@ -174,7 +174,7 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
 
 
 def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
-    """One model of everybody as a mixture of groups by their shares; `given` says what it knows of a group."""
+    """Return the mixture over groups, by their shares, of the models that `given` conditions on a group's levels."""
     parts = {
         stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata
     }  # fmt: skip

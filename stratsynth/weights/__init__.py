@@ -1,12 +1,12 @@
-"""Weights: how large each stratum is, from a source that is named.
+"""Weights: the strata's shares of the population, from a named source.
 
 Weights decide how many rows each stratum contributes to a release. Taken from the private rows they would
-be an unpaid answer, so every source is said, and what it does not protect is listed in the certificate:
+be an unpaid answer, so every source is named, and what it does not protect is listed in the certificate:
 
     public      shares or counts that anyone can look up
     holdout     a sample of other people; unprotected if it was cut from the confidential file
     private     noisy counts of these very rows, paid from the budget
-    raked       several margins fitted together; as good as the worst of them
+    raked       several margins fitted together; as public as the least public of them
     invariant   exact confidential counts, unprotected
 """
 

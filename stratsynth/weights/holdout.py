@@ -1,4 +1,4 @@
-"""Shares from a sample of other people.
+"""Shares of strata from a sample of other people.
 
 Disjoint is not public: people who were set aside from a confidential file are confidential people.
 """
@@ -21,29 +21,30 @@ if TYPE_CHECKING:
     from stratsynth.weights.sources import Place, Weights
 
 SMOOTHING = 0.5
-"""People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""
+"""Pseudo-count added to every stratum (Krichevsky and Trofimov), so that a stratum without sampled people has a
+share."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample(Basis, Digested):
-    """A sample with the strata's columns, in the schema's levels."""
+    """A sample with the strata's columns, encoded by the schema's levels."""
 
     source: Source = field(repr=False)
     digest: str = field(repr=False)
-    """The hash of its content, which makes it part of a fit's identity. Never published: it confirms guesses."""
+    """Hash of the content, a part of a fit's identity. Never published, since it confirms guesses of the sample."""
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """The sample."""
+        """The sample's source."""
         return (self.source,)
 
     def digested(self) -> str:
-        """The hash of its content."""
+        """Return the hash of the content."""
         return self.digest
 
     @classmethod
     def read(cls, data: Any) -> Sample:
-        """A file, a frame or an Arrow table."""
+        """Return the sample in a file, a frame or an Arrow table."""
         from stratsynth.data.fingerprint import fingerprint
         from stratsynth.data.sources import open_source
 
@@ -51,13 +52,13 @@ class Sample(Basis, Digested):
         return cls(source, fingerprint(source, b"holdout"))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Those it has."""
+        """Return the columns of `by` that the sample has."""
         return tuple(column for column in by if column in self.source.columns())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Smoothed shares of the strata, matched by the schema's levels; rows that it leaves out do not count.
+        """Return smoothed shares of the strata, (n_s + 1/2) / (n + S/2); rows outside the schema's levels do not count.
 
-        A sample that has the schema's column of weights counts by it, as its effective number of people.
+        With the schema's column of weights, rows count by it, scaled to the effective number of people.
         """
         import numpy as np
 
@@ -67,7 +68,7 @@ class Sample(Basis, Digested):
         if schema is None:
             raise WeightsError("weights: a holdout is matched by the schema's levels; give the schema.")
         columns = sorted(strata[0].columns)
-        told = schema.row_weight.column  # rows count as the private ones, where they say how much
+        told = schema.row_weight.column  # rows count by weight if the sample has weights
         weigh = told is not None and self.source.columns().count(told) == 1
         wanted = (*columns, told) if weigh and told is not None else columns
         coded = encode(schema.restrict(columns), self.source.read(wanted), weigh=weigh)
@@ -83,14 +84,14 @@ class Sample(Basis, Digested):
         people = {s: sum(count.get(cell, 0) for cell in s.cells()) for s in strata}
         whole = n + SMOOTHING * len(strata)
         shares = {s: (n + SMOOTHING) / whole for s, n in people.items()}
-        alone = n / schema.most_rows  # rows of one person may be alike
+        alone = n / schema.most_rows  # one person may have several rows
         low, high = wilson([people[s] for s in strata], n)
         ranges = dict(zip(strata, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         return Resolved(shares, ranges=ranges, sampled=alone)
 
 
 class Holdout(ShareSource):
-    """A sample of other people; confidential unless it was published."""
+    """Shares from a sample of other people; confidential unless it was published."""
 
     name: ClassVar[str] = "holdout"
     words: ClassVar[str] = "from a sample of other people"
@@ -111,7 +112,7 @@ class Holdout(ShareSource):
     }
 
     def of(self, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Weights from a sample that is cited, or else confidential."""
+        """Return weights from a sample that is cited, or confidential."""
         if confidential is None:
             confidential = not is_text(citation)
         if not isinstance(confidential, bool) or not (confidential or is_text(citation)):
@@ -125,14 +126,14 @@ class Holdout(ShareSource):
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """The sample at `path`; a recipe has to say that it is confidential."""
+        """Return weights from the sample at `path`; a recipe has to state if it is confidential."""
         confidential = section.get("confidential", False)
         return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """A confidential sample is farther from public than a published one."""
+        """Return rank and name; a confidential sample is less public than a published one."""
         return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """The entry `confidential`: true where its people are unprotected."""
+        """Return the entry `confidential`: True if the sample's people are unprotected."""
         return {"confidential": bool(weights.unprotected)}

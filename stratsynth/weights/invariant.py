@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from stratsynth.weights.sources import Place, Weights
 
 COUNTS = "exact counts of the confidential data"
-"""The citation of counts that are not cited."""
+"""Citation of counts that are given without one."""
 
 
 class Invariant(ShareSource):
-    """Exact confidential counts, which the certificate lists as unprotected."""
+    """Shares from exact confidential counts, which the certificate lists as unprotected."""
 
     name: ClassVar[str] = "invariant"
     words: ClassVar[str] = "the exact confidential numbers, which are not protected"
@@ -37,10 +37,10 @@ class Invariant(ShareSource):
     }
 
     def of(self, counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Weights from a table of confidential counts."""
+        """Return weights from a table of confidential counts."""
         source = check_citation("weights", citation, error=WeightsError) if is_text(citation) else COUNTS
         return self.made(source, ShareTable.read(counts), tuple(self.discloses))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """The table at `path`."""
+        """Return weights from the table at `path`."""
         return self.of(place.folder / section["path"], citation=section.get("citation") or COUNTS)

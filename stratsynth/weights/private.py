@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked(Basis):
-    """Counts that will be asked for, and what to plan with until then."""
+    """Counts to be asked in the fit, with public shares for planning."""
 
     share: float
-    """The part of the budget that they may cost."""
+    """Part of the budget that the counts may cost."""
     prior: Weights | None
-    """Public shares to plan with; even ones when not given."""
+    """Public shares for plans; even shares if None."""
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """The prior's."""
+        """Sources that the prior was read from."""
         return () if self.prior is None else self.prior.given.origins
 
     @property
@@ -40,7 +40,7 @@ class Asked(Basis):
 
     @property
     def asked(self) -> float:
-        """The share of the budget."""
+        """Part of the budget that the counts cost."""
         return self.share
 
     @property
@@ -49,22 +49,22 @@ class Asked(Basis):
         return self.prior is not None
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """All of them."""
+        """Return all of `by`."""
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """What to plan with: the prior, or all strata alike."""
+        """Return the shares to plan with: the prior's, or even ones."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)
 
 
 def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
-    """The strata's shares by a noisy table of their columns, and the total that it counted.
+    """Return the strata's shares from a noisy table of their columns, and its total count.
 
-    A stratum's count is the sum of its cells. Counts are moved to the nearest ones that are not below zero and
-    have the same sum; where that sum is not above zero, nothing is known, and all strata are alike: no more is
-    certain than of the shares of a sample of one. The noise is that of the counts before they were moved. Strata that
+    A stratum's count is the sum of its cells. Counts are projected to the nearest nonnegative ones of
+    the same sum; if that sum is not above zero, the shares are even, as uncertain as those of a sample of
+    one. The noise scale stated is that of the counts before the projection. Strata that
     the schema's rules forbid have no share, whatever was counted: that is noise, or rows that break a rule.
     """
     import numpy as np
@@ -72,6 +72,7 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
     values = table.values.astype(np.float64)
     codes = [
         [[schema.index(c, level) for level in s.levels[c]] for c in table.clique] for s in strata
+    # Sum the noisy cells of each possible stratum; sigma sqrt(cells) is the scale of its noise.
     ]  # fmt: skip
     forbidden = impossible(schema, strata)
     possible = [s for s in strata if s not in forbidden]
@@ -87,7 +88,7 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
 
 
 class Private(ShareSource):
-    """Noisy counts of the confidential rows, paid by everybody before the split."""
+    """Shares from noisy counts of the confidential rows, asked of all records before the split."""
 
     name: ClassVar[str] = "private"
     words: ClassVar[str] = "estimated from the data with noise, and paid for"
@@ -101,7 +102,7 @@ class Private(ShareSource):
     published: ClassVar[bool] = False
 
     def of(self, *, share: float, prior: Weights | None = None) -> Weights:
-        """Weights that a part of the budget pays for; the prior is not paid for."""
+        """Return weights paid for by `share` of the budget; the prior is public and costs nothing."""
         hint = " (a part of the budget)"
         number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
         if prior is not None and (not is_weights(prior) or prior.asked):
@@ -111,11 +112,11 @@ class Private(ShareSource):
         return self.made(cited, Asked(float(share), prior), unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """The share, and the prior where there is one."""
+        """Return weights with the section's share, and its prior if it has one."""
         prior = section.get("prior")
         return self.of(share=section["share"], prior=None if prior is None else place.nested(prior, "prior"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """The share of the budget, and the prior."""
+        """Return the entries `share`, the part of the budget, and `prior`."""
         (prior,) = weights.given.parts or (None,)
         return {"share": weights.asked, "prior": None if prior is None else prior.describe()}

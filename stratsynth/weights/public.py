@@ -1,4 +1,4 @@
-"""Shares that anyone can look up."""
+"""Shares from public figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Public(ShareSource):
-    """Published figures; the certificate has the hash of their table."""
+    """Shares from published figures; the certificate has the hash of their table."""
 
     name: ClassVar[str] = "public"
     words: ClassVar[str] = "from a public source"
@@ -29,15 +29,15 @@ class Public(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, shares: Tabular, *, citation: str) -> Weights:
-        """Weights from a table that is cited."""
+        """Return weights from a table with a citation."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
         return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """The table at `path`."""
+        """Return weights from the table at `path`."""
         return self.of(place.folder / section["path"], citation=section["citation"])
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """The hash of the table. That of a confidential one would confirm guesses, and is never given."""
+        """Return the hash of the table; a confidential one has none, since it would confirm guesses."""
         return {"sha256": digest(weights.given)}

@@ -1,7 +1,7 @@
 """Several margins fitted together by iterative proportional fitting (Deming and Stephan 1940).
 
-The result has every margin, and beyond that no structure but that of the table it starts from: without one,
-the margins' columns go together at random.
+The result has every margin, and beyond that the associations of the table it starts from: without one,
+the margins' columns are independent.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from stratsynth.weights.sources import Place, Weights
 
 ROUNDS = 10_000
-"""The most times that all margins are gone through."""
+"""Largest number of rounds over all margins."""
 UNFIT = "weights: raked weights are made of public, holdout or invariant weights."
 STILL = 1e-12
-"""A round that moves no share by more than this is the last."""
+"""Largest change of a share in one round at which raking has converged."""
 
 
 @dataclass(frozen=True)
 class Margins(Basis):
-    """Margins, and the joint table they are laid upon."""
+    """Several margins, and the joint table whose associations the raked shares keep."""
 
     margins: tuple[Weights, ...]
     start: Weights | None
-    """Shares of the full crossing, as of another year; even ones when not given."""
+    """Shares of the full crossing, as of another year; even ones if None."""
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Those of all margins, and of the start."""
+        """Sources of all margins and of the start."""
         return tuple(origin for weights in self.parts for origin in weights.given.origins)
 
     @property
@@ -49,12 +49,12 @@ class Margins(Basis):
         return (*self.margins, *(() if self.start is None else (self.start,)))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Those that some margin has."""
+        """Return the columns of `by` that some margin has."""
         have = {column for margin in self.margins for column in margin.given.columns(by)}
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """The fitted share of each stratum; refuses margins that contradict each other."""
+        """Return the fitted share of each stratum; refuse margins that contradict each other."""
         import numpy as np
 
         by = strata[0].columns
@@ -78,18 +78,18 @@ class _Side:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Its columns."""
+        """Columns of the margin."""
         return next(iter(self.shares)).columns
 
     @property
     def targets(self) -> NDArray[np.float64]:
-        """The share of each of its groups."""
+        """Share of each group of the margin."""
         import numpy as np
 
         return np.array(list(self.shares.values()))
 
     def places(self, strata: Sequence[Stratum]) -> NDArray[np.intp]:
-        """To which of the margin's groups each stratum of the full crossing belongs."""
+        """Return for each stratum of the full crossing the index of its group in the margin."""
         import numpy as np
 
         number = {group: i for i, group in enumerate(self.shares)}
@@ -104,13 +104,13 @@ def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> 
 
 
 def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
-    """The stratum of some of the columns that holds a stratum."""
+    """Return the group, of these columns alone, that a stratum belongs to."""
     names = dict(zip(stratum.columns, stratum.names, strict=True))
     return Stratum(tuple((c, stratum.levels[c]) for c in columns), tuple(names[c] for c in columns))
 
 
 def _agree(one: _Side, other: _Side) -> None:
-    """Refuse two margins that give a group different shares, by more than rounding."""
+    """Refuse two margins whose shares of a common group differ by more than TOLERANCE."""
     common = [c for c in one.columns if c in other.columns]
     if not common:
         return
@@ -131,9 +131,9 @@ def _agree(one: _Side, other: _Side) -> None:
 def rake(
     start: NDArray[np.float64], places: Sequence[NDArray[np.intp]], targets: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Scale a table to one margin after another until it has them all.
+    """Return the table, scaled to one margin after another until it fits all (iterative proportional fitting).
 
-    `places` says for each margin to which of its cells each cell of the table belongs.
+    `places` has for each margin the index of the margin's cell for each cell of the table; `targets` its shares.
     """
     import numpy as np
 
@@ -142,6 +142,7 @@ def rake(
         before = table
         for place, target in zip(places, targets, strict=True):
             have = np.bincount(place, table, target.size)
+            # One step of iterative proportional fitting: multiply each cell by target over present share of its margin.
             table = table * np.divide(target, have, out=np.zeros_like(target), where=have > 0)[place]
         if not np.abs(table - before).max() > STILL:
             break
@@ -158,7 +159,7 @@ def rake(
 
 
 class Raked(ShareSource):
-    """Several margins fitted together; as protected as the least public of them."""
+    """Shares from several margins fitted together; as public as the least public of them."""
 
     name: ClassVar[str] = "raked"
     words: ClassVar[str] = "computed from the totals of several sources"
@@ -175,7 +176,7 @@ class Raked(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, *margins: Weights, start: Weights | None = None) -> Weights:
-        """Weights that have all margins."""
+        """Return weights fitted to all margins."""
         given = Margins(margins, start)
         if not margins or not all(is_weights(w) and w.kind.raked for w in given.parts):
             raise WeightsError(UNFIT)
@@ -184,13 +185,13 @@ class Raked(ShareSource):
         return self.made(cited, given, unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """The margins, and the start where there is one."""
+        """Return weights from the section's margins, and its start if it has one."""
         margins = [place.nested(margin, "margins", UNFIT) for margin in section["margins"]]
         start = section.get("start")
         return self.of(*margins, start=None if start is None else place.nested(start, "start", UNFIT))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Margins and start, and the worst of them. Of shares summed over columns nothing is left of these."""
+        """Return margins, start and the least public of them; nothing for shares summed over columns."""
         given = weights.given
         if not isinstance(given, Margins):
             return {}

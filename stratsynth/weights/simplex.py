@@ -1,4 +1,4 @@
-"""The nearest shares or counts to noisy ones."""
+"""Euclidean projection of noisy shares or counts onto nonnegative vectors of a given sum."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def nearest(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """The nearest point without negative parts that has this positive sum (Euclidean projection).
+    """Return the nearest vector to `values` without negative parts and with the positive sum `total`.
 
-    All parts are lowered by one amount and cut off at zero: Duchi, Shalev-Shwartz, Singer and Chandra 2008, figure 1.
+    All parts are lowered by one amount and cut off at 0: Duchi, Shalev-Shwartz, Singer and Chandra 2008, figure 1.
     """
     import numpy as np
 
     falling = np.sort(values)[::-1]
     amounts = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-    amount = amounts[np.flatnonzero(falling > amounts)[-1]]  # the last part that stays above zero decides
+    amount = amounts[np.flatnonzero(falling > amounts)[-1]]  # by the last part that stays above 0
     found: NDArray[np.float64] = np.maximum(values - amount, 0.0)
     return found

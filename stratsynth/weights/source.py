@@ -1,6 +1,6 @@
-"""The contract of a source of weights, and what all of them come down to: shares matched to strata.
+"""The contract of a source of weights, and its result: shares matched to strata.
 
-One class says all that other code has to know of a source.
+Its class has everything that other code needs of a source.
 
 A new source is a file here with such a class, and a constructor and a place in the list of `weights/sources.py`.
 """
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 
 Range = tuple[float, float]
-"""The least and the most that a share may be."""
+"""Lower and upper bound of a share."""
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """Shares matched to strata, scaled to add up to one."""
+    """Shares matched to strata, scaled to add up to 1."""
 
     shares: Mapping[Stratum, float]
     total: float = 1.0
-    """What the given shares added up to before they were scaled."""
+    """Sum of the source's shares before scaling."""
     ranges: Mapping[Stratum, Range] | None = None
-    """Where the shares may lie, if the source says so or is a sample; None where it says nothing."""
+    """Bounds of the shares, if the source has some or is a sample; else None."""
     sampled: float | None = None
-    """The size of the sample behind the shares, in people; None where there is no sample."""
+    """Size of the sample behind the shares, in people (effective number if weighted); None without a sample."""
     noise: Mapping[Stratum, float] | None = None
-    """For noisy counts, the standard deviation of each count's noise, as a part of the total; None for others."""
+    """Standard deviation of each noisy count, as a part of the total; None for other sources."""
     of_rows: bool = False
-    """Whether they are shares of the very rows that are fitted: their composition is then sampling error."""
+    """True if the shares are of the very rows that are fitted: their composition is then sampling error."""
     removed: float = 0.0
-    """What the source gave to strata that no row can be in, as a part of the total, before that was taken away."""
+    """Part of the source's total in strata where no row can be, before it was taken away."""
 
     @property
     def covariance(self) -> NDArray[np.float64] | None:
-        """That of the shares' errors, in the order of the strata; None where they are exact, or taken for it.
+        """Covariance of the shares' errors, in the order of the strata; None where they are exact or taken for exact.
 
         Public figures are taken for exact, and so are raked ones: what a sample that was raked upon adds to their
         error is not known here.
@@ -64,10 +64,10 @@ class Resolved:
         return None
 
     def without(self, strata: AbstractSet[Stratum]) -> Resolved:
-        """No share for strata that no row can be in, and those of all others scaled to add up to one.
+        """Return shares of 0 for strata where no row can be, and those of all others scaled to add up to 1.
 
         Raises:
-            WeightsError: Where nothing is left.
+            WeightsError: No share is left.
         """
         if not strata:
             return self
@@ -85,7 +85,7 @@ class Resolved:
         return replace(self, shares=shares, ranges=ranges, noise=noise, removed=self.removed + (1 - left))
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
-        """The shares of groups of strata: sums. Their bounds add up too, which is wide, and never too narrow."""
+        """Return the shares of groups of strata: sums. Bounds are summed too, so they are wide and never too narrow."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
         noise = self.noise
         if noise is not None:
@@ -98,40 +98,40 @@ class Resolved:
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """The same share for every stratum that some row can be in."""
+    """Return equal shares for all strata where some row can be, 0 for the others."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 
 
 class Basis(ABC):
-    """The figures that shares are worked out from: a table, a sample, or other weights."""
+    """Figures from which shares are computed: a table, a sample, or other weights."""
 
     @property
     @abstractmethod
     def origins(self) -> tuple[Any, ...]:
-        """The files, frames and tables that it was read from: none of them may be the private table."""
+        """Files, frames and tables that it was read from: none may be the private table."""
 
     @abstractmethod
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """The strata's columns that it knows."""
+        """Return the columns of `by` that the figures have."""
 
     @abstractmethod
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """The share of each stratum of a full crossing."""
+        """Return the share of each stratum of a full crossing."""
 
     @property
     def parts(self) -> tuple[Weights, ...]:
-        """The weights that it is made of, or planned by."""
+        """Weights that these are made of, or planned by."""
         return ()
 
     @property
     def asked(self) -> float:
-        """The part of the budget that answers about the confidential rows cost; 0 where none is asked."""
+        """Part of the budget that answers about the confidential rows cost; 0 if none is asked."""
         return 0.0
 
     @property
     def informative(self) -> bool:
-        """True where sizes are known before anything is asked."""
+        """True if shares are known before anything is asked."""
         return True
 
 
@@ -140,11 +140,11 @@ class Key:
     """One key of a recipe's section [weights]."""
 
     kind: Any
-    """The type of its value."""
+    """Type of the value."""
     help: str
-    """Its meaning, for messages and for the reference."""
+    """Meaning, for messages and the reference."""
     needed: bool = False
-    """True where the source cannot do without it."""
+    """True if the source requires the key."""
 
 
 PATH = Key(str, "a CSV file with the strata's columns and `share` or `count`", needed=True)
@@ -152,59 +152,59 @@ CITATION = Key(str, "where the shares were published")
 
 
 class ShareSource(ABC):
-    """One source of weights, by its name. Where a class declares nothing, the pessimistic default holds."""
+    """One source of weights, by name. Where a class declares nothing, the pessimistic default holds."""
 
     name: ClassVar[str]
-    """The name in recipes, in certificates, and in `Weights.source`."""
+    """Name in recipes, certificates and `Weights.source`."""
     words: ClassVar[str]
-    """The origin of the groups' shares, as a page says it."""
+    """Origin of the groups' shares, as pages state it."""
     keys: ClassVar[Mapping[str, Key]]
-    """The keys of a recipe's section [weights]."""
+    """Keys of a recipe's section [weights] with this source."""
     rank: ClassVar[int] = 3
     """Distance of the figures from public ones: 0 for published ones, 3 for confidential ones without noise."""
     exact: ClassVar[bool] = False
-    """True where the shares are taken for exact: neither sample nor noise is behind them."""
+    """True if the shares are taken for exact: neither a sample nor noise is behind them."""
     known: ClassVar[bool] = False
-    """True where a fit without strata may take the shares as public before anything is asked."""
+    """True if a fit without strata may take the shares as public, before anything is asked."""
     of_rows: ClassVar[bool] = False
-    """True where the shares are those of the very rows that are fitted."""
+    """True if the shares are those of the very rows that are fitted."""
     raked: ClassVar[bool] = False
-    """True where the figures may be a margin of raked weights."""
+    """True if the figures may be a margin of raked weights."""
     countable: ClassVar[bool] = False
-    """True where rows are behind the shares, so that those of any columns can be counted."""
+    """True if rows are behind the shares, so that those of any columns can be counted."""
     published: ClassVar[bool] = True
-    """False where the citation tells how the shares are made, and there is nothing to look up."""
+    """False if the citation describes how the shares are made, so that there is nothing to look up."""
     samples: ClassVar[bool] = False
-    """True where intervals from `Release.samples` were found to hold with it."""
+    """True if intervals from `Release.samples` were found to hold with the source."""
     discloses: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """For each name under `unprotected` that only this source lists: what it is about, and a sentence."""
+    """Subject and sentence of each name under `unprotected` that only this source lists."""
 
     @abstractmethod
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """The weights that a section of a recipe describes; its keys have been checked."""
+        """Return the weights that a section of a recipe describes; its keys have been checked."""
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """The rank of these weights, and their name as the worst part of others."""
+        """Return the rank of these weights, and their name as the least public part of others."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Further entries of the certificate, beside source and citation."""
+        """Return further entries of the certificate, beside source and citation."""
         return {}
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
-        """Weights of this source."""
+        """Return weights of this source."""
         from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)
 
 
 def is_weights(value: object) -> bool:
-    """True for weights; anything may be handed in for them."""
+    """True for `Weights`; any object may be passed."""
     from stratsynth.weights.sources import Weights
 
     return isinstance(value, Weights)
 
 
 def is_text(citation: object) -> bool:
-    """True for a citation that has any words."""
+    """True for a citation that is a text and not blank."""
     return isinstance(citation, str) and bool(citation.strip())

@@ -1,4 +1,4 @@
-"""`Weights`: shares of strata with where they come from, and how a recipe's section [weights] says it."""
+"""`Weights`: shares of strata with their source, and the reading of a recipe's section [weights]."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
 
 SHARE_SOURCES: tuple[ShareSource, ...] = (Public(), Raked(), Holdout(), Private(), Invariant())
-"""Every source of weights there is."""
+"""All sources of weights."""
 _BY_NAME = {source.name: source for source in SHARE_SOURCES}
 SOURCES = tuple(_BY_NAME)
-"""Their names."""
+"""Names of all sources."""
 
 
 def source_of(name: object) -> ShareSource | None:
-    """The source of that name; None where there is none. A recipe may hold anything there, lists too."""
+    """Return the source of that name; None if there is none, as for a value that is no text."""
     return next((source for source in SHARE_SOURCES if source.name == name), None)
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Shares of strata, with where they come from. Made by the name of the source: `Weights.public(...)`."""
+    """Shares of strata, with their source; made by the name of the source, as in `Weights.public(...)`."""
 
     source: str
     """One of `SOURCES`."""
     citation: str
-    """Where a reader finds the figures, or how they were made."""
+    """Place where the figures were published, or how they were made."""
     given: Basis = field(repr=False)
-    """What the shares are worked out from."""
+    """Figures that the shares are computed from."""
     unprotected: tuple[str, ...] = ()
-    """What they disclose of confidential people: listed in the certificate."""
+    """Names of what the weights disclose of confidential people, as the certificate lists them."""
 
     @staticmethod
     def public(shares: Tabular, *, citation: str) -> Weights:
-        """Figures that anyone can look up.
+        """Shares from published figures.
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
@@ -58,18 +58,18 @@ class Weights:
             citation: Where they were published.
 
         Raises:
-            WeightsError: A table that is no such table, or no citation.
+            WeightsError: Another kind of table, or no citation.
         """
         return Public().of(shares, citation=citation)
 
     @staticmethod
     def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """A sample of other people, smoothed so that no declared group has the share 0. Disjoint is not public.
+        """Shares from a sample of other people, smoothed so that no group has the share 0. Disjoint is not public.
 
         Args:
             sample: A file, a frame or an Arrow table with the strata's columns.
             citation: Where the sample was published; without it, the sample is confidential.
-            confidential: Whether its people are unprotected, as the certificate then says; so is every sample that was
+            confidential: True if its people are unprotected, as the certificate then states; so is every sample that
                 cut from a confidential file.
 
         Raises:
@@ -79,11 +79,11 @@ class Weights:
 
     @staticmethod
     def private(*, share: float, prior: Weights | None = None) -> Weights:
-        """Noisy counts of the confidential rows, paid by everybody before the split.
+        """Shares from noisy counts of the confidential rows, asked of all records before the split.
 
         Args:
             share: The part of the budget that they cost, above 0 and below 1.
-            prior: Public weights that plans and rules for small groups go by; without them, all groups are alike.
+            prior: Public weights for plans and rules for small groups; without them, all groups are equal there.
 
         Raises:
             WeightsError: A share outside 0 and 1, or a prior that is private itself.
@@ -92,10 +92,10 @@ class Weights:
 
     @staticmethod
     def raked(*margins: Weights, start: Weights | None = None) -> Weights:
-        """Several margins fitted together by raking; as protected as the least public of them.
+        """Shares that fit several margins, by raking; as public as the least public of them.
 
         Args:
-            margins: Public, holdout or invariant weights of some of the strata's columns each.
+            margins: Public, holdout or invariant weights, each of some of the strata's columns.
             start: Weights of the full crossing, whose associations between columns are kept; without them there are
                 none.
 
@@ -106,43 +106,43 @@ class Weights:
 
     @staticmethod
     def invariant(counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Exact confidential counts, disclosed on purpose: the certificate lists them as unprotected.
+        """Shares from exact confidential counts, disclosed on purpose: the certificate lists them as unprotected.
 
         Args:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
-            citation: What the certificate says of them.
+            citation: The certificate's text about their origin.
         """
         return Invariant().of(counts, citation=citation)
 
     @property
     def kind(self) -> ShareSource:
-        """The source itself."""
+        """The source's object."""
         return _BY_NAME[self.source]
 
     @property
     def asked(self) -> float:
-        """The part of the budget that private weights cost; 0 for all others."""
+        """Part of the budget that private weights cost; 0 for all others."""
         return self.given.asked
 
     @property
     def exact(self) -> bool:
-        """Whether the shares are taken for exact: no sample and no noise is among what they are made of."""
+        """True if the shares are taken for exact: no sample and no noise is among their parts."""
         return not self.asked and all(w.kind.exact for w in (self, *self.given.parts))
 
     @property
     def worst(self) -> str:
-        """The least public source among those they are made of, or planned by."""
+        """Name of the least public source among their parts."""
         return max((w.kind.grade(w) for w in self._figures()), key=itemgetter(0))[1]
 
     @property
     def of_rows(self) -> bool:
-        """True where exact counts of the very rows that are fitted are among what the shares are made of."""
+        """True if exact counts of the very rows that are fitted are among their parts."""
         return not self.asked and any(w.kind.of_rows for w in self._figures())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
-        """The share of each stratum of a full crossing; for private weights, what to plan with.
+        """Return the share of each stratum of a full crossing; for private weights, the shares to plan with.
 
-        Strata that the schema's rules forbid have the share 0, whatever the source says.
+        Strata that the schema's rules forbid have the share 0.
         """
         found = self.given.resolve(strata, schema)
         if schema is not None:
@@ -150,25 +150,25 @@ class Weights:
         return replace(found, of_rows=True) if self.of_rows else found
 
     def describe(self) -> dict[str, Any]:
-        """For the certificate. A hash is given of public tables only: that of a confidential one confirms guesses."""
+        """Return the certificate's entry. Only public tables have a hash: a confidential one's confirms guesses."""
         return {"source": self.source, "citation": self.citation, **self.kind.stated(self)}
 
     def _figures(self) -> tuple[Weights, ...]:
-        """The weights at the bottom of what they are made of; themselves where they are made of no others."""
+        """Return the weights that these are made of, down to those made of no others; itself if it is one."""
         return tuple(one for part in self.given.parts for one in part._figures()) or (self,)  # noqa: SLF001
 
 
 @dataclass(frozen=True)
 class Place:
-    """A section of a recipe: its folder, and its name."""
+    """A section of a recipe: its folder and its name."""
 
     folder: Path
-    """The recipe's folder, which paths are relative to."""
+    """Folder of the recipe, which paths are relative to."""
     where: str
-    """The section, as messages name it."""
+    """Name of the section in messages."""
 
     def nested(self, section: object, key: str, unraked: str | None = None) -> Weights:
-        """The weights under a key of this section; `unraked` refuses those that cannot be raked."""
+        """Return the weights under a key of this section; with `unraked`, refuse sources that cannot be raked."""
         inside = Place(self.folder, f"{self.where} {key}")
         if not isinstance(section, Mapping):
             raise RecipeError(f"{inside.where} is made of tables, each with path and citation.")
@@ -178,7 +178,7 @@ class Place:
         return inside.read(section, Public.name)
 
     def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
-        """The weights that this section describes."""
+        """Return the weights that this section describes; `default` is the source if it names none."""
         name = section.get("source", default)
         source = source_of(name)
         if source is None:
@@ -196,5 +196,5 @@ class Place:
 
 
 def read_weights(section: Mapping[str, Any], folder: Path) -> Weights:
-    """The weights that the section [weights] describes; paths are relative to the recipe's folder."""
+    """Return the weights that the section [weights] describes; paths are relative to the recipe's folder."""
     return Place(folder, "[weights]").read(section)

@@ -1,7 +1,7 @@
-"""Tables of shares or counts, as files and frames hold them, matched to strata.
+"""Tables of shares or counts, in files and frames, matched to strata.
 
 A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
-`count`; `low` and `high` beside it, or instead of it, say how far the figure may be off.
+`count`; `low` and `high`, beside it or instead of it, are bounds of the figure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOLERANCE = 1e-3
-"""How far the shares' sum may be from 1, as printed tables round; they are then scaled to 1, and it is said."""
+"""Largest distance of the shares' sum from 1, as in rounded tables; they are then scaled to 1, and pages state it."""
 
 Tabular: TypeAlias = "pd.DataFrame | str | PathLike[str]"
 FIGURES = ("share", "count", "low", "high")
@@ -33,46 +33,46 @@ RENAME = (
     "and the schema."
 )
 LARGEST = 1e15
-"""No table counts more people; sums of larger figures would not be exact."""
+"""Largest count of a table: sums of larger figures would not be exact."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: levels, and its figures."""
+    """One line of a table: levels and figures."""
 
     items: tuple[tuple[str, str], ...]
-    """(column, level) pairs."""
+    """Pairs of column and level, or name of a merge."""
     value: float | None
-    """The share or count; None where only bounds are given."""
+    """Share or count; None if only bounds are given."""
     low: float | None = None
     high: float | None = None
 
 
 @dataclass(frozen=True)
 class ShareTable(Basis):
-    """A table of shares or counts as given."""
+    """A table of shares or counts, as given."""
 
     rows: tuple[Row, ...]
     counted: bool = False
-    """Whether the figures are counts, which need not add up to one."""
+    """True if the figures are counts, which need not add up to 1."""
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False, metadata={"digest": False})
-    """The file or frame that it was read from, to be told from the private table; no part of what it says."""
+    """The file or frame that it was read from, compared with the private table; no part of the figures."""
 
     @classmethod
     def read(cls, table: Tabular) -> ShareTable:
-        """From a CSV file, or a frame."""
+        """Return the table in a CSV file or a frame."""
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
         return cls(rows, counted="count" in lines[0], origins=(table,))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """The columns of its first line; `resolve` finds out about the others."""
+        """Return the columns of `by` in the first line; `resolve` refuses lines with others."""
         have = [column for column, _ in self.rows[0].items]
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """The share of each stratum; refuses shares that miss one, name an unknown one, or do not add up."""
+        """Return the share of each stratum; refuse tables that miss one, name an unknown one, or do not add up to 1."""
         found = match(((row.items, row) for row in self.rows), strata, "weights", "share")
         sums = {s: math.fsum(row.value or 0.0 for row in rows) for s, rows in found.items()}
         bounded = self.rows[0].low is not None
@@ -98,7 +98,7 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """The lines of each stratum of a full crossing; each cell in one line, and every cell if it must be `whole`."""
+    """Return the lines of each stratum of a full crossing: each cell in one line, and if `whole`, all cells."""
     columns = strata[0].columns
     taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
     if taken:
@@ -119,6 +119,7 @@ def match(
         if sorted(column for column, _ in items) != order:
             have = ",".join(column for column, _ in items)
             raise WeightsError(f"{what}: the {figure}s are by {have}, the strata by {','.join(columns)}.")
+        # A line may name levels or merges: it stands for the product of their levels.
         said = dict(items)
         several = [known[column].get(said[column], ()) for column in order]
         cells = list(itertools.product(*several))
@@ -140,12 +141,12 @@ def match(
 
 
 def called(items: Sequence[tuple[str, str]]) -> str:
-    """How a message names a group."""
+    """Return the name of a group in messages."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
-    """A figure of a table: a finite number that is not below 0."""
+    """Return a figure of a table; refuse all but numbers from 0 to LARGEST."""
     number = figure(value)
     if not 0 <= number <= LARGEST:
         raise WeightsError(f"{what} in line {line} is not a number from 0 to {LARGEST:g}.")
@@ -153,7 +154,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Shares that add up to one, each as far between its bounds as all others."""
+    """Return shares that add up to 1, all at one fraction of the distance from their lower to their upper bound."""
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
@@ -168,7 +169,7 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which columns hold figures: `share` or `count`, bounds, or bounds alone."""
+    """Return the columns of figures: `share` or `count`, with bounds or without, or bounds alone; refuse others."""
     have = tuple(name for name in FIGURES if name in record)
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have

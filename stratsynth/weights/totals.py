@@ -1,6 +1,6 @@
-"""Totals of groups in a public file, such as a survey of an earlier year: shares for `Weights.public`.
+"""Group totals of a public file, such as a survey of an earlier year: counts for `Weights.public`.
 
-They are exact, so this is for files that anybody may read. A file that has an account was fitted to, and is refused.
+The totals are exact, so only files that anybody may read qualify. A file that has an account is refused.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | None = None) -> pd.DataFrame:
-    """What each declared group counts in public rows: the columns of `by`, and `count`.
+    """Return the weighted count of each declared group in public rows: the columns of `by`, and `count`.
 
     Args:
         data: Public rows: a frame, an Arrow table or a path.
-        schema: The schema whose levels the groups have; rows with other values are left out, as it says.
+        schema: The schema whose levels define the groups; rows with other values are left out, by its policy.
         by: The strata's columns.
-        weight: The column of what a row counts; the schema's own when not given. Public weights are not cut: what is
+        weight: The column of row weights; the schema's own if None. Public weights are not cut: a weight
             below 0, or no finite number, counts 0.
 
     Raises:
-        UsageError: Columns that are not there; a WeightsError where nothing is counted.
+        UsageError: Columns that do not exist; a WeightsError if nothing is counted.
     """
     import pandas as pd
 
@@ -74,7 +74,7 @@ def write_totals(
     table: str | None = None,
     query: str | None = None,
 ) -> tuple[float, int]:
-    """Write them to a new CSV file; the total, and the number of groups. Of a database, `table` or `query` is meant."""
+    """Write group totals to a new CSV file, and return their sum and the number of groups."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
 

@@ -1,4 +1,4 @@
-"""The sums over rows that may be asked for: one file a sum or a family of them, with its check, blocks and exact value.
+"""Sums over rows: one file for a sum or a family of them, with its check, blocks and exact value.
 
 Every module here is imported with the package: a new sum is a new file, with its class marked as `known`.
 """

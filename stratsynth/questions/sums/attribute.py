@@ -1,8 +1,8 @@
-"""Sums of a step of fair learning over rows whose features and labels are public: what a group's attribute adds.
+"""Sums of a step of fair learning over rows with public features and labels: the part due to a secret attribute.
 
 A classifier gives a public row of features x and label y the probabilities F(x), and a penalty adds <a_s, F(x)> to its
 loss, s being its secret group. Two sums depend on s: the gradient of that penalty, and the sum of F by group. Their
-public part is that of a row whose group is not known, the mean over all groups; what is asked is the rest,
+public part is that of a row of unknown group, the mean over all groups; the question is about the rest,
 
     (J' (a_s - mean of a)) x         and         F at the row's own group, less F / K at each of the K groups,
 
@@ -44,35 +44,35 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 SHRUNK = 1 - 1e-12
-"""Factors are this much smaller than they are, which is more than their rounding."""
+"""Factor that makes multipliers smaller by more than their rounding error."""
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class AttributeGradients(Sum):
-    """Two blocks a model, several models side by side, as the head of this file says."""
+    """Two blocks for each of several models, as the head of this file defines them."""
 
     design: Design
     target: str
     link: Literal["logistic", "softmax"]
     thetas: NDArray[np.float64]
-    """Coefficients: one row a model and one column a feature; for `softmax` a third axis, one entry a class."""
+    """Coefficients: one row per model and one column per feature; for `softmax` a third axis, one entry per class."""
     clip: float
-    """The most L2 norm of what a row adds to a model's gradient."""
+    """Clip of the group's part of a row's gradient, in the L2 norm."""
     groups: Clique
-    """The secret columns whose levels, fully crossed, are the groups."""
+    """Secret columns whose levels, fully crossed, are the groups."""
     given: Clique
-    """The columns within whose levels groups are compared, such as the target; none where they are at all."""
+    """Columns within whose levels groups are compared, such as the target; none for a comparison of all."""
     slopes: NDArray[np.float64]
     """a: one axis for models, one for each column of `groups` and of `given`, and one for classes."""
 
     @property
     def by(self) -> Clique:
-        """The columns that make the cells."""
+        """Columns whose crossing is the cells."""
         return (*self.groups, *self.given)
 
     def check(self, schema: Schema) -> None:
-        """A sound design, a target of classes, several groups, finite coefficients and slopes of the right shapes."""
+        """Refuse an unsound design, a target without classes, a single group, and arrays of other shapes."""
         what = "attribute gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -86,17 +86,17 @@ class AttributeGradients(Sum):
             raise MechanismError(f"{what}: slopes must be finite, one a model, cell and class.")
 
     def replayed(self) -> Any:
-        """All but what may come from earlier answers: coefficients, slopes and the clip that suits them."""
+        """Return all but coefficients, slopes and clip, which may come from earlier answers."""
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """For each model what the attribute adds to its gradient, and to its sums by cell."""
+        """Return two blocks for each model: the attribute's part of the gradient, and of the sums of F by cell."""
         gradient = Block(self.thetas[0].size, self.clip)
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """What the group adds to gradients is clipped as they are; the sums of F are cut by the clip of theirs."""
+        """Return the sums over these rows: (J'(a_s - mean a)) x, clipped, and F e_s - F / K, within their clip."""
         x, reached = design.whole(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
@@ -108,30 +108,33 @@ class AttributeGradients(Sum):
 
 
 def reach(groups: int) -> float:
-    """Distance of a group's point from the middle of all, where any two are sqrt(2) apart."""
+    """Return sqrt(1 - 1/K), the length of e_s - (1/K, ..., 1/K): the clip of the sums of F for K groups."""
     return math.sqrt(1 - 1 / groups)
 
 
 def _contrasts(query: AttributeGradients, groups: int) -> Floats:
-    """The slopes less their mean over groups. Axes: model, group, level of `given`, and class."""
+    """Return the slopes less their mean over groups. Axes: model, group, level of `given`, and class."""
     slopes = query.slopes.reshape(len(query.slopes), groups, -1, query.slopes.shape[-1])
     found: Floats = slopes - slopes.mean(axis=1, keepdims=True)
     return found
 
 
 def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:
-    """For each model the sums of F at the own group less F / K at each, in units of the block's clip over GRID.
+    """Return for each model the sums of F at the own group less F / K at each, in units of the block's clip over GRID.
 
     With R the block's clip, a row of units u adds trunc(u R) at its own group, and -trunc(u / (K R)) at each other
     one. Its squared length, R^2 + (K - 1) / (K R)^2 = 1 times that of u, is checked in integers; a row that fails
     would add nothing.
     """
     far = reach(groups)
+    # u (e_s - 1/K), scaled to the clip: one coordinate at the own group, another at each other group.
     own = np.trunc(units * (far * SHRUNK)).astype(np.int64)
     other = np.trunc(units * (SHRUNK / (groups * far))).astype(np.int64)
+    # The norm is checked in integers; a row that fails adds nothing.
     fits = (own * own).sum(axis=0) + (groups - 1) * (other * other).sum(axis=0) <= GRID * GRID
     own, other = own * fits, other * fits
     found = []
+    # At each group: the part of its own rows, less the part of all other groups' rows.
     for mine, theirs in zip(added(own, cell, cells), added(other, cell, cells), strict=True):
         at = theirs.reshape(groups, -1)
         found.append(mine - (at.sum(axis=0, keepdims=True) - at).ravel())

@@ -1,10 +1,10 @@
-"""Sums over rows: descriptions of one vector a row, with the clip that bounds it, and their exact values.
+"""Sums over rows: descriptions of one vector per row, with the clip that bounds it, and their exact values.
 
-A sum is data: which columns, which public numbers. Each row's vector is worked out from that row alone, and a row that
+A sum is data: columns, and public numbers. Each row's vector is computed from that row alone, and a row that
 cannot be read (a missing value, say) contributes zero. A block is a part of the vector with a clip and a price of its
 own. `exact` gives the sum over some rows as integers, in units of clip / GRID.
 
-Privacy needs two things of it: a row's integer vector depends on that row alone, to the last bit; and its norm is at
+Privacy needs two properties: a row's integer vector depends on that row alone, to the last bit; and its norm is at
 most GRID. Both hold by construction:
 
 - Floats are touched only one element at a time, by operations that IEEE 754 rounds correctly (+ - * / sqrt,
@@ -39,72 +39,72 @@ if TYPE_CHECKING:
 
 Norm = Literal["l1", "l2"]
 MOST_COORDINATES = 2**24
-"""The longest vector that can be summed."""
+"""Largest number of coordinates of a sum."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of the summed vector."""
+    """A part of the summed vector, with a clip and a price of its own."""
 
     size: int
     clip: float
-    """The most that one row can contribute, in the norm that the noise is for; larger rows are scaled down."""
+    """Largest norm of one row's contribution, in the norm that the noise is for; longer rows are scaled down."""
     exchange: float = 2.0
-    """The most that a sum can move when one row is exchanged for another, in clips."""
+    """Largest movement of the sum under `replace`, in clips; 1 under `add-remove`."""
 
     def reach(self, neighbours: Neighbours) -> float:
-        """The most that one neighbouring step can move this block's sum, in clips."""
+        """Return the sensitivity of the block's sum, in clips, for rows of weight 1."""
         return 1.0 if neighbours == Neighbours.ADD_REMOVE else self.exchange
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """The most that one neighbouring step can move this block's sum, in the sum's own unit."""
+        """Return the sensitivity of the block's sum, in the sum's unit, for rows of weight 1."""
         return self.clip * self.reach(neighbours)
 
 
 class Sum(ABC):
-    """A description of one vector a row."""
+    """A description of one vector per row, whose sum is asked for."""
 
     norm: Norm = "l2"
-    """The norm in which the whole vector is clipped; pure epsilon needs `l1`."""
+    """Norm in which the whole vector is clipped; pure epsilon needs `l1`."""
     unverified: ClassVar[str] = ""
-    """Empty where row-locality holds by construction; otherwise a reader is told."""
+    """Sentence for the reader if row-locality is a claim; empty if it holds by construction."""
 
     def __post_init__(self) -> None:
-        """Keep copies of arrays that nobody can change."""
+        """Keep read-only copies of arrays."""
         for field in fields(cast("Any", self)):
             object.__setattr__(self, field.name, fixed(getattr(self, field.name), "fiub"))
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse what cannot be computed, from the schema alone."""
+        """Refuse a sum that cannot be computed, from the schema alone."""
 
     @abstractmethod
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """The parts of the vector, in order."""
+        """Return the parts of the vector, in order."""
 
     @abstractmethod
     def exact(self, rows: CodedRows, which: Which) -> list[NDArray[np.int64]]:
-        """The exact sum of each block over some rows, in units of clip / GRID; `which` picks at most ROWS of them."""
+        """Return the exact sum of each block over the rows of `which`, at most ROWS, in units of clip / GRID."""
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """True if each row that has a value contributes exactly the clip, as in a count written as a sum."""
+        """True if each row with a value contributes exactly the clip, as in a count written as a sum."""
         return False
 
     def replayed(self) -> Any:
-        """The part of it that has to be equal for a kept sum to be given again: see `Question.replayed`."""
+        """Return the part that must be equal for a journalled sum to be given again: see `Question.replayed`."""
         return self
 
     def counts_records(self, schema: Schema) -> bool:
-        """True for one number to which every row adds exactly the clip."""
+        """True for a single number to which every row adds exactly the clip."""
         return False
 
 
 Query = Sum
-"""The name that mechanisms use."""
+"""Name that mechanisms use for a sum."""
 
 
 def check_query(what: str, query: Sum, schema: Schema) -> None:
-    """One of the known queries, by its exact class: another could restate its own sensitivity."""
+    """Refuse all but a known sum, by its exact class (another could restate its sensitivity), and one too long."""
     if not (is_known(query) and isinstance(query, Sum)):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
@@ -114,13 +114,13 @@ def check_query(what: str, query: Sum, schema: Schema) -> None:
 
 
 def check_clip(what: str, clip: float) -> None:
-    """A positive number that can be squared, and divided by, without leaving the range of floats."""
+    """Refuse a clip that is not positive, or whose square or inverse leaves the range of floats."""
     check_positive(f"{what}: clip", clip)
     if not 1e-100 < clip < 1e100:
         raise MechanismError(f"{what}: a clip of {clip:g} is out of all proportion; use a scale.")
 
 
 def check_norm(what: str, norm: str) -> None:
-    """L1 or L2."""
+    """Refuse norms but "l1" and "l2"."""
     if norm not in ("l1", "l2"):
         raise MechanismError(f"{what}: there is no norm {norm!r}.")

@@ -1,6 +1,6 @@
-"""Rows' gradients of a log loss, and of what a mitigation adds to it, as vectors that can be clipped as a whole.
+"""Per-row gradients of a log loss with a mitigation's surrogates, as one vector that is clipped as a whole.
 
-With p the chances of the target's levels, z the logits, g a row's gradient of the log loss and d a public direction:
+With p the target's probabilities, z the logits, g a row's gradient of the log loss and d a public direction:
 
     by z_k    h = 1 - sum p^2    2 p_k (sum p^2 - p_k)        <g, d> = sum_k r_k z'_k    p_k (z'_k - sum_m p_m z'_m)
 
@@ -9,7 +9,7 @@ with units h_j = tanh(W_j x), a_j = D_j x and the output weights V,
 
     z'_k = sum_j V_jk h'_j a_j + dV_jk h_j + dV_k      by W_j: (V_jk h''_j a_j + dV_jk h'_j) x      by V_jk: h'_j a_j
 
-so the whole of a row's gradient by hidden weights is a number a unit times its features, as that of the loss is. All is
+so a row's gradient by hidden weights is one number per unit times its features, as for the loss. All is
 done one element at a time, under the rules of `stratsynth.questions.sums.base`.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Regression:
-    """Of a regression: every gradient is c x, x being a row's features and c one number a logit, which are its lines.
+    """Gradients of a regression: each is c x, x being a row's features and c one number per logit, the lines.
 
     Clipping it is clipping c to the row's reach: the largest whole m with |m x| <= GRID.
     """
@@ -42,7 +42,7 @@ class Regression:
         self._x, self._reach = design.whole(query.design, rows, which)
         levels = rows.codes[query.target][which].astype(np.intp)
         self.plain = residuals_of(query.link, query.target, rows, which, logits_of(self._x, query.design, query.theta))
-        """The gradient of the loss."""
+        """Derivatives of the loss by the logits, one per line."""
         chances = self.plain.copy()
         if query.link == "logistic":
             chances[0] += levels
@@ -50,15 +50,15 @@ class Regression:
         else:
             chances[levels, np.arange(len(levels))] += 1
         self.chances = chances
-        """The probability of each level, one a line."""
+        """Probability of each level, one per line."""
 
     @property
     def norms(self) -> Floats:
-        """The norm of each row's gradient of the loss, to 2^-16 of itself."""
+        """L2 norm of each row's gradient of the loss, to a relative 2^-16."""
         return length(self.plain) * (GRID / design.UNIT / self._reach)
 
     def bent(self, noise: Floats | None, clipping: Floats | None) -> Floats:
-        """The gradient of the loss, `noise` times h and `clipping` times <g, d>: both have a number a row."""
+        """Return the gradient of loss + noise h + clipping <g, d>; `noise` and `clipping` have one number per row."""
         found = self.plain.copy()
         logits = len(found)
         if noise is not None:
@@ -66,24 +66,25 @@ class Regression:
         if clipping is not None:
             query = self._query
             assert query.direction is not None  # noqa: S101 - the query's check
+            # z' of a regression: the logits of the direction.
             along = logits_of(self._x, query.design, query.direction)
             found += clipping * turned(self.chances, along / (design.UNIT * THETA))
         return found
 
     def whole(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
-        """Each row's vector of these lines, cut to `clip` or to a part of it, in integers."""
+        """Return each row's vector of these lines, clipped to `clip` or to a part of it, in integers."""
         radius = self._reach if part is None else np.floor(self._reach * part).astype(np.int64)
         return into_ball(lines * (GRID // design.UNIT) / clip, radius)
 
     def total(self, whole: Ints, chosen: NDArray[np.bool_] | None = None) -> Ints:
-        """The sum of such vectors over the rows, or over some."""
+        """Return the sum of such vectors over all rows, or over the chosen ones."""
         c = whole.astype(np.float64)
         kept = c if chosen is None else np.where(chosen, c, 0.0)
         return np.asarray((self._x.T @ kept.T).astype(np.int64).ravel())
 
 
 class Layers:
-    """Of a network of one hidden layer. Its lines are those of `stratsynth.questions.sums.networks:lines`."""
+    """Gradients of a network of one hidden layer, with the lines of `stratsynth.questions.sums.networks:lines`."""
 
     def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
         self._query = query
@@ -94,27 +95,27 @@ class Layers:
         self._output = networks.whole_output(asked) / THETA  # a power of 2: exact
         residuals = networks.residuals_of(asked, rows, which, logits)
         self.chances = residuals.copy()
-        """The probability of each level, one a line."""
+        """Probability of each level, one per line."""
         levels = rows.codes[query.target][which].astype(np.intp)
         self.chances[levels, np.arange(len(levels))] += 1
         self._residuals = residuals[-self._output.shape[1] :]
         inner = networks.back(self._residuals, self._output) * self._steep
         self.plain = networks.lines(inner, networks.outer(self._h, self._residuals), self._reach)
-        """The gradient of the loss."""
+        """Gradient of the loss, as lines."""
 
     def _asked(self, weights: Floats) -> NetworkGradients:
-        """A network of these weights."""
+        """Return a network of these weights."""
         query = self._query
         hidden, output = layers(weights, query.hidden, self._x.shape[1])
         return NetworkGradients(query.design, query.target, hidden, output, query.clip)
 
     @property
     def norms(self) -> Floats:
-        """The norm of each row's gradient of the loss, to 2^-16 of itself."""
+        """L2 norm of each row's gradient of the loss, to a relative 2^-16."""
         return length(self.plain)
 
     def bent(self, noise: Floats | None, clipping: Floats | None) -> Floats:
-        """The gradient of the loss, `noise` times h and `clipping` times <g, d>: both have a number a row."""
+        """Return the gradient of loss + noise h + clipping <g, d>; `noise` and `clipping` have one number per row."""
         h, steep, residuals, output = self._h, self._steep, self._residuals, self._output
         bent = residuals.copy()
         if noise is not None:
@@ -123,6 +124,7 @@ class Layers:
             return networks.lines(networks.back(bent, output) * steep, networks.outer(h, bent), self._reach)
         direction = self._query.direction
         assert direction is not None  # noqa: S101 - the query's check
+        # z' of a network: both layers' weights move along the direction.
         along = self._asked(direction)
         a, out = networks.inputs_of(self._x, along), networks.whole_output(along) / THETA
         moved = np.repeat(out[-1:].T, len(self._x), axis=1)  # z', of which this is dV_k
@@ -130,23 +132,25 @@ class Layers:
             for j in range(len(h)):
                 moved[k] += output[j, k] * (steep[j] * a[j]) + out[j, k] * h[j]
         bent += clipping * turned(self.chances, moved)
+        # By W_j: V_jk h''_j a_j + dV_jk h'_j, with h'' = -2 h h'.
         curved = networks.back(residuals, output) * (-2 * h * steep * a) + networks.back(residuals, out) * steep
         inner = networks.back(bent, output) * steep + clipping * curved
+        # By V_jk: h'_j a_j beside the part through z'.
         across = zip(networks.outer(h, bent), networks.outer(steep * a, residuals, 0.0), strict=True)
         return networks.lines(inner, [straight + clipping * turn for straight, turn in across], self._reach)
 
     def whole(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
-        """Each row's vector of these lines, cut to `clip` or to a part of it, in integers."""
+        """Return each row's vector of these lines, clipped to `clip` or to a part of it, in integers."""
         radius = GRID if part is None else np.floor(GRID * part).astype(np.int64)
         return networks.whole(lines, len(self._h), self._reach, clip, radius)
 
     def total(self, whole: Ints, chosen: NDArray[np.bool_] | None = None) -> Ints:
-        """The sum of such vectors over the rows, or over some."""
+        """Return the sum of such vectors over all rows, or over the chosen ones."""
         return networks.added(whole if chosen is None else np.where(chosen, whole, 0), len(self._h), self._x)
 
 
 def boundary(chances: Floats) -> Floats:
-    """1 - sum over classes of p^2, which is h."""
+    """Return h = 1 - sum over classes of p^2, for each row."""
     found = np.ones(chances.shape[1])
     for p in chances:
         found -= p * p
@@ -154,12 +158,12 @@ def boundary(chances: Floats) -> Floats:
 
 
 def boundary_slopes(chances: Floats) -> Floats:
-    """Its derivative by each level's logit."""
+    """Return the derivative of h by each level's logit, 2 p_k (sum p^2 - p_k)."""
     return 2 * chances * (1 - boundary(chances) - chances)
 
 
 def turned(chances: Floats, moved: Floats) -> Floats:
-    """The derivative of <g, d> by each logit, z' held; where there is one logit, it is that of the second level."""
+    """Return the derivative of <g, d> by each logit with z' fixed; a single logit is the second level's."""
     mean, used = np.zeros(chances.shape[1]), chances[-len(moved) :]
     for p, along in zip(used, moved, strict=True):
         mean += p * along
@@ -167,7 +171,7 @@ def turned(chances: Floats, moved: Floats) -> Floats:
 
 
 def length(lines: Floats) -> Floats:
-    """The norm of each column, added up one line after another."""
+    """Return the L2 norm of each column, added up line by line, in a fixed order."""
     square = np.zeros(lines.shape[1])
     for line in lines:
         square += line * line

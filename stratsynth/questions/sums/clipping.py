@@ -1,4 +1,4 @@
-"""Whole vectors within a ball, of which every exact sum is made."""
+"""Clipping of vectors to a ball, in integers: the basis of every exact sum."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GRID = 2**30
-"""A block's clip in units of its grid: sums are taken in these units, as integers.
+"""Number of grid units in a block's clip: sums are integers in units of clip / GRID.
 
 A row moves a sum by at most 2^30 units, so 2^32 rows stay within 64 bits; and noise worth adding is at least
 millions of units wide, far above the width from which the discrete law is as good as the continuous one.
 """
 ROWS = 1 << 13
-"""Rows worked on at a time."""
+"""Largest number of rows that are summed at a time."""
 HUGE = 2.0**300
-"""Coordinates beyond this are taken as this: their squares do not overflow, and no clip keeps them apart."""
+"""Bound of coordinates before clipping: its square does not overflow, and larger coordinates are clipped alike."""
 
 
 @np.errstate(all="ignore")
 def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
-    """Each column of `vectors`, scaled into a ball of a whole radius of at most GRID and cut to integers.
+    """Return each column of `vectors`, scaled into a ball of an integer radius of at most GRID, in integers.
 
-    That each column's norm is at most its radius is checked in integers; a column that fails the check twice,
-    or holds a NaN, is zero.
+    Each column's norm is checked against its radius in integers; a column that fails the check twice,
+    or has a NaN, is zero.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
     length = np.zeros(vectors.shape[1])
@@ -51,7 +51,7 @@ def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
 
 
 def _within(units: Ints, radius: int | Ints, norm: Norm) -> NDArray[np.bool_]:
-    """True where a column's norm is at most its radius, exactly; for |units| <= GRID + 1 and radius <= GRID."""
+    """True if a column's norm is at most its radius, exactly; for |units| <= GRID + 1 and radius <= GRID."""
     spent = np.zeros(units.shape[1], np.int64)
     for coordinate in units:
         spent += np.abs(coordinate) if norm == "l1" else coordinate * coordinate
@@ -60,5 +60,5 @@ def _within(units: Ints, radius: int | Ints, norm: Norm) -> NDArray[np.bool_]:
 
 
 def clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
-    """The one block of a query that clips whole vectors, given as columns in the query's own unit."""
+    """Return the one block of a sum of whole vectors, which are columns in the sum's unit, clipped."""
     return [into_ball(vectors / float(clip) * GRID, GRID, norm).sum(axis=1)]

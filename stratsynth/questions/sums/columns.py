@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 class Columns(Sum):
     """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
 
-    With one column and `norm` l1 or l2 alike this is a clipped sum; its mean is what COINPRESS needs. A column
+    With one column, `norm` l1 and l2 are the same clipped sum, and COINPRESS needs its mean. A column
     that declares a transform is summed on that scale: centre and scale are then in its unit.
     """
 
     columns: tuple[str, ...]
     centre: tuple[float, ...]
-    """A public guess of the middle of each column."""
+    """Public guess of the middle of each column, in the column's unit."""
     scale: tuple[float, ...]
-    """A public unit of each column."""
+    """Public unit of each column."""
     clip: float
-    """The radius of the ball, in units of scale."""
+    """Radius of the ball, in units of `scale`."""
     norm: Norm = "l2"
-    """`l2` for Gaussian noise, `l1` for Laplace noise."""
+    """Norm of the clip: `l2` for Gaussian noise, `l1` for Laplace noise."""
     square: bool = False
-    """True if each coordinate is squared before the vector is clipped: a variance is made of such sums."""
+    """True to square each coordinate before the vector is clipped, as for a variance."""
 
     def check(self, schema: Schema) -> None:
-        """Numeric columns, finite centres, positive scales and clip."""
+        """Refuse columns that are not numeric, centres that are not finite, scales and clips that are not positive."""
         check_clip("columns", self.clip)
         check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
@@ -56,11 +56,12 @@ class Columns(Sum):
             check_positive(f"columns: the scale of {name}", scale)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block."""
+        """Return one block of all columns."""
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """(x - centre) / scale, or its square, clipped; a missing value makes the norm NaN, and the row zero."""
+        """Return the sum of (x - centre) / scale, or its square, clipped; a row with a missing value adds zero."""
+        # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [
                 (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
@@ -72,22 +73,22 @@ class Columns(Sum):
         return clipped(vectors, self.clip, self.norm)
 
     def replayed(self) -> Any:
-        """All but the guessed centres and units, which may come from earlier answers."""
+        """Return all but centres and scales, which may come from earlier answers."""
         return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """True if the bounds of the first column are all further from its centre than the clip."""
+        """True if the first column's lower bound is above its centre by at least the clip."""
         low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 
     def counts_records(self, schema: Schema) -> bool:
-        """True for the sum of one column beyond the clip, which every row has."""
+        """True for the sum of one column that is beyond the clip in every row and never missing."""
         column = cast("Numeric", schema.column(self.columns[0]))
         every = not column.missing and column.not_applicable is None
         return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)
 
 
 def _on_scale(column: Column, numbers: Floats) -> Floats:
-    """The numbers on the scale that the column declares."""
+    """Return the numbers on the scale that the column declares."""
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return forward(column, numbers)

@@ -1,4 +1,4 @@
-"""Confusion counts: records by group, label and prediction, of many classifiers in one pass."""
+"""Confusion counts: numbers of records by group, label and prediction, for many classifiers in one pass."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 MOST = 1 << 22
-"""The most rows times classifiers that are worked on at a time."""
+"""Largest number of rows times classifiers that are computed at a time."""
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class Confusions(Sum):
-    """For each linear classifier the number of records by group, label and prediction; one block a classifier.
+    """Numbers of records by group, label and prediction, one block for each linear classifier.
 
-    A classifier predicts the second level of `target` where x . theta > 0. The coordinates of its block are the cells
+    A classifier predicts the second level of `target` if x . theta > 0. The coordinates of its block are the cells
     of `by` x label x prediction, row-major. Whatever its coefficients, a record enters exactly one of them, with 1:
     so adding one moves the block by 1 in the L2 norm (and the L1 norm), and exchanging one moves two coordinates by 1,
     sqrt(2), or none.
@@ -40,14 +40,14 @@ class Confusions(Sum):
 
     design: Design
     target: str
-    """A categorical column of two levels, outside the design."""
+    """Categorical column of two levels, outside the design."""
     thetas: NDArray[np.float64]
-    """Coefficients: one row a classifier, one column a feature."""
+    """Coefficients: one row per classifier, one column per feature."""
     by: tuple[str, ...] = ()
-    """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
+    """Columns whose levels, fully crossed, are the groups; none for one group of all records."""
 
     def check(self, schema: Schema) -> None:
-        """A sound design, a target of two levels, groups without the target, finite coefficients."""
+        """Refuse an unsound design, a target but of two levels, groups with the target, and coefficients not finite."""
         check_target("confusions", self.design, self.target, schema, numeric=False)
         if schema.size(self.target) != 2:
             raise MechanismError(f"confusions: the target must have two levels; {self.target} has not.")
@@ -61,26 +61,28 @@ class Confusions(Sum):
             raise MechanismError(f"confusions: thetas must be finite, one row a classifier and {size} columns.")
 
     def replayed(self) -> Any:
-        """All but the coefficients' values, which come from earlier answers."""
+        """Return all but the coefficients' values, which come from earlier answers."""
         return "confusions", self.design, self.target, self.thetas.shape, self.by
 
     def cells(self, schema: Schema) -> int:
-        """The number of coordinates of one block."""
+        """Return the number of coordinates of one block."""
         return 4 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block a classifier."""
+        """Return one block for each classifier: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
         return (Block(self.cells(schema), 1.0, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Each classifier's rows by group, label and prediction: every row adds exactly one GRID to one coordinate."""
+        """Return each classifier's counts; every row adds exactly GRID units to one coordinate."""
         x, _ = design.whole(self.design, rows, which)
         found: list[Ints] = []
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         together = max(1, MOST // max(len(x), 1))
+        # A few classifiers at a time: rows x classifiers is at most MOST.
         for start in range(0, len(self.thetas), together):
             said = logits_of(x, self.design, self.thetas[start : start + together].T) > 0  # whole numbers: exact
             first = size * np.arange(len(said))[:, None]
+            # Twice the cell plus the prediction, in a range of numbers for each classifier.
             counts = np.bincount((first + 2 * cell + said).ravel(), minlength=size * len(said))
             found.extend(counts.reshape(len(said), size) * GRID)
         return found

@@ -1,6 +1,6 @@
-"""Designs: public ways to turn a row into numbers, which of them there are, and the features of rows.
+"""Designs: public maps of a row to features, and the features of rows.
 
-Features are made one element at a time, as `stratsynth.questions.sums.base` says: as numbers between -1 and 1, and as
+Features are computed one element at a time, as `stratsynth.questions.sums.base` requires: as numbers in [-1, 1], and
 integers.
 """
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 UNIT = 1 << 12
-"""Whole features are taken to the nearest 1 / UNIT."""
+"""Integer features are rounded to 1 / UNIT."""
 KEPT = 2**28
-"""The most rows times features whose whole features are kept; larger designs are made anew each time."""
+"""Largest number of rows times features whose integer features are cached; larger designs are computed each time."""
 
 
 @known
 @dataclass(frozen=True)
 class Design:
-    """A public way to turn a row into numbers between -1 and 1, for models.
+    """A public map of a row to features between -1 and 1, for models.
 
     An intercept of 1; each numeric column scaled from its bounds to [-1, 1], with a 0/1 for each of its
     further levels (not applicable, missing), where the number itself is 0; a 0/1 for each level of a
@@ -45,20 +45,20 @@ class Design:
     intercept: bool = True
 
     def names(self, schema: Schema) -> tuple[str, ...]:
-        """The features in order: `1`, a numeric column's name, or `column=level`; a product's are joined by `*`."""
+        """Return the features in order: `1`, a numeric column's name, or `column=level`; a product's joined by `*`."""
         return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-        """Each feature as the numbers of the plain features it is the product of; None where all are as they are."""
+        """Return each feature as the indices of the plain features it is the product of; None if all are plain."""
         return None
 
     @property
     def most_features(self) -> int:
-        """The most features of one row that are not 0. None is beyond 1, so its square root bounds a row's norm."""
+        """Largest number of nonzero features of a row. None is beyond 1, so its square root bounds a row's norm."""
         return len(self.columns) + 1
 
     def plain(self, schema: Schema) -> tuple[str, ...]:
-        """The features that rows are first turned into."""
+        """Return the plain features, of which features are products."""
         found = ["1"] if self.intercept else []
         for name in self.columns:
             column = schema.column(name)
@@ -68,7 +68,7 @@ class Design:
         return tuple(found)
 
     def check(self, what: str, schema: Schema) -> None:
-        """Known columns, each once."""
+        """Refuse columns that are unknown or repeated."""
         if not is_plain_tuple(self.columns, str):
             raise MechanismError(f"{what}: a design's columns are a tuple of names.")
         if not self.columns or len(set(self.columns)) < len(self.columns):
@@ -80,7 +80,7 @@ class Design:
 
 @lru_cache(maxsize=64, typed=True)  # every step of a fit asks for them several times
 def _names(design: Design, schema: Schema) -> tuple[str, ...]:
-    """The names of a design's features, by their values: both arguments are frozen."""
+    """Return the names of a design's features, cached by value: both arguments are frozen."""
     plain, products = design.plain(schema), design.products(schema)
     return plain if products is None else tuple("*".join(plain[factor] for factor in factors) for factors in products)
 
@@ -88,18 +88,18 @@ def _names(design: Design, schema: Schema) -> tuple[str, ...]:
 @known
 @dataclass(frozen=True)
 class Coded(Design):
-    """As `Design`, but that a categorical column's reference level has no feature: the intercept stands for it.
+    """A `Design` in which a categorical column's reference level has no feature: the intercept stands for it.
 
     A separate class, so that designs of earlier versions keep their identity.
     """
 
     reference: tuple[tuple[str, str], ...] = ()
-    """The reference level of a categorical column; the first one where none is given."""
+    """Pairs of a categorical column and its reference level; the first level if a column has no pair."""
     interactions: tuple[tuple[str, str], ...] = ()
-    """Pairs of columns of which each feature of the one is multiplied with each of the other."""
+    """Pairs of columns, each feature of the one multiplied by each of the other."""
 
     def check(self, what: str, schema: Schema) -> None:
-        """As for `Design`; references are levels of their columns, and interactions are pairs of different columns."""
+        """Refuse what `Design` refuses, references that are no levels, and interactions of a column with itself."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
         if type(self.columns) is not tuple or self.columns:
@@ -116,7 +116,7 @@ class Coded(Design):
             raise MechanismError(f"{what}: an interaction is of two different columns of the design, each pair once.")
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...]:
-        """All but the reference levels as they are, then the products."""
+        """Return all plain features but the reference levels', then the products."""
         said, at, found = dict(self.reference), 1, dict[str, list[int]]()
         for name in self.columns:
             column = schema.column(name)
@@ -130,12 +130,12 @@ class Coded(Design):
 
     @property
     def most_features(self) -> int:
-        """An intercept, one a column and one a pair: of a column's features at most one is not 0."""
+        """Intercept, one per column and one per pair: of a column's features at most one is not 0."""
         return 1 + len(self.columns) + len(self.interactions)
 
 
 def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:
-    """A target of the right kind that is not among the features."""
+    """Refuse unknown designs, and a target of the other kind or among the features."""
     if type(design) not in (Design, Coded):  # another could say that its features are fewer or smaller
         raise MechanismError(f"{what}: {type(design).__name__} is not one of the known designs.")
     design.check(what, schema)
@@ -147,7 +147,7 @@ def check_target(what: str, design: Design, target: str, schema: Schema, *, nume
 
 
 def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
-    """The features, one a line in the order of `Design.names`, and one column a row."""
+    """Return the features, one line each in the order of `Design.names`, and one column per row."""
     made = np.zeros((len(design.plain(rows.schema)), rows.size))
     at = 0
     if design.intercept:
@@ -165,6 +165,7 @@ def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
     products = design.products(rows.schema)
     if products is None:
         return made
+    # Factors are in [-1, 1], so products are too.
     found = np.ones((len(products), rows.size))
     for i, factors in enumerate(products):
         for factor in factors:
@@ -173,7 +174,7 @@ def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
 
 
 def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers from their bounds to [-1, 1]; NaN stays."""
+    """Return numbers scaled from their bounds to [-1, 1]; NaN stays NaN."""
     lower, upper = float(column.lower), float(column.upper)
     part = 1.0 if math.isfinite(upper - lower) else 0.25  # bounds so far apart that the distance overflows
     share = (numbers * part - lower * part) / (upper * part - lower * part)
@@ -181,14 +182,14 @@ def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np.float64]:
-    """A numeric target, scaled; NaN where a row has none."""
+    """Return a numeric target, scaled to [-1, 1]; NaN if a row has none."""
     column = rows.schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return scaled(column, rows.numbers[name][which])
 
 
 def whole(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The features of some rows in whole units, one line a row, and each row's reach; kept for the next time."""
+    """Return the integer features of some rows, one line per row, and each row's reach; cached."""
     x, reach = _kept(design, rows, which)
     return x.astype(np.float64), reach
 
@@ -208,7 +209,7 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
 
 
 def _whole(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """The features in whole units, and for each row the largest whole number m with |m x| <= GRID."""
+    """Return the features in units of 1 / UNIT, and each row's reach: the largest integer m with |m x| <= GRID."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)
     # The quotient is right to 2^-52 of itself, so m is at most one too large, and m^2 |x|^2 far below 2^63.

@@ -1,4 +1,4 @@
-"""Sums of a step of fair learning: gradients of a penalised loss, and what each group is predicted."""
+"""Sums of a step of fair learning: gradients of a penalised loss, and predicted probabilities by group."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 MOST_CELLS = 2**16
-"""The most cells that a row's predicted probabilities are added up in."""
+"""Largest number of cells that a row's predicted probabilities are added up in."""
 FEW = 64
-"""Up to this many cells, sums by cell are a product with each row's cell as a line of zeros and a one."""
+"""Number of cells up to which sums by cell are a matrix product with one-hot cells."""
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class FairGradients(Sum):
-    """Two blocks a model, several models side by side, F being the probabilities that a model gives to a row's classes.
+    """Two blocks for each of several models, F being the probabilities that a model gives to a row's classes.
 
     The gradient by the coefficients of  log loss + <slopes of the row's cell, F>,  clipped as one vector: what a
     penalty that is linear in F adds is in the same clip as the loss.
@@ -59,16 +59,16 @@ class FairGradients(Sum):
     target: str
     link: Literal["logistic", "softmax"]
     thetas: NDArray[np.float64]
-    """Coefficients: one row a model and one column a feature; for `softmax` a third axis, one entry a class."""
+    """Coefficients: one row per model and one column per feature; for `softmax` a third axis, one entry per class."""
     clip: float
-    """The most L2 norm of a row's gradient."""
+    """Clip of a row's gradient, in the L2 norm."""
     by: Clique = ()
-    """The columns whose levels, fully crossed, are the cells; none where nothing is added to the loss."""
+    """Columns whose levels, fully crossed, are the cells; none if nothing is added to the loss."""
     slopes: NDArray[np.float64] | None = None
     """Public numbers: one axis for models, one for each column of `by`, and one for classes."""
 
     def check(self, schema: Schema) -> None:
-        """A sound design, a target of classes, finite coefficients and slopes of the right shapes."""
+        """Refuse an unsound design, a target without classes, and arrays of other shapes or not finite."""
         what = "fair gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -82,23 +82,24 @@ class FairGradients(Sum):
                 raise MechanismError(f"{what}: slopes must be finite, one a model, cell of `by` and class.")
 
     def replayed(self) -> Any:
-        """All but the values of coefficients and slopes, which come from earlier answers."""
+        """Return all but the values of coefficients and slopes, which come from earlier answers."""
         return (
             "fair gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
         )  # fmt: skip
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """For each model its gradient, and its sums of F where there are cells."""
+        """Return for each model its gradient, and its sums of F if there are cells."""
         cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """One product gives all models' logits, another all gradients, and a third all sums of probabilities."""
+        """Return gradients and sums of F by three matrix products: all models' logits, all gradients, all sums of F."""
         x, reach = design.whole(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
         logits = logits_of(x, self.design, by_feature(self.thetas))
         residuals, steep, units = predicted(self.link, logits, len(self.thetas), cell, self.slopes)
+        # Derivative of the log loss by the logits: p - [y = k].
         if self.link == "logistic":
             residuals -= levels
         else:
@@ -121,7 +122,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """A sound model of a target of classes: as of `Gradients`, and not linear."""
+    """Refuse models that `Gradients` refuses, and linear ones: the target must have classes."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 
@@ -129,23 +130,24 @@ def check_classifiers(what: str, query: FairGradients | AttributeGradients, sche
 def predicted(
     link: str, logits: Floats, models: int, cell: NDArray[np.intp] | None, slopes: Floats | None
 ) -> tuple[Floats, Floats | None, Ints | None]:
-    """The probability of each logit's class, the derivatives of <slopes, F> by the logits, and F in whole units.
+    """Return the probability of each logit's class, the derivatives of <slopes, F> by the logits, and F in units.
 
-    Axes: class, model and row. The units of a row, which are of 1 / GRID, come to GRID at most. Without slopes there
-    are the probabilities alone.
+    Axes: class, model and row. F is in units of 1 / GRID, and a row's add up to at most GRID. Without slopes, only the
+    probabilities are returned.
 
     Args:
         link: `logistic`, with one logit and two classes in F, or `softmax`.
-        logits: One row a model and class.
-        models: Their number.
-        cell: Of each row.
-        slopes: One axis for models, then those of the cells, and one for classes.
+        logits: One line per model and class.
+        models: Number of models.
+        cell: Index of each row's cell.
+        slopes: Public numbers: one axis for models, those of the cells, and one for classes.
     """
     if slopes is not None:
         slopes = slopes.reshape(models, -1, slopes.shape[-1])
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     p: Floats
     if link == "logistic":
+        # p of the second level from exp(-|z|) of the table, which never overflows.
         small = exp_of(np.abs(logits) * unit)
         p = np.where(logits < 0, small, GRID) / (small + GRID)
         if slopes is None:
@@ -154,12 +156,14 @@ def predicted(
         steep = p * (1 - p) * (slopes[:, :, 1] - slopes[:, :, 0])[:, cell]
         return p[None], steep[None], np.stack([GRID - second, second])
     each = np.moveaxis(logits.reshape(models, -1, logits.shape[-1]), 1, 0)
+    # Softmax relative to the largest logit: exponents are at most 0.
     weights = exp_of((each.max(axis=0) - each) * unit)
     whole = weights.sum(axis=0)
     p = weights / whole
     if slopes is None:
         return p, None, None
     slopes = np.moveaxis(slopes, 2, 0)[:, :, cell]
+    # Derivative of <a, F> by z_k: p_k (a_k - sum_m p_m a_m).
     mean = np.zeros_like(p[0])
     for share, slope in zip(p, slopes, strict=True):
         mean += share * slope
@@ -167,7 +171,7 @@ def predicted(
 
 
 def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
-    """For each model the sum of F in each cell, classes last; exact, as every row adds at most GRID."""
+    """Return for each model the sum of F in each cell, classes last; exact, as every row adds at most GRID."""
     classes, models, rows = units.shape
     if cells <= FEW:
         here = np.zeros((rows, cells))

@@ -53,19 +53,19 @@ class Gradients(Sum):
     target: str
     link: Link
     thetas: NDArray[np.float64]
-    """Coefficients: one row a model, one column a feature; for `softmax` a third axis for the target's levels."""
+    """Coefficients: one row per model, one column per feature; for `softmax` a third axis for the target's levels."""
     clip: float
-    """The most L2 norm of a row's gradient, before `parts`."""
+    """Clip of a row's gradient in the L2 norm, before `parts`."""
     by: tuple[str, ...] = ()
-    """The columns whose levels, fully crossed, are the cells of `parts`; none where all rows count alike."""
+    """Columns whose levels, fully crossed, are the cells of `parts`; none if all rows count alike."""
     parts: NDArray[np.float64] | None = None
-    """A public number from 0 to 1 for each cell of `by`, in the shape of their crossing."""
+    """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
     flips: NDArray[np.bool_] | None = None
-    """For `logistic`: the cells of `by` whose rows count as if they had the other level of the target, in the same
-    shape; a loss with a negative weight, up to a constant. Clip and parts hold as they do for all rows."""
+    """Cells of `by` whose rows count as if they had the other level of the target, for `logistic`, in the same shape: a
+    loss with a negative weight, up to a constant. Clip and parts apply as to all rows."""
 
     def check(self, schema: Schema) -> None:
-        """Models for the design and the target, and parts that never make a row count for more."""
+        """Refuse models that do not fit design and target, and parts outside [0, 1], which could lengthen a row."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
         if self.flips is not None and (
@@ -78,18 +78,18 @@ class Gradients(Sum):
             raise MechanismError("gradients: `flips` go with `parts`, true or false for each, and with `logistic`.")
 
     def replayed(self) -> Any:
-        """All but the values of coefficients and parts, which come from earlier answers."""
+        """Return all but the values of coefficients and parts, which come from earlier answers."""
         kept = "gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
         return kept if self.flips is None else (*kept, "flips")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block a model."""
+        """Return one block for each model."""
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """One product gives all models' logits, and another all sums.
+        """Return the sum of clipped gradients for each model: one product gives all logits, another all sums.
 
-        A row's c, which the clip has bounded, times a public number from 0 to 1 and cut towards zero, is no larger.
+        A row's c, bounded by the clip, is no larger after a public factor from 0 to 1 and rounding towards zero.
         """
         x, reach = design.whole(self.design, rows, which)
         logits = logits_of(x, self.design, by_feature(self.thetas))
@@ -99,6 +99,7 @@ class Gradients(Sum):
             residuals = np.where(self.flips.ravel()[cells_of(self.by, rows, which)], residuals + away, residuals)
         c = clip_gradients(np.moveaxis(residuals, 1, 0), reach, self.clip)
         if self.parts is not None:
+            # Public factors in [0, 1], rounded towards zero: no row gets longer.
             c = np.trunc(c * self.parts.ravel()[cells_of(self.by, rows, which)])
         return sum_gradients(c, x)
 
@@ -106,7 +107,7 @@ class Gradients(Sum):
 def check_models(
     what: str, query: Gradients | Losses | GroupLosses | FairGradients | AttributeGradients, schema: Schema
 ) -> None:
-    """A sound design, a target of the right kind, a clip, and finite coefficients for each of its features."""
+    """Refuse an unsound design or clip, a target of another kind, and coefficients of another shape or not finite."""
     one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
     check_clip(what, query.clip)
@@ -119,12 +120,12 @@ def check_models(
 
 
 def finite(values: Any) -> bool:
-    """True for a plain array of at least two axes that holds finite numbers."""
+    """True for a plain array of at least two axes and finite numbers."""
     return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
 
 
 def check_parts(what: str, by: tuple[str, ...], parts: NDArray[np.float64] | None, schema: Schema) -> None:
-    """A part for each cell of `by`, none of which makes a row count for more."""
+    """Refuse parts that are not one number from 0 to 1 for each cell of `by`."""
     if (parts is None) != (not by):
         raise MechanismError(f"{what}: `by` and `parts` go together.")
     if parts is not None:

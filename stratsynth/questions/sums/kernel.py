@@ -1,4 +1,4 @@
-"""Logits, probabilities and losses of linear models, one model or many side by side: what their sums share."""
+"""Logits, probabilities and losses of linear models, for one model or many at once."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 THETA = 1 << 20
-"""Coefficients are taken to the nearest 1 / THETA."""
+"""Coefficients are rounded to 1 / THETA."""
 THETA_MOST = 1 << 30
-"""Larger coefficients, in those units, are taken as this: 1,024."""
+"""Largest coefficient in units of 1 / THETA: 1,024; larger ones are clipped to it."""
 STEPS = 1 << 11
-"""exp is tabulated at this many points in each unit, so its relative error is below 1/4,096."""
+"""Points per unit at which exp is tabulated: its relative error is below 1/4,096."""
 LAST = 21 * STEPS
-"""Where the table of exp ends: exp(-21) GRID is less than 1."""
+"""Last index of the table of exp: exp(-21) GRID is less than 1."""
 
 
 def by_feature(thetas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients of several models as one table: one row a feature, the models' columns side by side."""
+    """Return coefficients of several models as one table: one row per feature, the models' columns side by side."""
     return np.moveaxis(thetas, 1, 0).reshape(thetas.shape[1], -1)
 
 
 def cells_of(by: Sequence[str], rows: CodedRows, which: Which) -> NDArray[np.intp]:
-    """The number of each row's cell in the crossing of at least one column."""
+    """Return the index of each row's cell in the crossing of at least one column."""
     codes = [rows.codes[name][which].astype(np.intp) for name in by]
     return np.ravel_multi_index(codes, rows.schema.shape(by))
 
 
 def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
-    """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
+    """Return X . theta, one line per class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
     all partial sums stay within 2^52.
@@ -53,16 +53,18 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """The derivative of the loss by the logit of each class: NaN where a row has no target."""
+    """Return the derivative of the loss by the logit of each class; NaN if a row has no target."""
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     if link == "linear":
         return logits * unit - design.target(target, rows, which)
     levels = rows.codes[target][which].astype(np.intp)
     if link == "logistic":
+        # 1 / (1 + exp(-z)) from exp(-|z|) of the table.
         small = exp_of(np.abs(logits) * unit)
         return np.where(logits < 0, small, GRID) / (small + GRID) - levels
     classes = rows.schema.size(target)
     each = logits.reshape(-1, classes, len(levels))  # one model after another
+    # Softmax relative to the largest logit: exponents are at most 0.
     weights = exp_of((each.max(axis=1, keepdims=True) - each) * unit)
     residuals: Floats = weights / weights.sum(axis=1, keepdims=True)
     residuals[:, levels, np.arange(len(levels))] -= 1
@@ -70,9 +72,9 @@ def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: 
 
 
 def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
-    """Each row's c, whole numbers of whole features, so that the gradient c x is within the clip.
+    """Return each row's c, integers for which the gradient c x, with integer features x, is within the clip.
 
-    A row's reach is the largest whole number m with |m x| <= GRID, so clipping the gradient is clipping c to it: all
+    A row's reach is the largest integer m with |m x| <= GRID, so the gradient is clipped by clipping c to it, for all
     models' rows side by side. Axes: class, model and row.
     """
     vectors = residuals.reshape(len(residuals), -1) * (GRID // design.UNIT)
@@ -82,19 +84,19 @@ def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
 
 
 def sum_gradients(c: Floats, x: Floats) -> list[Ints]:
-    """For each model the sum of c x over the rows, one row a feature and one column a class: a product of integers."""
+    """Return for each model the sum of c x over the rows, one line per feature and one column per class, exactly."""
     classes, models, rows = c.shape
     found = (c.reshape(-1, rows) @ x).astype(np.int64).reshape(classes, models, -1)
     return [np.ascontiguousarray(found[:, model].T).ravel() for model in range(models)]
 
 
 def exp_of(depth: Floats) -> Ints:
-    """exp(-depth) in units of 1 / GRID, from the table, for depth >= 0."""
+    """Return exp(-depth) in units of 1 / GRID, from the table, for depth >= 0."""
     values: Ints = _table()[np.minimum(np.rint(depth * STEPS), LAST).astype(np.intp)]
     return values
 
 
 @cache
 def _table() -> Ints:
-    """exp(-i / STEPS) in units of 1 / GRID."""
+    """Return the table of exp(-i / STEPS) in units of 1 / GRID."""
     return np.array([round(math.exp(-i / STEPS) * GRID) for i in range(LAST + 1)], np.int64)

@@ -1,4 +1,4 @@
-"""Losses of generalised linear models, several models at once: of all rows, or by group and label."""
+"""Losses of generalised linear models, for several models at once: over all rows, or by group and label."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MEASURES: tuple[Measure, ...] = ("squared", "log")
 @known
 @dataclass(frozen=True, eq=False)
 class Losses(Sum):
-    """The sum of each model's losses, a row's being cut at the clip: one number a model.
+    """The sum of each model's losses, a row's loss being cut at the clip: one number per model.
 
     A loss lies between 0 and the clip, so exchanging a row moves the sum by no more than adding one.
     """
@@ -45,34 +45,35 @@ class Losses(Sum):
     thetas: NDArray[np.float64]
     """Coefficients, as of `Gradients`."""
     clip: float
-    """The most that a row's loss can be."""
+    """Largest loss of a row: larger ones are cut to it."""
     measure: Literal["squared", "log"] = "squared"
-    """The squared residual, of all levels' probabilities together for `softmax`; or the log loss, not for `linear`."""
+    """Loss: "squared", the squared residuals of all levels' probabilities together for `softmax`; or "log", not for
+    `linear`."""
 
     def check(self, schema: Schema) -> None:
-        """Models for the design and the target, and a measure that they have."""
+        """Refuse models that do not fit design and target, and the log loss of a linear model."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link == "linear":
             raise MechanismError("losses: the log loss is that of a logistic or softmax model.")
 
     def replayed(self) -> Any:
-        """All but the coefficients' values, which come from earlier answers."""
+        """Return all but the coefficients' values, which come from earlier answers."""
         return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One number a model."""
+        """Return one number per model: sensitivity clip under add-remove and under replace."""
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Each model's sum of losses."""
+        """Return each model's sum of losses, in units of clip / GRID."""
         return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class GroupLosses(Sum):
-    """For each logistic model the sums of its losses by group and label, a row's being cut at the clip; one block each.
+    """Sums of losses by group and label, a row's being cut at the clip: one block for each logistic model.
 
     The coordinates of a block are the cells of `by` x label, row-major. Whatever the coefficients, a record adds to
     exactly one of them, and a number between 0 and the clip. So adding one moves the block by at most the clip in the
@@ -81,19 +82,20 @@ class GroupLosses(Sum):
 
     design: Design
     target: str
-    """A categorical column of two levels, outside the design; the probability is that of the second."""
+    """Categorical column of two levels, outside the design; the probability is that of the second."""
     thetas: NDArray[np.float64]
-    """Coefficients: one row a model, one column a feature."""
+    """Coefficients: one row per model, one column per feature."""
     clip: float
-    """The most that a row's loss can be."""
+    """Largest loss of a row: larger ones are cut to it."""
     measure: Measure = "squared"
-    """`squared`: (p - y)^2. `log`: the negative natural logarithm of the probability of the row's own label."""
+    """Loss: `squared`, (p - y)^2; or `log`, the negative natural logarithm of the probability of the row's own
+    label."""
     by: tuple[str, ...] = ()
-    """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
+    """Columns whose levels, fully crossed, are the groups; none for one group of all records."""
     link: ClassVar[Literal["logistic"]] = "logistic"
 
     def check(self, schema: Schema) -> None:
-        """As for `Losses`, and groups without the target."""
+        """Refuse models that do not fit design and target, unknown measures, and groups with the target."""
         check_models("group losses", self, schema)
         one_of("group losses: measure", self.measure, MEASURES, error=MechanismError)
         if self.by:
@@ -102,19 +104,19 @@ class GroupLosses(Sum):
             raise MechanismError(f"group losses: the target {self.target} is among the groups' columns.")
 
     def replayed(self) -> Any:
-        """All but the coefficients' values, which come from earlier answers."""
+        """Return all but the coefficients' values, which come from earlier answers."""
         return "group losses", self.design, self.target, self.thetas.shape, f"{self.clip:.9g}", self.measure, self.by
 
     def cells(self, schema: Schema) -> int:
-        """The number of coordinates of one block."""
+        """Return the number of coordinates of one block."""
         return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block a model."""
+        """Return one block per model: L2 sensitivity clip under add-remove, sqrt(2) clip under replace."""
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Each model's losses by group and label: every row adds a whole number from 0 to GRID to one coordinate."""
+        """Return each model's losses by group and label: every row adds 0 to GRID units to one coordinate."""
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         # bincount adds in floats: at most 2^13 rows of at most 2^30 units each, so all partial sums are exact
         found = [np.bincount(cell, weights=units, minlength=size) for units in loss_units(self, rows, which)]
@@ -122,7 +124,7 @@ class GroupLosses(Sum):
 
 
 def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
-    """Each row's loss, cut at the clip and towards zero to whole units, from 0 to GRID: one row a model."""
+    """Return each row's loss in units of clip / GRID, cut at the clip and rounded down, one line per model."""
     x, _ = design.whole(query.design, rows, which)
     logits, models = logits_of(x, query.design, by_feature(query.thetas)), len(query.thetas)
     if query.measure == "log":
@@ -132,12 +134,13 @@ def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> In
         losses = np.zeros((models, len(x)))
         for level in range(residuals.shape[1]):  # one after another: a sum over an axis may be in any order
             losses += residuals[:, level] * residuals[:, level]
+    # Cut to [0, clip] and rounded down: 0 to GRID units.
     share = np.clip(losses / query.clip, 0, 1)
     return np.asarray(np.trunc(np.where(np.isnan(share), 0.0, share) * GRID), np.int64)
 
 
 def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: Floats) -> Floats:
-    """The log loss of each model, one row a model."""
+    """Return the log loss of each row, one line per model."""
     unit = 1 / (design.UNIT * THETA)
     if query.link == "logistic":
         margin = logits * (1 - 2.0 * levels) * unit  # of the wrong level over the right one
@@ -154,5 +157,5 @@ def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: F
 
 @cache
 def _softplus() -> Ints:
-    """log(1 + exp(-i / STEPS)) in units of 1 / GRID."""
+    """Return the table of log(1 + exp(-i / STEPS)) in units of 1 / GRID."""
     return np.array([round(math.log1p(math.exp(-i / STEPS)) * GRID) for i in range(LAST + 1)], np.int64)

@@ -1,4 +1,4 @@
-"""Sums of a step of group-aware gradient descent: a gradient bent by group, and what the next step bends it by."""
+"""Sums of a step of group-aware gradient descent: a penalised gradient, and group statistics for the next penalties."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 Statistic = Literal["tally", "boundary", "pulls", "excess"]
 STATISTICS: tuple[Statistic, ...] = ("tally", "boundary", "pulls", "excess")
 MOST_CELLS = 2**12
-"""The most groups."""
+"""Largest number of groups."""
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class Mitigated(Sum):
-    """One model's clipped gradient, and sums by group about the same rows; g is the gradient of a row's log loss.
+    """One model's clipped gradient, and sums by group over the same rows; g is the gradient of a row's log loss.
 
     The first block is the gradient by the coefficients theta of
 
@@ -44,7 +44,7 @@ class Mitigated(Sum):
     h = 1 - sum over classes of p_k^2 being near to the trace of the loss's Hessian (Theorem 5 of paper 001). Slopes and
     direction are public numbers, so that each row's gradient is of that row alone; it is clipped as a whole.
 
-    Further blocks, as `statistics` names them, in this order and by group but for the last:
+    Further blocks, in the order of `statistics`, all by group but the last:
 
         tally      the number of rows with |g| <= `threshold`, and with more: a row adds 1 to one of them
         boundary   the sum of h, from 0 to 1 - 1 / classes
@@ -62,28 +62,29 @@ class Mitigated(Sum):
     target: str
     link: Literal["logistic", "softmax", "network"]
     theta: NDArray[np.float64]
-    """Coefficients: one a feature, one row a feature and one column a class for `softmax`, all weights of a network."""
+    """Coefficients: one per feature, one row per feature and one column per class for `softmax`, or all weights of a
+    network."""
     clip: float
-    """The most L2 norm of a row's gradient of everything that is minimised."""
+    """Clip of a row's gradient of loss and penalties together, in the L2 norm."""
     by: Clique = ()
-    """The columns whose levels, fully crossed, are the groups; none for one group of everybody."""
+    """Columns whose levels, fully crossed, are the groups; none for one group of all records."""
     statistics: tuple[Statistic, ...] = ()
     threshold: float = 1.0
     wide: float = 1.0
-    """The clip of statistics of gradients."""
+    """Clip of the statistics of gradients, in the L2 norm."""
     noise_slopes: NDArray[np.float64] | None = None
-    """One number a group, in the shape of their crossing; None for 0."""
+    """Factor of h in the loss of each group's rows, in the shape of the groups' crossing; None for 0."""
     clip_slopes: NDArray[np.float64] | None = None
-    """The same."""
+    """Factor of <g, direction> in the loss of each group's rows, in the shape of the groups' crossing; None for 0."""
     direction: NDArray[np.float64] | None = None
-    """A vector in the shape of theta; it goes with `clip_slopes`."""
+    """Vector in the shape of theta; required with `clip_slopes`."""
     cuts: NDArray[np.float64] | None = None
-    """Each group's own clip, as a part of `clip` from 0 to 1; None where all groups have the same."""
+    """Clip of each group as a part of `clip`, from 0 to 1; None if all groups have `clip`."""
     hidden: int = 0
-    """The number of hidden units of a network; 0 for the other models."""
+    """Number of hidden units of a network; 0 for other models."""
 
     def check(self, schema: Schema) -> None:
-        """A design, a target of classes, known statistics, and finite arrays of the right shapes."""
+        """Refuse an unsound design, a target without classes, unknown statistics, and arrays of other shapes."""
         what = "mitigated"
         one_of(f"{what}: link", self.link, ("logistic", "softmax", "network"), error=MechanismError)
         check_target(what, self.design, self.target, schema, numeric=False)
@@ -129,12 +130,12 @@ class Mitigated(Sum):
             raise MechanismError("mitigated: `cuts` are numbers from 0 to 1.")
 
     def replayed(self) -> Any:
-        """All but what comes from earlier answers: coefficients, slopes, direction, cuts and clips."""
+        """Return all but coefficients, slopes, direction, cuts and clips, which come from earlier answers."""
         shape = self.theta.shape, self.hidden
         return "mitigated", self.design, self.target, self.link, shape, self.by, self.statistics
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """The gradient, then the statistics."""
+        """Return the gradient, then the statistics."""
         size, groups = int(self.theta.size), schema.cells(self.by)
         found = {
             "tally": Block(2 * groups, 1.0, exchange=math.sqrt(2)),
@@ -145,10 +146,11 @@ class Mitigated(Sum):
         return (Block(size, self.clip), *(found[name] for name in self.statistics))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """The gradient and the statistics of one piece of the rows."""
+        """Return the sums of gradient and statistics over these rows, in units of clip / GRID."""
         model = (Layers if self.link == "network" else Regression)(self, rows, which)
         norms, groups = model.norms, rows.schema.cells(self.by)
         cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)
+        # First block: loss and penalties together, clipped to the clip of the row's group.
         bent = model.bent(_of(self.noise_slopes, cell), _of(self.clip_slopes, cell))
         found = [model.total(model.whole(bent, self.clip, _of(self.cuts, cell)))]
         for name in self.statistics:
@@ -157,17 +159,19 @@ class Mitigated(Sum):
                 found.append(counts.astype(np.int64) * GRID)
             elif name == "boundary":
                 top = 1 - 1 / rows.schema.size(self.target)
+                # h is at most 1 - 1 / classes, its clip.
                 share = np.trunc(np.clip(boundary(model.chances) / top, 0, 1) * GRID)
                 found.append(np.bincount(cell, share, groups).astype(np.int64))  # whole numbers below 2^53: exact
             elif name == "pulls":
                 pulls = model.whole(model.plain, self.wide)
                 found.append(np.concatenate([model.total(pulls, cell == k) for k in range(groups)]))
             else:
+                # g less its clipped part: g max(0, 1 - clip / |g|).
                 beyond = np.maximum(1 - self.clip / np.maximum(norms, self.clip), 0.0)
                 found.append(model.total(model.whole(model.plain * beyond, self.wide - self.clip)))
         return found
 
 
 def _of(by_group: Floats | None, cell: NDArray[np.intp]) -> Floats | None:
-    """Each row's number of those of its group."""
+    """Return each row's number, that of its group; None without numbers."""
     return None if by_group is None else np.asarray(by_group.ravel()[cell])

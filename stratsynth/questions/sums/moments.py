@@ -1,4 +1,4 @@
-"""Sums for least squares and for Newton steps of logistic models: second moments, and gradients beside them."""
+"""Sums for least squares and for Newton steps of logistic models: second moments and gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 HALF = 1 << 15
-"""The square root of GRID: the clip of a vector whose products with itself are summed."""
+"""sqrt(GRID): the clip, in units, of a vector whose products with itself are summed."""
 
 
 @known
@@ -38,19 +38,19 @@ class Moments(Sum):
 
     design: Design
     target: str
-    """A numeric column, scaled from its bounds to [-1, 1]."""
+    """Numeric column, scaled from its bounds to [-1, 1]."""
     clip: float
     bound: float = 1.0
-    """The clip of the scaled target."""
+    """Clip of the scaled target."""
 
     def check(self, schema: Schema) -> None:
-        """A sound design and a numeric target outside it."""
+        """Refuse an unsound design, and a target that is not numeric or in the design."""
         check_target("moments", self.design, self.target, schema)
         check_clip("moments", self.clip)
         check_clip("moments", self.bound)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """X x', then x y."""
+        """Return the blocks of x x' (sensitivity clip^2; sqrt(2) clip^2 under replace) and x y."""
         size = len(self.design.names(schema))
         return (
             Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)),
@@ -58,13 +58,14 @@ class Moments(Sum):
         )
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """The upper triangle of x x', row after row, and x y, for whole vectors |x| <= 2^15 and |y| <= 2^15.
+        """Return the upper triangle of x x', row after row, and x y, for integer vectors |x| <= 2^15 and |y| <= 2^15.
 
-        Nothing is rounded after x and y, so what `Moments` proves of real vectors holds of these.
+        Nothing is rounded after x and y, so the bounds of `Moments` for real vectors hold for these.
         """
         rows = rows.take(which)
         y = np.rint(np.clip(design.target(self.target, rows) / self.bound, -1, 1) * HALF)
         x = into_ball(design.features(self.design, rows) / self.clip * HALF, HALF).astype(np.float64)
+        # A row without a target adds nothing.
         absent = np.isnan(y)
         x[:, absent], y[absent] = 0, 0
         return [_triangle(x), (x @ y).astype(np.int64)]
@@ -75,7 +76,7 @@ class Moments(Sum):
 class Curvature(Sum):
     """The upper triangle of 4 p (1 - p) x x', and (p - y) x, for rows clipped to |x| <= clip.
 
-    p is the probability of the target's second level at the given coefficients, and y whether it is that level. Since
+    p is the probability of the target's second level at theta, and y is 1 for that level, else 0. Since
     4 p (1 - p) <= 1 and |p - y| <= 1, the blocks are bounded as those of `Moments`, of the vector sqrt(4 p (1 - p)) x
     and of x: exchanging a row moves the first by at most sqrt(2) clip^2. The log loss has a quarter of it as its
     curvature.
@@ -83,13 +84,13 @@ class Curvature(Sum):
 
     design: Design
     target: str
-    """A categorical column of two levels."""
+    """Categorical column of two levels."""
     theta: NDArray[np.float64]
-    """One coefficient a feature."""
+    """One coefficient per feature."""
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """A sound design, a target of two levels outside it, and finite coefficients for its features."""
+        """Refuse an unsound design, a target but of two levels outside it, and coefficients that are not finite."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:
@@ -99,20 +100,21 @@ class Curvature(Sum):
             raise MechanismError(f"curvature: theta must be {size} finite numbers.")
 
     def replayed(self) -> Any:
-        """All but the coefficients' values, which come from earlier answers."""
+        """Return all but the coefficients' values, which come from earlier answers."""
         return "curvature", self.design, self.target, self.theta.shape, f"{self.clip:.9g}"
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """The curvature, then the gradient."""
+        """Return the curvature's block (clip^2; sqrt(2) clip^2 under replace), then the gradient's."""
         size = len(self.theta)
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """As of `Moments`, of x and p - y; the triangle is of sqrt(4 p (1 - p)) x, cut to a whole vector first."""
+        """Return the sums of `Moments` for x and p - y; the triangle is of sqrt(4 p (1 - p)) x, rounded first."""
         whole, _ = design.whole(self.design, rows, which)
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)
         chances = exp_of(np.abs(logits) / (design.UNIT * THETA))  # of the less likely level over the likelier one
+        # sqrt(4 p (1 - p)) = 2 sqrt(e) / (1 + e) with e = exp(-|z|).
         weight = np.sqrt((chances * GRID).astype(np.float64)) * 2 / (chances + GRID)
         levels = rows.codes[self.target].astype(np.intp)
         residuals = np.rint((np.where(logits < 0, chances, GRID) / (chances + GRID) - levels) * HALF)
@@ -122,5 +124,5 @@ class Curvature(Sum):
 
 
 def _triangle(x: Floats) -> Ints:
-    """The upper triangle of the sum of x x' over rows, for whole vectors: exact."""
+    """Return the upper triangle of the sum of x x' over rows, for integer vectors: exact."""
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)

@@ -40,55 +40,56 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 MOST_HIDDEN = 1 << 10
-"""The most hidden units."""
+"""Largest number of hidden units."""
 MOST_OUTPUT = 1 << 11
-"""The most output weights: a row's part of each is held at once, for thousands of rows."""
+"""Largest number of output weights: a row's derivative by each is held at once, for thousands of rows."""
 TANH = 1 << 16
-"""Hidden units are taken to the nearest 1 / TANH."""
+"""Hidden units are rounded to 1 / TANH."""
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class NetworkGradients(Sum):
-    """The gradient of a network's log loss at given weights: one vector a row, hidden weights first, clipped whole.
+    """The gradient of a network's log loss at given weights: one vector per row, hidden weights first, clipped whole.
 
     After the clip it is multiplied by the part that `parts` has for the row's cell, as in `Gradients`.
     """
 
     design: Design
     target: str
-    """A categorical column."""
+    """Categorical column."""
     hidden: NDArray[np.float64]
-    """One row a hidden unit, one column a feature."""
+    """One row per hidden unit, one column per feature."""
     output: NDArray[np.float64]
-    """One row a hidden unit and a last one for the constant, one column a logit."""
+    """One row per hidden unit and a last one for the constant, one column per logit."""
     clip: float
-    """The most L2 norm of a row's whole gradient, before `parts`."""
+    """Clip of a row's whole gradient in the L2 norm, before `parts`."""
     by: tuple[str, ...] = ()
-    """The columns whose levels, fully crossed, are the cells of `parts`; none where all rows count alike."""
+    """Columns whose levels, fully crossed, are the cells of `parts`; none if all rows count alike."""
     parts: NDArray[np.float64] | None = None
-    """A public number from 0 to 1 for each cell of `by`, in the shape of their crossing."""
+    """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Weights of the right shapes, and parts that never make a row count for more."""
+        """Refuse weights of other shapes, and parts outside [0, 1], which could lengthen a row."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
     def replayed(self) -> Any:
-        """All but the values of weights and parts, which come from earlier answers."""
+        """Return all but the values of weights and parts, which come from earlier answers."""
         shapes = self.hidden.shape, self.output.shape
         return "network gradients", self.design, self.target, shapes, f"{self.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block of all weights: the layers have one clip together."""
+        """Return one block of all weights: the layers share one clip."""
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """The sum of the rows' gradients, each clipped as one vector to GRID."""
+        """Return the sum of the rows' gradients, each clipped as one vector to GRID units."""
         x, reach = design.whole(self.design, rows, which)
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact
         residuals = residuals_of(self, rows, which, logits)[-output.shape[1] :]
+        # Backpropagation: r_k at the logits, sum_k r_k V_jk (1 - h_j^2) at hidden unit j.
         inner = back(residuals, output) * (1 - h * h)
         units = whole(lines(inner, outer(h, residuals), reach), len(h), reach, self.clip)
         if self.parts is not None:
@@ -99,7 +100,7 @@ class NetworkGradients(Sum):
 @known
 @dataclass(frozen=True, eq=False)
 class NetworkLosses(Sum):
-    """The sum of a network's losses, a row's being cut at the clip; exchanging a row moves it no more than adding one.
+    """The sum of a network's losses, each cut at the clip: sensitivity clip under add-remove and under replace.
 
     `log`: the log loss. `squared`: half the squared distance between the levels' probabilities and the row's level, at
     most 1; with two levels that is the squared residual of a probability, as in `Losses`.
@@ -107,31 +108,31 @@ class NetworkLosses(Sum):
 
     design: Design
     target: str
-    """A categorical column."""
+    """Categorical column."""
     hidden: NDArray[np.float64]
-    """As in `NetworkGradients`."""
+    """Hidden weights, as in `NetworkGradients`."""
     output: NDArray[np.float64]
-    """As in `NetworkGradients`."""
+    """Output weights, as in `NetworkGradients`."""
     clip: float
-    """The most that a row's loss can be."""
+    """Largest loss of a row: larger ones are cut to it."""
     measure: Literal["squared", "log"] = "log"
 
     def check(self, schema: Schema) -> None:
-        """Weights of the right shapes."""
+        """Refuse weights of other shapes, and unknown measures."""
         check_network("network losses", self, schema)
         one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
 
     def replayed(self) -> Any:
-        """All but the weights' values, which come from earlier answers."""
+        """Return all but the weights' values, which come from earlier answers."""
         shapes = self.hidden.shape, self.output.shape
         return "network losses", self.design, self.target, shapes, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One number."""
+        """Return one block of one number."""
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """The sum of losses, cut at the clip and to whole units."""
+        """Return the sum of losses in units of clip / GRID, each cut at the clip and rounded down."""
         features, _ = design.whole(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":
@@ -153,18 +154,18 @@ Network = NetworkGradients | NetworkLosses
 
 
 def outputs(levels: int) -> int:
-    """The number of logits for a target of that many levels."""
+    """Return the number of logits for a target of that many levels: 1 for two levels."""
     return 1 if levels == 2 else levels
 
 
 def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Hidden weights, one row a unit, and output weights, one column a logit, of one vector of both in this order."""
+    """Return hidden weights, one line per unit, and output weights, one column per logit, of one vector of both."""
     cut = hidden * features
     return weights[:cut].reshape(hidden, features), weights[cut:].reshape(hidden + 1, -1)
 
 
 def check_network(what: str, query: Network, schema: Schema) -> None:
-    """A sound design, a target of at least two levels, a clip, and finite weights of the right shapes."""
+    """Refuse an unsound design or clip, a target of one level, and weights of other shapes or not finite."""
     check_target(what, query.design, query.target, schema, numeric=False)
     check_clip(what, query.clip)
     levels = schema.size(query.target)
@@ -182,7 +183,7 @@ def check_network(what: str, query: Network, schema: Schema) -> None:
 
 
 def back(residuals: Floats, output: Floats) -> Floats:
-    """The residuals as they reach each hidden unit through the output weights; one line a unit."""
+    """Return the residuals propagated to each hidden unit through the output weights; one line per unit."""
     found = np.zeros((len(output) - 1, residuals.shape[1]))
     for residual, weights in zip(residuals, output.T, strict=True):
         found += residual * weights[:-1, None]
@@ -190,12 +191,12 @@ def back(residuals: Floats, output: Floats) -> Floats:
 
 
 def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Floats]:
-    """The products of units, and of a constant after them, with residuals: one line an output weight."""
+    """Return the products of residuals with units, and with a constant after them: one line per output weight."""
     return [line for unit in (*units, np.full(residuals.shape[1], constant)) for line in unit * residuals]
 
 
 def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
-    """The numbers to clip of a vector whose part for hidden unit j is inner_j x, x being the row's features.
+    """Return the coordinates to clip of a vector whose part for hidden unit j is inner_j x, x being a row's features.
 
     One coordinate stands for the length of that part: inner_j times GRID / reach >= |x|, where reach is the largest
     whole m with |m x| <= GRID.
@@ -204,11 +205,12 @@ def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
 
 
 def whole(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
-    """Such lines in integers of a norm of at most `radius`, the first ones as whole numbers of features.
+    """Return such lines in integers of a norm of at most `radius`, the first ones as integer multiples of features.
 
     A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector
     of all c x and of the output layer's coordinates is as long as the clipped one at most.
     """
+    # Clip the whole vector, then round each hidden part to an integer multiple c of the features.
     units = into_ball(lines / clip * GRID, radius)
     c = units[:hidden]
     units[:hidden] = np.sign(c) * ((np.abs(c) * reach) // GRID)
@@ -216,18 +218,19 @@ def whole(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | In
 
 
 def added(units: Ints, hidden: int, x: Floats) -> Ints:
-    """The sum over rows of the vectors that `whole` made."""
+    """Return the sum over rows of the vectors that `whole` made."""
     inner = (units[:hidden].astype(np.float64) @ x).astype(np.int64)
     return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
 
 
 def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
-    """The hidden units, one a line, and a logit for each level of the target: 0 for the first of two.
+    """Return the hidden units, one per line, and a logit for each level of the target: 0 for the first of two.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12, and weights are at most 2^40 / width:
     sums stay within 2^52. So they do in the second layer, of `units` + 1 numbers that are at most TANH = 2^16.
     """
     z = inputs_of(x, query)
+    # tanh from a public table of integers, as an odd function.
     h = np.sign(z).astype(np.int64) * _tanh()[np.minimum(np.rint(np.abs(z) * STEPS), LAST).astype(np.intp)]
     inputs = np.concatenate([h, np.full((1, len(x)), TANH)]).astype(np.float64)
     logits = (whole_output(query).T @ inputs) * (1 / (TANH * THETA))
@@ -237,21 +240,21 @@ def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
 
 
 def inputs_of(x: Floats, query: Network) -> Floats:
-    """The input of the hidden units: features times hidden weights, one line a unit, exactly."""
+    """Return the inputs of the hidden units, features times hidden weights, one line per unit; exact."""
     most = min(THETA_MOST, 2**40 // query.design.most_features)
     hidden = np.rint(np.clip(query.hidden * THETA, -most, most))
     return np.ascontiguousarray((x @ hidden.T).T) * (1 / (design.UNIT * THETA))
 
 
 def whole_output(query: Network) -> Floats:
-    """The output weights in units of 1 / THETA."""
+    """Return the output weights, rounded and clipped, in units of 1 / THETA."""
     most = min(THETA_MOST, 2**36 // len(query.output))
     found: Floats = np.rint(np.clip(query.output * THETA, -most, most))
     return found
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Each level's probability, less 1 for the row's own level; one line a level."""
+    """Return each level's probability, less 1 for the row's own level; one line per level."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)
@@ -261,11 +264,11 @@ def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) 
 
 @cache
 def _tanh() -> Ints:
-    """tanh(i / STEPS) in units of 1 / TANH."""
+    """Return the table of tanh(i / STEPS) in units of 1 / TANH."""
     return np.array([round(math.tanh(i / STEPS) * TANH) for i in range(LAST + 1)], np.int64)
 
 
 @cache
 def _log(levels: int) -> Ints:
-    """log(1 + i / STEPS) in units of 1 / GRID, for up to 1 + i / STEPS = `levels`."""
+    """Return the table of log(1 + i / STEPS) in units of 1 / GRID, up to 1 + i / STEPS = `levels`."""
     return np.array([round(math.log1p(i / STEPS) * GRID) for i in range((levels - 1) * STEPS + 1)], np.int64)

@@ -1,12 +1,12 @@
-"""Gradients of networks that somebody wrote, many rows at once, how they are tested first, and how they are clipped.
+"""Per-row gradients of networks by third-party code: tested for row-locality, and clipped in integers.
 
-The function that evaluates the network is not ours, and its matrix products may round a row's last digits otherwise
-beside other rows. So nothing here holds by construction but the clip. What is known:
+The function that evaluates the network is not ours, and its matrix products may round a row's last digits differently
+beside other rows. So only the clip holds by construction:
 
-- The driver clips each row's vector to GRID - RESERVE units, in whole numbers, whatever the function returned. A clip
+- The driver clips each row's vector to GRID - RESERVE units, in integers, whatever the function returned. A clip
   is GRID = 2^30 units. RESERVE = 2^20 units, a thousandth of the clip, is left for what one row's presence changes in
   the last digits of others: it covers a unit in each of P coordinates of n rows of a sample, while n sqrt(P) <= 2^20.
-- That no row changes by more than a unit is tested, when a `PerRow` is made, on rows that are made up. It is not
+- That no row changes by more than a unit is tested, when a `PerRow` is made, on made-up rows. It is not
   proven, so every release that asked such a function is stamped `unverified`.
 """
 
@@ -42,48 +42,48 @@ if TYPE_CHECKING:
 Function = Callable[[Floats, Floats, Ints, Floats], tuple[Floats, Floats]]
 
 RESERVE = 2**20
-"""The part of the clip that is reserved for the last digits of other rows."""
+"""Units of the clip that are reserved for the last digits of other rows."""
 RADIUS = GRID - RESERVE
-"""The longest vector of a row, in units."""
+"""Largest norm of a row's vector, in units."""
 BATCH = 128
-"""The number of rows in every call; where fewer are left, the rest are zeros."""
+"""Rows in every call; missing ones are zeros."""
 MOST_WEIGHTS = 2**18
-"""The most weights: each of `BATCH` rows has a number for each of them."""
+"""Largest number of weights: each of `BATCH` rows has a derivative by each of them."""
 SEED = 20190
-"""The public seed of made-up rows."""
+"""Public seed of made-up rows."""
 SCALES = (0.03, 0.3)
-"""The standard deviations of made-up weights."""
+"""Standard deviations of made-up weights."""
 REMEDY = "a network must treat each row by itself: no batch statistics, nothing random, nothing kept between calls"
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class PerRow:
-    """A function of weights that gives, for each row, a gradient and the probabilities of its classes; tested.
+    """A tested function of weights that gives each row's gradient and class probabilities.
 
-    It is called with the weights, and for `BATCH` rows with their features between -1 and 1, their levels, and what a
-    penalty adds for each class (`slopes`). It returns the gradients of  log loss + <slopes, probabilities>  by the
-    weights, one line a row, and the probabilities, one line a row.
+    It is called with the weights, and for `BATCH` rows with their features between -1 and 1, their levels, and the
+    penalty's number for each class (`slopes`). It returns the gradients of  log loss + <slopes, probabilities>  by the
+    weights, one line per row, and the probabilities, one line per row.
     """
 
     lasting: ClassVar[bool] = True
     function: Function = field(metadata={"digest": False, OPAQUE: True})
     features: int
-    """Without the constant."""
+    """Number of features, without the constant."""
     classes: int
     weights: int
     clip: float
-    """The most L2 norm of a row's gradient."""
+    """Clip of a row's gradient, in the L2 norm."""
 
     def __post_init__(self) -> None:
-        """Refuse a function that does not pass the test."""
+        """Refuse a function that fails the test."""
         _ = self.tested
 
     @cached_property
     def tested(self) -> bool:
-        """True once no row's vector was found to depend on others, by made-up rows and weights alone.
+        """True once the function passed the test of row-locality, on made-up rows and weights alone.
 
-        An object may have been made without its class's own constructor: whoever is given one asks for this.
+        An object may have been made without its class's own constructor, so every user reads this.
 
         Raises:
             MechanismError: It fails, returns something else, or a row's vector depends on other rows, or on time.
@@ -96,13 +96,14 @@ class PerRow:
             raise Unsupported(
                 f"a network of {self.weights:,} weights is too large: at most {MOST_WEIGHTS:,}. Take fewer units."
             )
+        # A public seed: the test reads no data.
         rng = np.random.default_rng(SEED)
         for scale in SCALES:
             self._try(rng.normal(0, scale, self.weights), rng)
         return True
 
     def _try(self, weights: Floats, rng: np.random.Generator) -> None:
-        """Compare the vectors of the same rows in several calls."""
+        """Compare the vectors of equal rows in several calls: they may differ by one unit."""
         x = np.clip(rng.uniform(-1.5, 1.5, (BATCH, self.features)), -1, 1)
         rows = x, rng.integers(self.classes, size=BATCH), rng.normal(size=(BATCH, self.classes))
         wanted = self._units(*self._called(weights, *rows))
@@ -110,11 +111,12 @@ class PerRow:
             given = tuple(np.where(_like(places >= 0, part), part[places], 0) for part in rows)
             found = self._units(*self._called(weights, *given))
             here = places >= 0
+            # One unit for each coordinate is what RESERVE covers.
             if not (np.abs(found[here] - wanted[places[here]]) <= 1).all():
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """The function's answer on made-up rows, which must be sound."""
+        """Return the function's answer on made-up rows; refuse errors, other shapes and no probabilities."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -128,12 +130,12 @@ class PerRow:
         return gradients, chances
 
     def _units(self, gradients: Floats, chances: Floats) -> Floats:
-        """Both in units, before they are cut to whole ones."""
+        """Return both in units, not yet rounded."""
         length = np.sqrt((gradients * gradients).sum(axis=1, keepdims=True))
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Its answer on private rows, or None: neither errors nor warnings may come out of it."""
+        """Return its answer on private rows, or None: neither errors nor warnings may come out of it."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -145,7 +147,7 @@ class PerRow:
 
 
 def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Orders in which made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
+    """Yield orders in which made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
     order = np.arange(BATCH)
     yield "come in another order", rng.permutation(BATCH)
     yield "come in reverse", order[::-1]
@@ -156,27 +158,27 @@ def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.in
 
 
 def _like(mask: NDArray[np.bool_], part: NDArray[Any]) -> NDArray[np.bool_]:
-    """A mask of rows in the shape of their numbers."""
+    """Return a mask of rows, reshaped to broadcast over their numbers."""
     return mask.reshape(-1, *[1] * (part.ndim - 1))
 
 
 @known
 @dataclass(frozen=True, eq=False)
 class PerRowGradients(Sum):
-    """As `FairGradients` for one model, whose gradients and probabilities are those of a `PerRow`.
+    """A `FairGradients` of one model, with the gradients and probabilities of a `PerRow`.
 
     The gradient of a row is clipped as one vector. The probabilities F of a row are not negative and add up to 1 at
     most, so the norm of what it adds to its cell is at most 1, and exchanging a row moves the sums by at most sqrt(2).
     """
 
     design: Design
-    """The network gets its features without the first one, the constant."""
+    """Design whose features the network gets, without the first one, the constant."""
     target: str
-    """A categorical column."""
+    """Categorical column."""
     per_row: PerRow
     weights: Floats
     by: Clique = ()
-    """The columns whose levels, fully crossed, are the cells; none where nothing is added to the loss."""
+    """Columns whose levels, fully crossed, are the cells; none if nothing is added to the loss."""
     slopes: Floats | None = None
     """Public numbers: one axis for each column of `by`, and one for classes."""
     unverified: ClassVar[str] = (
@@ -184,7 +186,7 @@ class PerRowGradients(Sum):
     )
 
     def check(self, schema: Schema) -> None:
-        """A tested function for this design and target, finite weights and slopes of the right shapes."""
+        """Refuse a function untested or of another size, and weights and slopes of other shapes or not finite."""
         what = "per-row gradients"
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:
@@ -207,11 +209,11 @@ class PerRowGradients(Sum):
                 raise MechanismError(f"{what}: slopes must be finite, one a cell of `by` and class.")
 
     def replayed(self) -> Any:
-        """All but the values of weights and slopes, which come from earlier answers."""
+        """Return all but the values of weights and slopes, which come from earlier answers."""
         return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """The gradient; and the sums of F, in whose unit GRID - RESERVE are 1, where there are cells."""
+        """Return the gradient; with cells also the sums of F, in units of which GRID - RESERVE are 1."""
         gradient = Block(self.per_row.weights, self.per_row.clip)
         if not self.by:
             return (gradient,)
@@ -219,7 +221,7 @@ class PerRowGradients(Sum):
         return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """The sum of the clipped gradients, and of the probabilities in each cell."""
+        """Return the sum of the clipped gradients, and of the probabilities in each cell."""
         per_row, classes = self.per_row, self.per_row.classes
         whole, _ = design.whole(self.design, rows, which)
         x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT
@@ -239,12 +241,13 @@ class PerRowGradients(Sum):
 def _evaluated(
     per_row: PerRow, weights: Floats, x: Floats, levels: Ints, slopes: Floats
 ) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
-    """Rows by number, their gradients and their probabilities; rows at which the function fails are left out.
+    """Yield indices of rows, their gradients and their probabilities; rows at which the function fails are left out.
 
     Every call has BATCH rows. When one fails, its rows are tried one by one.
     """
     for start in range(0, len(x), BATCH):
         together = np.arange(start, min(start + BATCH, len(x)))
+        # All rows in one call; if it fails, one row per call.
         for places in (together, *together[:, None]):
             pad = BATCH - len(places)
             given = [np.concatenate([a[places], np.zeros((pad, *a.shape[1:]), a.dtype)]) for a in (x, levels, slopes)]
@@ -257,11 +260,12 @@ def _evaluated(
 
 @np.errstate(all="ignore")
 def into_ball(vectors: Floats, radius: int) -> Ints:
-    """Each line scaled into a ball of a whole radius below GRID and cut to integers, whose norm is checked exactly.
+    """Return each line scaled into a ball of an integer radius below GRID, in integers whose norm is checked exactly.
 
-    As `clipping.into_ball`, for many coordinates: a line's float norm is added up in any order.
+    As `clipping.into_ball`, for many coordinates: a line's float norm may be added up in any order.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
+    # This norm may be summed in any order, so it decides nothing: the check below is in integers.
     length = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     scaled = np.where(np.isnan(length), 0.0, vectors * np.minimum(1.0, radius / np.maximum(length, 1.0)))
     units = np.clip(np.trunc(scaled), -GRID - 1, GRID + 1).astype(np.int64)
@@ -273,7 +277,7 @@ def into_ball(vectors: Floats, radius: int) -> Ints:
 
 
 def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
-    """True where a line's norm is at most the radius, exactly, for |units| <= GRID + 1.
+    """True if a line's norm is at most the radius, exactly, for |units| <= GRID + 1.
 
     A float sum of P <= 2^18 squares is right to 2^-34 of itself; below 2^62 the whole sum stays within 64 bits.
     """
@@ -285,7 +289,7 @@ def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
 
 @np.errstate(all="ignore")
 def shares(chances: Floats) -> Ints:
-    """Probabilities in units, RADIUS in all at most; a row whose are not so counts as zero."""
+    """Return probabilities in units, at most RADIUS in all; a row that exceeds it is zero."""
     scaled = np.trunc(np.clip(chances, 0, 1) * RADIUS)
     units = np.where(np.isnan(chances), 0, scaled).astype(np.int64)
     units[units.sum(axis=1) > RADIUS] = 0

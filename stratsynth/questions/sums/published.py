@@ -1,7 +1,7 @@
 """Noisy sums as a release publishes them: numbers on their grid, their noise, and a description of the sum.
 
-The words are a JSON object with the query's name and its public settings. Coefficients and other arrays at which a sum
-was taken follow from earlier answers; of them only the shape is said.
+The description is a JSON object with the sum's name and public settings. Coefficients and other arrays at which a sum
+was taken follow from earlier answers; only their shapes are stated.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MOST_SUMS = 2**22
-"""The most numbers of sums that one release publishes, about 50 MB; descents of large models go on without."""
+"""Largest number of coordinates of sums that one release publishes, about 50 MB; further sums are not published."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublishedSum:
-    """One block of a noisy sum."""
+    """One block of a noisy sum, as published."""
 
     clique: Clique
-    """The columns that were read."""
+    """Columns that were read."""
     values: NDArray[np.int64]
-    """In units of the grid; read-only."""
+    """Noisy sum in units of the grid; read-only."""
     sigma: float
-    """The standard deviation of the noise in each of them, in units of the grid."""
+    """Standard deviation of the noise in each coordinate, in units of the grid."""
     grid: float
-    """The worth of one unit."""
+    """Value of one unit of the grid."""
     of: str
-    """The description of the sum, as JSON."""
+    """Description of the sum, as JSON."""
 
 
 def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
-    """Description of one block of a query, as JSON: name, settings, features in order, and the law of the noise."""
+    """Return the description of one block, as JSON: name, settings, features in order, and the law of the noise."""
     said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
     if len(query.blocks(schema)) > 1:
         said["block"] = block
@@ -53,7 +53,7 @@ def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
 
 
 def columns_read(query: Sum) -> Clique:
-    """The columns of a query's rows: those it names, of its design, its target and its groups."""
+    """Return the columns that a sum reads: its own, its design's, its target and its groups'."""
     design = getattr(query, "design", None)
     named = [*getattr(query, "columns", ()), *(design.columns if design is not None else ())]
     named += [getattr(query, "target", ""), *getattr(query, "by", ()), *getattr(query, "groups", ())]
@@ -61,12 +61,12 @@ def columns_read(query: Sum) -> Clique:
 
 
 def _name(kind: str) -> str:
-    """FairGradients as "fair gradients"."""
+    """Return a class name as words: FairGradients as "fair gradients"."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind).strip()
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; an array by its shape."""
+    """Return a value as JSON has it; an array by its shape."""
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape)}
     if is_dataclass(value):

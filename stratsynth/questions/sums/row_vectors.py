@@ -1,4 +1,4 @@
-"""Functions of rows that a user wrote: how they are called, and the test that they work on each row alone.
+"""Row functions by users: their evaluation, and the test that they work on each row alone.
 
 The test is made on rows drawn from the schema with a public seed, so it reads no data and proves nothing:
 what such a function makes is stamped `unverified`.
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     Numbers = Mapping[str, NDArray[np.float64]]
 
 BLOCK = 256
-"""Rows in each frame that a function is given; the last ones are padded with made-up rows."""
+"""Rows in each frame that a function is given; the last frame is padded with made-up rows."""
 SEED = 20180
-"""The public seed of made-up rows."""
+"""Public seed of made-up rows."""
 SINGLES = 24
-"""Made-up rows that are also tried alone."""
+"""Number of made-up rows that are also evaluated alone."""
 REMEDY = "compute each row's vector from that row alone, with nothing summed, sorted, counted or drawn over rows"
 
 
 @known
 @dataclass(frozen=True)
 class RowVectors(Sum):
-    """Any function of rows that gives one vector a row. Tested for row-locality on made-up rows, never proven.
+    """A user's function of rows, which gives one vector per row. Tested for row-locality on made-up rows, never proven.
 
     The function takes a pandas frame of decoded rows and returns an array with one row for each. What it
     makes is stamped `unverified` in the certificate.
@@ -55,7 +55,7 @@ class RowVectors(Sum):
     unverified: ClassVar[str] = "row vectors by a function that was tested for row-locality, not proven"
 
     def check(self, schema: Schema) -> None:
-        """A function, a size and a clip; then the test, on rows made from the schema."""
+        """Refuse a function without size or clip, or that fails the test on rows made from the schema."""
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
         whole("row vectors: size", self.size, 1, error=MechanismError)
@@ -64,18 +64,18 @@ class RowVectors(Sum):
         check_row_local(self.function, self.size, schema)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block."""
+        """Return one block."""
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """A user's function, block by block; what it fails at is NaN, and counts as zero."""
+        """Return the clipped sum of the function's vectors; a row at which it fails counts as zero."""
         part = rows.take(which)
         vectors = evaluate(self.function, self.size, part.schema, part.codes, part.numbers, part.size)
         return clipped(vectors.T, self.clip, self.norm)
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Rows as a function sees them: levels as text; numeric columns as floats, NaN where there is no number."""
+    """Return rows as a function sees them: levels as text; numeric columns as floats, NaN without a number."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataF
 
 
 def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
-    """Codes and numbers of rows drawn from the schema: every level alike, half the numbers at an end of their bin."""
+    """Return codes and numbers of rows drawn evenly from the schema, half the numbers at an end of their bin."""
     rng = np.random.default_rng(SEED)
     codes = {name: rng.integers(column.size, size=size) for name, column in schema.columns.items()}
     numbers = {}
@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """One vector a row; NaN where the function fails, which the caller counts as zero.
+    """Return one vector per row; NaN where the function fails, which the caller counts as zero.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
-    """Refuse a function whose vectors on made-up rows depend on other rows, their order, number, or on time."""
+    """Refuse a function whose vectors on made-up rows depend on other rows, their order or number, or on time."""
     codes, numbers = made_up(schema, BLOCK)
     rng = np.random.default_rng(SEED + 1)
     whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))
@@ -144,12 +144,13 @@ def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -
     tries |= {f"come alone (row {i})": np.array([i]) for i in rng.permutation(BLOCK)[:SINGLES]}
     for how, which in tries.items():
         again = _tried(function, size, frame(schema, _take(codes, which), _take(numbers, which), len(which)))
+        # Equal to the last bit, so any dependence on other rows is refused.
         if not np.array_equal(again, whole[which], equal_nan=True):
             raise MechanismError(f"row vectors: made-up rows get other vectors when they {how}; {REMEDY}.")
 
 
 def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64]:
-    """The function's answer on made-up rows, which must be sound."""
+    """Return the function's answer on made-up rows; refuse errors, other shapes, and changes of its argument."""
     before = rows.copy(deep=True)
     try:
         answer = np.asarray(function(rows))
@@ -167,7 +168,7 @@ def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDA
 
 
 def _sound(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64] | None:
-    """The function's answer on private rows, or None: neither errors nor warnings may come out of it."""
+    """Return the function's answer on private rows, or None: neither errors nor warnings may come out of it."""
     shape = (len(rows), size)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -179,5 +180,5 @@ def _sound(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDA
 
 
 def _take(columns: Mapping[str, NDArray[Any]], which: ArrayLike) -> dict[str, NDArray[Any]]:
-    """Some rows of each column."""
+    """Return some rows of each column."""
     return {name: column[np.asarray(which)] for name, column in columns.items()}
