@@ -276,7 +276,7 @@ class Certificate(Section, frozen=True, kw_only=True):
     record: Annotated[str | None, described("A record of a text file.")] = None
     row_weight: RowWeight | None = None
     neighbours: Annotated[
-        str, described("The step between two tables that the guarantee compares: add-remove, replace or attribute.")
+        str, described("Step between two compared tables: add-remove, replace or attribute.")
     ]
     public_columns: Annotated[Texts, described("Columns that are not protected.")] = ()
     guarantee: Guarantee
