@@ -1,7 +1,7 @@
 """The sections of a certificate as types: `certificate.json` is read through them, its JSON Schema is made from them.
 
 A field at its default is left out of the JSON; older versions did not write some of them. Keys that later versions
-add are ignored. `stratsynth.release.stated` turns the numbers into objects of the accounting.
+add are ignored. `stratsynth.release.consistency` turns the numbers into objects of the accounting.
 """
 
 from __future__ import annotations
@@ -275,9 +275,7 @@ class Certificate(Section, frozen=True, kw_only=True):
     unit: Annotated[str | Unit, described("The protected unit.")]
     record: Annotated[str | None, described("A record of a text file.")] = None
     row_weight: RowWeight | None = None
-    neighbours: Annotated[
-        str, described("Step between two compared tables: add-remove, replace or attribute.")
-    ]
+    neighbours: Annotated[str, described("Step between two compared tables: add-remove, replace or attribute.")]
     public_columns: Annotated[Texts, described("Columns that are not protected.")] = ()
     guarantee: Guarantee
     conversion: Annotated[dict[str, str], described("Theorem by which epsilon follows from the charges.")] = {}

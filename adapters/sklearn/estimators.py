@@ -14,7 +14,7 @@ from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.predictors.accounting import Accounting
 from stratsynth.adapters.predictors.objective import Kind
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, Grouped, named
+from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator, named
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Tailored(Grouped):
+class TailoredSettings(GroupedEstimator):
     """The settings of `group_regression` that both estimators have."""
 
     objective: Kind = "pooled"
@@ -47,7 +47,7 @@ class Tailored(Grouped):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupRegressor(RegressorMixin, Tailored):  # type: ignore[misc]  # scikit-learn has no types
+class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  # scikit-learn has no types
     """Private linear regression that knows of groups.
 
     Args:
@@ -94,7 +94,7 @@ class GroupRegressor(RegressorMixin, Tailored):  # type: ignore[misc]  # scikit-
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupClassifier(Classified, Tailored):
+class GroupClassifier(Classified, TailoredSettings):
     """Private logistic regression that knows of groups; for more than two classes, softmax regression.
 
     Args:

@@ -15,7 +15,7 @@ from stratsynth.evaluation.scores.matching import WARNING
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Figure, Section
-from stratsynth.report.strip import Scale, legend
+from stratsynth.report.strip import Axis, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def _components(evaluation: Evaluation) -> list[Figure]:
     frame = evaluation.components
     if frame is None or "pc2" not in frame:
         return []
-    scales = [Scale.over(frame[axis].tolist(), zero=False) for axis in ("pc1", "pc2")]
+    scales = [Axis.over(frame[axis].tolist(), zero=False) for axis in ("pc1", "pc2")]
     drawings, numbers = [], []
     for series, name in enumerate(("real", "synthetic")):
         panel = Panel(*scales, x_name="first component", y_name="second component")

@@ -14,7 +14,7 @@ from stratsynth.report.numbers import Numbers, spelt
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from stratsynth.report.strip import Mark, Scale
+    from stratsynth.report.strip import Axis, Mark
 
 Text: TypeAlias = "str | Markup"
 """A `str` is escaped when the page is written; only code of this project makes `Markup`."""
@@ -51,7 +51,7 @@ class Column:
     kind: str = "number"
     """"text"; "number", with the digits that matter; "count", a whole number; "share", a percentage; "shade", darker
     where it is larger; or "picture", of `Points`."""
-    scale: Scale | None = None
+    scale: Axis | None = None
     """Of a picture; of shades, 0 and the number whose colour is the darkest."""
     aside: bool = False
     """Left out beside a picture, in whose numbers it is."""

@@ -34,7 +34,7 @@ EDGE = 2.0
 
 
 @dataclass(frozen=True)
-class Scale:
+class Axis:
     """From numbers to percent of the width."""
 
     low: float
@@ -42,7 +42,7 @@ class Scale:
     log: bool = False
 
     @classmethod
-    def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Scale:
+    def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Axis:
         """A scale on which all of them lie; numbers that are none do not count."""
         numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not numbers:
@@ -102,7 +102,7 @@ class Mark:
         return f"{self.name} {short(self.value)}{ends}"
 
 
-def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
+def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
     """Points on one line, the first two joined if they are to be compared."""
     there = [mark for mark in marks if known(mark.value) is not None]
     said = "; ".join(map(str, marks)) or "nothing"
@@ -129,7 +129,7 @@ def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str
     return picture(f"{what}: {said}" if what else said, parts, HEIGHT)
 
 
-def bar(scale: Scale, value: float, low: float, high: float, what: str) -> Markup:
+def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup:
     """A bar from 0, with the interval of its end; nothing is drawn below 0."""
     zero = scale.at(max(0.0, scale.low))
     end = scale.at(max(value, 0.0))
@@ -140,7 +140,7 @@ def bar(scale: Scale, value: float, low: float, high: float, what: str) -> Marku
     return picture(what, parts, 18)
 
 
-def axis(scale: Scale, unit: str = "") -> Markup:
+def axis(scale: Axis, unit: str = "") -> Markup:
     """The numbers of a scale, over the pictures of a column."""
     parts = []
     for tick in scale.ticks():

@@ -15,8 +15,8 @@ from stratsynth.accounting.prices import Worst, prices
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
+from stratsynth.release.consistency import TOLERANCE, Stated, contradictions
 from stratsynth.release.page.measured import named_path
-from stratsynth.release.stated import TOLERANCE, Stated, contradictions
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
 
@@ -126,7 +126,7 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
         notes.findings.append("certificate.json states a dearest course that is cheaper than what was asked.")
         return
     found = [prices(stated.spending, stated.budget, allot, worst) for allot, worst in _possible(stated)]
-    if not any(_same(said, each) for each in found):
+    if not any(_prices_agree(said, each) for each in found):
         step = next((s for s, price in found[0].items() if not _close(said.get(s), price)), "a step that is none")
         notes.findings.append(
             f"certificate.json states the price of {step} as {_figure(said.get(step))}; its charges give "
@@ -153,7 +153,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
     return [(allot, worst) for allot in allots for worst in worsts]
 
 
-def _same(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
+def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
     """True if every stated price equals the recomputed one."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 

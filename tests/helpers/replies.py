@@ -1,9 +1,9 @@
 """Answers by a plain function, for programs that are run without a driver."""
 
-from stratsynth.driver.lockstep import Answers
+from stratsynth.driver.lockstep import AnswerSource
 
 
-class Replies(Answers):
+class Replies(AnswerSource):
     """Whatever a function of the questions of one moment returns."""
 
     def __init__(self, function):

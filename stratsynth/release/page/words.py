@@ -15,7 +15,7 @@ from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.notices import measured_line
-from stratsynth.report.numbers import listed, said, several, short
+from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
 
 KINDS = {
@@ -201,7 +201,9 @@ def mechanism(certificate: Certificate) -> str:
     """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
-    found = said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
+    found = setting_text(
+        {"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}}
+    )
     label = words_of(certificate).label
     return f"{label}: {found}" if label else found
 
