@@ -31,7 +31,7 @@ DOTS = 400
 
 def fidelity(evaluation: Evaluation) -> Section:
     """The section."""
-    told, matched = _told(evaluation), _matches(evaluation)
+    told, matched = _propensity(evaluation), _matches(evaluation)
     detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
     before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)
     figures = [*before, *told, *after, *_components(evaluation), matched]
@@ -82,7 +82,7 @@ def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
     return frame[frame["scope"] == EVERYBODY].sort_values(order, ascending=False, kind="stable")
 
 
-def _told(evaluation: Evaluation) -> list[Figure]:
+def _propensity(evaluation: Evaluation) -> list[Figure]:
     frame = evaluation.propensity
     if frame is None:
         return []

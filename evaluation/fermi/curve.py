@@ -80,7 +80,7 @@ def tradeoff(
     common = {**(settings or {}), "target": target, "groups": list(groups), "criterion": criterion}
     columns = [CurveFit(p, e, s) for p, e, s in product(penalties, epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=common, seed=seed)
-    seen = EncodedRows.of(test, schema, target, groups)
+    seen = CurveRows.of(test, schema, target, groups)
     lines = [
         _line(METHOD, criterion, column, seen.measured(seen.predictions(model)))
         for column, model in zip(columns, models, strict=True)
@@ -97,7 +97,7 @@ def _line(method: str, criterion: str, column: CurveFit, measured: Mapping[str, 
     }  # fmt: skip
 
 
-class EncodedRows:
+class CurveRows:
     """Rows to measure on, with target and group as level numbers."""
 
     def __init__(self, rows: pd.DataFrame, levels: Sequence[str], truth: NDArray[np.intp], group: Any) -> None:
@@ -106,7 +106,7 @@ class EncodedRows:
         self._codes: Any = None
 
     @classmethod
-    def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> EncodedRows:
+    def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
         """Encode a frame whose values are levels of the schema; rows with other values are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
@@ -130,14 +130,14 @@ class EncodedRows:
 
 
 def _post_processed(
-    train: pd.DataFrame, schema: Schema, seen: EncodedRows, settings: Mapping[str, Any], epsilons: Sequence[float],
+    train: pd.DataFrame, schema: Schema, seen: CurveRows, settings: Mapping[str, Any], epsilons: Sequence[float],
     delta: float, seeds: int, seed: int,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Results of noisy gradient descent on most of epsilon, corrected by noisy counts for the rest."""
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
-    known = EncodedRows.of(train, schema, settings["target"], settings["groups"])
+    known = CurveRows.of(train, schema, settings["target"], settings["groups"])
     for column, model in zip(columns, models, strict=True):
         # basic composition: epsilons of classifier and counts add up
         epsilon = column.epsilon / (1 - PART)

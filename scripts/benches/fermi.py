@@ -12,7 +12,7 @@ import numpy as np
 import stratsynth as ss
 from benches.figures import Timing, seconds, timed
 from stratsynth.evaluation.fermi.columns import CurveFit, fitted, multiplier
-from stratsynth.evaluation.fermi.curve import EncodedRows, summary, tradeoff
+from stratsynth.evaluation.fermi.curve import CurveRows, summary, tradeoff
 from stratsynth.mechanisms import make
 from studies import data
 from studies.fermi.optimum import minimisers
@@ -96,7 +96,7 @@ def _correlated(seeds: int, apart: float) -> list[Figure]:
                 epsilons=[3.0], delta=DELTA, seeds=1, baseline=False, seed=seed,
             )
         )  # fmt: skip
-        seen = EncodedRows.of(test.frame, test.schema, "Y", ["S"])
+        seen = CurveRows.of(test.frame, test.schema, "Y", ["S"])
         ends = (PENALTIES[0], PENALTIES[-1])
         exact = minimisers(train.frame, train.schema, ends, settings={"target": "Y", "groups": ["S"]})
         best.append([[seen.measured(seen.predictions(model))[key] for key in ("parity", "error")] for model in exact])
