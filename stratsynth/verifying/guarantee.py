@@ -123,7 +123,9 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     """Compare every stated price with those that follow from the charges, in each reading of an older certificate."""
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
-        notes.findings.append("certificate.json states a dearest course that is cheaper than what was asked.")
+        notes.findings.append(
+            "certificate.json states a worst case (`dearest`) that is cheaper than the questions that were asked."
+        )
         return
     found = [prices(stated.spending, stated.budget, allot, worst) for allot, worst in _possible(stated)]
     if not any(_prices_agree(said, each) for each in found):
@@ -136,7 +138,7 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     notes.checked.append(f"The prices of other notions of neighbour ({', '.join(said)}) follow from the charges.")
     if stated.adaptive and stated.worst is None:
         notes.unchecked.append(
-            "the dearest course of the fit, on which its prices for moves and exchanges rest: an older version did not "
+            "the worst case of the fit, on which its prices for moves and exchanges rest: an older version did not "
             "write it down; the prices are right for one that is possible"
         )
 

@@ -25,6 +25,8 @@ KINDS = {
     "raw": ("claim of third-party code", "claims of third-party code"),
 }
 """One paid answer of each kind, and several."""
+CHARGES = {**KINDS, "counts": ("count of tables", "counts of tables")}
+"""One charge of each kind, and several: a count of tables may be of many tables."""
 Fact = tuple[str, str]
 """A name, and what is so."""
 
