@@ -122,7 +122,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
-    """What `schema check` says of lines of a CSV file that are no records."""
+    """Return the sentences of `schema check` on lines of a CSV file that are no records."""
     said = []
     if lines.get("quotes"):
         said.append(
@@ -138,7 +138,7 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
 
 
 def _weighed(weight: Mapping[str, float] | None) -> list[str]:
-    """What `schema check` says of what rows count."""
+    """Return the sentences of `schema check` on row weights."""
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
@@ -147,7 +147,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:
-    """What `schema check` says of units of several rows."""
+    """Return the sentences of `schema check` on units of several rows."""
     if unit is None:
         return []
     beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"

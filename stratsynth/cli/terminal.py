@@ -55,12 +55,12 @@ def print_json(document: Any, *, done: str = "") -> None:
 
 
 def silence() -> None:
-    """Nothing can be printed any more: not at the interpreter's end either."""
+    """Redirect standard output to the null device, so that the interpreter's last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def reopen() -> None:
-    """Where standard output or error was closed, nobody wants what is written there."""
+    """Redirect standard output and error to the null device where they are closed."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
     if sys.stderr is None:

@@ -55,7 +55,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
 
 
 def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:
-    """What is known of sizes, and which groups are small."""
+    """Draw each size's interval as a line, and small groups as hollow points."""
     for s in strata:
         if s.size <= 0 or s.oneway_error is None:
             continue

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CLAIMED = "How it was made is partly somebody's word, as said above."
 TABLES = 100
-"""As many kinds of measured tables as are listed."""
+"""Largest number of kinds of measured tables that are listed."""
 
 
 def release_page(
@@ -38,7 +38,7 @@ def release_page(
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
 ) -> Page:
-    """The page of report.html.
+    """Return the page of report.html.
 
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
 
@@ -153,7 +153,7 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[Size], names: Names) -> Figure:
-    """How large each group is, and how large noise is beside it."""
+    """Return the groups' estimated sizes beside the noise of one count."""
     ordered = sorted(sized, key=lambda s: -s.value)
     scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
@@ -192,14 +192,14 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
 
 
 def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """What this release does not protect, and what each unit is."""
+    """Yield the limits of the protection, and the unit if it may have several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
         yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(certificate: Certificate, tables: list[Measured], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """For specialists."""
+    """Return mechanism, accounting and software, for specialists."""
     facts = [
         *words.made_facts(certificate),
         ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),
@@ -213,7 +213,7 @@ def _made(certificate: Certificate, tables: list[Measured], sums: int, moved: Ma
 
 
 def _cliques(tables: list[Measured]) -> Figure:
-    """Which tables were measured, in how many groups."""
+    """Return the measured tables by columns: number of groups, cells, range of sigma."""
     found: dict[str, list[Measured]] = {}
     for t in tables:
         found.setdefault(t.clique, []).append(t)

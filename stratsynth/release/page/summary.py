@@ -1,4 +1,4 @@
-"""A certificate as a page, for whoever signs it or reads it; its chapters are in the report of a release, too."""
+"""Certificate as a page, for its signers and readers; the report of a release has its chapters too."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """The page of a certificate as text; see `certificate_page`."""
+    """Return the page of a certificate as text; see `certificate_page`."""
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
 
 def certificate_page(
     record: Mapping[str, Any], title: str = "Certificate", *, brief: bool = False, more: Sequence[Fact] = ()
 ) -> Page:
-    """The guarantee, its prices under other notions of neighbour, the groups, and what is not protected.
+    """Return the guarantee, its prices under other notions of neighbour, the groups, and the limits.
 
     Args:
         record: The content of certificate.json.
@@ -78,14 +78,14 @@ IF = {
     "replace-within-group": "its other values change",
     "replace": "everything about it changes",
 }
-"""The same steps for specialists, of one unit."""
+"""Steps between neighbours, for specialists; {} is the unit."""
 
 
 def price_figure(
     prices: Mapping[str, float | None], neighbours: str, what: str, kinds: Mapping[str, Mapping[str, float]],
     *, adaptive: bool,
 ) -> Figure:  # fmt: skip
-    """The epsilon of each step that a unit can take, and what makes the difference."""
+    """Return the epsilon of each step that a unit can take, and the questions' price factors."""
     parts = [f"times {v['replace']:g} in {v['charges']:g} {kind}" for kind, v in kinds.items()]
     note = f"A change is seen at the price {', '.join(parts)}." if parts else ""
     if adaptive:
