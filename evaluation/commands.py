@@ -341,7 +341,7 @@ def _weighed_alike(schema: Path, *releases: Path) -> None:
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:
-    """That of a release folder; None for a table alone."""
+    """Return the certificate of a release folder; None for a table alone."""
     from stratsynth.release.certificate import read_certificate
 
     return read_certificate(place) if place.is_dir() else None

@@ -158,7 +158,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """For each mechanism: everybody, then groups from the smallest, all on one scale of epsilons."""
+    """Yield a figure for each mechanism: everybody, then groups from the smallest, all on one scale of epsilons."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Scale.over(runs.epsilons, log=True)
@@ -208,7 +208,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Scale, least: float = 9.0) -> list[float]:
-    """Those of some numbers whose places are not too close to write them side by side."""
+    """Return the numbers, from the first on, whose places are at least `least` percent of the width apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:
@@ -239,7 +239,7 @@ def _heat(runs: Runs) -> Figure:
 
 
 def _worst(runs: Runs) -> Iterator[Figure]:
-    """The cliques that are farthest off, over everybody where the comparison has them."""
+    """Yield the cliques with the largest error, over everybody where the comparison has them."""
     frame = runs.cliques
     frame = frame[(frame["epsilon"] == runs.epsilon) & frame["value"].notna()]
     if frame.empty:
