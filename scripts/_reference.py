@@ -67,7 +67,7 @@ _WORDS = {
     "Groups": "of [strata]",
     "Weights": "of [weights]",
 }
-"""What annotations are called in TOML; there is no reference with any other."""
+"""Types in TOML by annotation; a reference with any other annotation is refused."""
 _OBJECTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "python": ("stratsynth", ()),
     "mechanisms": ("stratsynth.adapters", ()),

@@ -54,7 +54,7 @@ def epsilons(acs: str | None) -> list[Figure]:
 
 
 def against_mbi(acs: str | None) -> list[Figure]:
-    """The same measurements, as the noise is seeded and rounds are our own; only the last fit is another's."""
+    """AIM fitted by both engines on equal measurements: noise is seeded, rounds are by numpy, the last fit differs."""
     found: dict[str, dict[str, Any]] = {
         engine: fitted(acs, mechanism="aim", settings={**SMALL, "engine": engine}, seeded=True, rules=False)
         for engine in ("numpy", "mbi")

@@ -33,7 +33,7 @@ def run(*, seeds: int = 3) -> list[Figure]:
 
 
 def opened(problem: data.Problem) -> data.Problem:
-    """The same problem with a schema that names all but the group public, and a group that leaves no row out."""
+    """Return the problem with a schema that names all but the group public, and a group that leaves no row out."""
     columns = {
         name: dataclasses.replace(column, outside="a") if name == "S" else dataclasses.replace(column, public=True)
         for name, column in problem.schema.columns.items()

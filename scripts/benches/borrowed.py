@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from studies.figures import Figure
 
 TIMES = (0.1, 0.3, 3.0, 10.0)
-"""How many times as large as it is each constant is made."""
+"""Factors by which each constant is multiplied."""
 CONSTANTS = {
     "LENT": "stratsynth.mechanisms.prior_rows",
     "KIN": "stratsynth.mechanisms.prior_rows",

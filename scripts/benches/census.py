@@ -29,7 +29,7 @@ YEAR = 2024
 BY = ("SEX", "RAC1P")
 SECONDS, MEGABYTES, TRIPLES = 60.0, 2000.0, 64
 PARTS, NOISE = (0.37, 0.2, 0.1, 0.05), 57.0
-"""As large parts of the file as its groups are, and the noise of a count in such a fit."""
+"""Shares of the file that its groups have, and the noise scale of a count in such a fit, in records."""
 FITS = (("mst", True), ("mst", False), ("pooled", True))
 """Mechanisms, and whether public shares say how codes of a group are drawn, for which groups are counted sooner."""
 

@@ -26,7 +26,7 @@ ROWS, LEVELS = 48_842, (9, 7, 15, 6, 5, 41)
 """Adult's size, and the levels of its coded columns."""
 STEPS = 6_000
 APART = (1.0, 1.25, 1.5)
-"""How strongly two of ten features go with the group, in standard deviations; the figures depend on it."""
+"""Difference of two of ten features between the groups, in standard deviations; the figures depend on it."""
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
@@ -132,7 +132,7 @@ def _endless() -> Figure:
 
 
 def _curve(problem: data.Problem, seeds: int, epsilons: Sequence[float] = (1.0, 3.0)) -> list[Figure]:
-    """How far the curve lies from that of noisy gradient descent with post-processing, at the same violation."""
+    """Error less that of noisy gradient descent with post-processing, at the same violation."""
     figures = []
     for criterion in ("parity", "odds"):
         for _, row in against_baseline(curve(problem, criterion, epsilons, seeds=seeds)).iterrows():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KINDS = ("independent", "mst", "aim", "gem", *GROUPED)
 PAIRS = 4
-"""How many pairs of columns are published beside the groups, or how many columns by groups."""
+"""Number of pairs of columns that are published beside the groups, or of columns by groups."""
 CITATION = "for a benchmark"
 
 
@@ -37,7 +37,7 @@ def run(
     acs: str | None = None, prior: str | None = None, *, base: str = "mst", epsilons: Sequence[float] = (0.1, 1.0),
     seeds: int = 5, rows: int | None = None,
 ) -> list[Figure]:  # fmt: skip
-    """Nothing known, shares known, tables known, and wrong tables; `base` is a mechanism, or `all` for each of them."""
+    """Compare no public tables, shares, tables, and wrong tables; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, None) if acs is not None and prior is not None else _census(rows or 10_000)
     other = next(iter(case.good.values()))
     with TemporaryDirectory() as folder:
@@ -73,7 +73,7 @@ def _compared(
 
 
 def _grouped(case: Case, kind: str) -> Any:
-    """What fits groups apart, by the table's own shares of them."""
+    """Return a mechanism that fits groups apart, by the table's own shares of them."""
     import stratsynth as ss
     from stratsynth.mechanisms import make
 

@@ -96,7 +96,7 @@ def _linear_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, An
 
 
 def _logistic_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, float]]:
-    """The same for log-odds."""
+    """Return people whose log-odds are linear in the features, with schema and coefficients."""
     frame = pd.DataFrame({name: rng.uniform(-1, 1, 5_000) for name in ("X", "Z")})
     odds = ODDS["1"] + ODDS["X"] * frame.X + ODDS["Z"] * frame.Z
     frame["Y"] = np.where(rng.random(5_000) < 1 / (1 + np.exp(-odds)), "yes", "no")
@@ -104,7 +104,7 @@ def _logistic_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, 
 
 
 def _coverage() -> list[Figure]:
-    """How often intervals hold that allow for noise and sampling, new people each time."""
+    """Coverage of intervals that allow for noise and sampling, over fits of new people."""
     figures = []
     for model, people in (("linear", _linear_people), ("logistic", _logistic_people)):
         held: dict[float, list[bool]] = {level: [] for level in LEVELS}

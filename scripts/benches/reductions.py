@@ -63,7 +63,7 @@ def _cold_fits(case: Problem) -> list[Figure]:
 
 
 def _slope() -> Figure:
-    """Of the exact mean excess of exponential sampling by epsilon n."""
+    """Log-log slope of the exact mean excess of exponential sampling by epsilon n."""
     table = curves.curve(ROWS, TABLES, np.random.default_rng(0))
     name = f"excess risk of exponential sampling by epsilon n, log-log slope, away from -1 by ({TABLES} tables a size)"
     return limited(name, abs(curves.slope(table) + 1), 0.1, "", TABLES * len(ROWS))

@@ -65,7 +65,7 @@ def vanilla(acs: str | None) -> list[Figure]:
 
 
 def against_mbi(acs: str | None) -> list[Figure]:
-    """The same mechanism fitted by Private-PGM, every cell counted in both."""
+    """MST fitted by both engines, every cell counted in both."""
     ours, timing = several(3, acs, settings=MATCHED, rules=False)
     theirs = fitted(acs, settings={**MATCHED, "engine": "mbi"}, rules=False)
     ratio = theirs["fit"] / timing.median

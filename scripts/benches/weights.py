@@ -38,14 +38,14 @@ COLUMNS = ("SEX", "AGEP", "RAC1P", "SCHL", "ESR")
 MOST = 40
 """The largest weight of the simulated design."""
 CHANCE = 0.001
-"""With this probability some standardised difference passes its limit where nothing is biased (Bonferroni)."""
+"""Probability that some standardised difference passes its limit where nothing is biased (Bonferroni)."""
 LARGEST = (100, 300, 1000)
 """Largest weights that are tried on a real file."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """Who is in a sample with which chance, and what each row then counts."""
+    """Sampling design: each person's chance to be in a sample, and the weight of its row."""
 
     people: pd.DataFrame
     """The population."""
@@ -66,7 +66,7 @@ class Design:
 
 
 def schemas(mean: float | None = None) -> tuple[Schema, Schema]:
-    """Of the simulated columns, with weights and without."""
+    """Return schemas of the simulated columns, with weights and without."""
     plain = census.schema().restrict(COLUMNS)
     return replace(plain, row_weight=RowWeight(MOST, "W", mean=mean)), plain
 
@@ -128,7 +128,7 @@ def _figures(design: Design, truth: Any, totals: Any, shares: Any) -> Iterator[F
 
 
 def _counts(frame: pd.DataFrame, schema: Schema, name: str) -> Any:
-    """How many rows have each level."""
+    """Return the number of rows with each level."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 

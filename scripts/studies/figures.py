@@ -18,7 +18,7 @@ class Figure:
     value: float
     """The mean or median measurement."""
     unit: str
-    """Its unit; empty for none."""
+    """Unit of the value; empty for none."""
     repetitions: int = 1
     """The number of measurements."""
     spread: float | None = None
@@ -26,7 +26,7 @@ class Figure:
     against: str = ""
     """The figure of comparison, or the target."""
     reached: bool | None = None
-    """Whether the target was reached; None where there is none."""
+    """True if the target was reached; None without a target."""
 
 
 def peak_megabytes() -> float:

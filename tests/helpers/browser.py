@@ -121,7 +121,7 @@ class Browser:
         return [event["params"] for event in self.events if event.get("method") in methods]
 
     def requests(self):
-        """What was fetched, other than what the page holds itself."""
+        """Return the addresses that were fetched, without those that the page holds itself."""
         sent = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [url for url in sent if not url.startswith("data:")]
 

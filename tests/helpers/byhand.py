@@ -80,5 +80,5 @@ class ByHand:
 
 
 def paid(driver):
-    """What was asked for, in order: kind and price."""
+    """Return kind and price of the questions, in order."""
     return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]

@@ -21,5 +21,5 @@ def _both(one, other):
 
 
 def statement(**sections):
-    """The same, typed."""
+    """Return the typed certificate of `record`."""
     return Certificate.from_dict(record(**sections))

@@ -84,7 +84,7 @@ def _process(words, cwd, settings):
 
 
 def complaint(done, code):
-    """What went wrong, in one or two lines and no traceback; fails unless it went wrong in just that way."""
+    """Return the one or two lines of an error; fail on another exit code, more lines or a traceback."""
     assert done.returncode == code, done.stderr
     lines = done.stderr.splitlines()
     assert 1 <= len(lines) <= 2, done.stderr

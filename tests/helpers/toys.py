@@ -8,7 +8,7 @@ from stratsynth.questions import Choose, Counts, Split, Total, Work
 from stratsynth.strata.groups import Groups
 
 ANYTHING = frozenset({Counts, Choose, Total, Work})
-"""What toys may ask, of everybody."""
+"""Kinds of questions that toys may ask of everybody."""
 
 
 class Toy(Mechanism):

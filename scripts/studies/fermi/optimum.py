@@ -42,12 +42,12 @@ class Objective:
     cell: NDArray[np.intp]
     """The number of true class (0 for parity) and group, groups last."""
     weights: Floats
-    """How much each true class counts in the penalty; 1 for parity."""
+    """Weight of each true class in the penalty; 1 for parity."""
     groups: int
     penalty: float
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
-        """Its value and its gradient."""
+        """Return value and gradient."""
         from scipy.special import expit
 
         logits, size = self.x @ theta, len(self.y)

@@ -37,7 +37,7 @@ class Local:
     second: Floats
     """l'' of each row."""
     bends: tuple[Floats, ...]
-    """What `Loss.bend` needs."""
+    """Inputs of `Loss.bend`."""
 
     @property
     def gradients(self) -> Floats:
@@ -70,7 +70,7 @@ class Loss(ABC):
 
     @abstractmethod
     def local(self, x: Floats, y: Floats, theta: Floats) -> Local:
-        """Everything of second order at one model: `theta` has one axis."""
+        """Return the second-order terms at one model: `theta` has one axis."""
 
     def bend(self, x: Floats, local: Local) -> Floats | None:
         """The sum over rows of l' times the Hessian of z; None where z is linear."""
@@ -97,7 +97,7 @@ class Loss(ABC):
 
 
 def cut(norms: Floats, clip: Floats) -> Floats:
-    """What gradients of these norms are multiplied with."""
+    """Return the factors by which clipping multiplies gradients of these norms."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(norms > clip, clip / norms, 1.0)
 
@@ -198,7 +198,7 @@ class Tanh(Loss):
     """The number of hidden units."""
 
     def size(self, features: int) -> int:
-        """Of both layers."""
+        """Return the number of coefficients of both layers."""
         return features * self.hidden + self.hidden + 1
 
     def start(self, features: int, seed: int) -> Floats:
@@ -219,7 +219,7 @@ class Tanh(Loss):
         return self._units(x, theta)[2]
 
     def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats) -> Floats:
-        """As one vector of both layers, cut together."""
+        """Return the clipped gradient as one vector of both layers, clipped together."""
         h, v, z = self._units(x, theta)
         first, steep = expit(z) - y[:, None], v * (1 - h * h)
         first = first * cut(np.abs(first) * self._length(x, h, steep), clip)
@@ -241,7 +241,7 @@ class Tanh(Loss):
         return found
 
     def traces(self, x: Floats, y: Floats, theta: Floats) -> Floats:
-        """Of the output layer, l'' (|h|^2 + 1); of the hidden one, |x|^2 times the sum of l'' (v h')^2 + l' v h''."""
+        """Return l'' (|h|^2 + 1) of the output layer, plus |x|^2 sum (l'' (v h')^2 + l' v h'') of the hidden one."""
         h, v, z = self._units(x, theta)
         p, steep = expit(z), 1 - h * h
         length = self._length(x, h, v * steep) ** 2

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Some rows."""
+    """Rows with groups and classes."""
 
     x: Floats
     """Features, one line a row; a constant is one of them where it is wanted."""

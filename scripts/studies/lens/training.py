@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """What all models share."""
+    """Settings that all models share."""
 
     rate: float
     """The learning rate."""
@@ -136,7 +136,7 @@ def _interval(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _looks(loss: Loss, people: People, theta: Floats) -> dict[str, Floats]:
-    """What goes with unequal parts, of a few of the models."""
+    """Return figures that accompany unequal losses, by group, for at most eight of the models."""
     some = theta[:, : min(8, theta.shape[1])]
     scores = {
         "trace": loss.traces(people.x, people.y, some),

@@ -56,7 +56,7 @@ STUDIED = (
     Studied("PINCP, log", "PINCP", Numeric(lower=LEAST, upper=MOST, transform="log", transform_unit=1_000), 3, 3, 1.5),
 )
 AGES = (18, 35, 50, 65)
-"""Where the age bands begin, after the first."""
+"""First ages of the age bands after the first."""
 LEVELS = {
     "SEX": ("1", "2"),
     "DIS": ("1", "2"),

@@ -24,7 +24,7 @@ BUDGET = Budget(epsilon=1, delta=1e-9)
 SETTINGS: dict[str, Any] = {"columns": ["x"], "centre": {"x": 0}, "radius": {"x": 20}, "scale": {"x": 1}}
 """Public: the mean lies within 20 of 0, and the deviation of a group is 1."""
 HOLDOUT = 0.1
-"""How large the public sample is, as a part of the private table."""
+"""Size of the public sample, as a fraction of the private table."""
 DEFAULT = {"n": 10_000, "k": 3, "alpha": 0.3}
 GRID = {
     "n": tuple(range(2_000, 20_001, 2_000)),

@@ -118,7 +118,7 @@ def _table(frame: pd.DataFrame, name: str) -> str:
 
 
 def words(frame: pd.DataFrame) -> list[str]:
-    """What holds and what does not, as the figures of this run say."""
+    """Return sentences on the claims that hold and those that do not, from this run's figures."""
     smallest = frame[frame["group"] == frame.groupby(["experiment", "varied", "rho"])["group"].transform("max")]
     keys = ["experiment", "varied", "rho"]
 

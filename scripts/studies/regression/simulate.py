@@ -31,11 +31,11 @@ class People:
     """The features, an intercept of 1 first."""
     y: Floats
     ends: tuple[int, ...]
-    """Where each group ends."""
+    """End of each group: the index after its last row."""
 
     @property
     def sizes(self) -> Floats:
-        """Of the groups, in rows."""
+        """Number of rows of each group."""
         return np.diff(np.array((0, *self.ends))).astype(np.float64)
 
     def errors(self, thetas: Floats) -> Floats:
@@ -46,7 +46,7 @@ class People:
 
 @dataclass(frozen=True)
 class Way:
-    """How groups are weighed and what noise they get."""
+    """Weights of the groups, and the noise that each gets."""
 
     weights: Floats
     """v_k: what a record of each group counts in a step's gradient."""
@@ -62,7 +62,7 @@ class Steps:
     clip: float = 2.0
     rate: float = 0.5
     radius: float = 5.0
-    """Of the box that coefficients are kept in."""
+    """Half the side of the box that coefficients are kept in."""
 
 
 def make_people(sizes: tuple[int, ...], slopes: Floats, spreads: tuple[float, ...], rng: Generator) -> People:

@@ -31,12 +31,12 @@ FIRST = 0.2
 
 @dataclass(frozen=True)
 class Trial:
-    """What is varied."""
+    """Experiment at one value of the parameter that it varies."""
 
     name: str
     """The experiment that it belongs to."""
     varied: str
-    """What is varied in it, as its tables say."""
+    """Varied parameter and its value, for tables."""
     train: People
     test: People
     rho: float

@@ -47,7 +47,7 @@ class Study:
     shares: pd.DataFrame
     """The share of every declared group."""
     citation: str
-    """Where the shares come from."""
+    """Citation of the shares."""
 
     def write(self, folder: Path) -> None:
         """The files that a recipe names."""
