@@ -173,7 +173,7 @@ def word(verdict: str, first: str) -> str:
 
 
 def spelt(p: float) -> str:
-    """A p-value as papers have it."""
+    """Return a p-value with two digits, `< 0.001` below that, a dash if it is unknown."""
     if np.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else short(p, 2)

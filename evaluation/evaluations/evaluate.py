@@ -87,7 +87,7 @@ class Evaluation:
     raw: pd.DataFrame
     """Means and quartiles of the raw numbers of both tables, everybody."""
     declared: Mapping[str, pd.DataFrame]
-    """The scores that declare themselves (`evaluation.scores.declared`), by name."""
+    """Scores that declare themselves (`evaluation.scores.declared`), by name."""
     levels: pd.DataFrame
     """Levels that only one of the tables has."""
     matches: pd.DataFrame
@@ -131,7 +131,7 @@ class Evaluation:
                 yield field.name, value
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """The page for readers."""
+        """Return the page for readers."""
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)

@@ -33,7 +33,7 @@ TRAINED = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Case(data.Problem):
-    """Rows with a target, and whom predictions may serve badly."""
+    """Problem with a target, and the group that predictions may serve badly."""
 
     minority: str
     """The level of the group's column that is in the minority."""

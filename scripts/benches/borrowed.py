@@ -1,4 +1,4 @@
-"""`prior --only borrowed`: fits of groups by a prior, with other constants of what a group borrows from the others.
+"""`prior --only borrowed`: fits of groups by a prior, with other constants for the part that a group borrows.
 
 `LENT`, `KIN` and `WORTH` are described where they are defined. One is changed at a time, in this process; differences
 from the fits with all of them as they are, are paired by seed. `--base pooled` measures `pooled`, any other base MST in

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 COLUMNS = ("AGEP", "SEX", "RAC1P", "HISP", "TEN", "MAR", "ESR", "PUBCOV")
 ROWS = 5_000
 POPULATION = 2_000_000
-"""People who stand for the population; their own sampling error is a twentieth of that of the rows of a fit."""
+"""Size of the simulated population; its sampling error is a twentieth of that of a fit's rows."""
 LEVELS = (0.9, 0.95)
 WITHIN = {"noise": 0.02, "noise and sampling": 0.03}
 """Largest allowed distance of a coverage from its level."""

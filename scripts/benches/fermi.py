@@ -1,4 +1,4 @@
-"""`predict --only fermi`: speed of DP-FERMI, and how much violation a penalty takes away for how much error."""
+"""`predict --only fermi`: speed of DP-FERMI, and error by the violation that a penalty leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`known`: fits that know public shares, or published tables, beside fits that know nothing.
+"""`known`: fits with public shares or published tables, beside fits without.
 
 Scores are those of `prior`, on the same tables: with `--acs FILE --prior FILE` one file of NIST's excerpt, whose shares
 and tables are counted in the other; without files the built-in census of 2019, and its year 2018. The published tables
@@ -59,7 +59,7 @@ def run(
 def _compared(
     case: Case, kind: str, how: Any, known: Mapping[str, Mapping[str, Any]], epsilon: float, seeds: int
 ) -> list[Figure]:  # fmt: skip
-    """A mechanism with nothing known and with each of what may be."""
+    """Compare a mechanism without public tables and with each kind of them."""
     plain = [_fitted(case, how, epsilon, seed) for seed in range(seeds)]
     figures = _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
     mean = np.mean([found for found, _ in plain], axis=0)

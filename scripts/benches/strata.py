@@ -37,7 +37,7 @@ INSIDE = 18
 """Strata in one area."""
 BY = ("PUMA", "SEX", "RAC1P")
 MOST_PLAN = 10.0
-"""The target for each plan at the fewest areas, in seconds."""
+"""Target for each plan at the fewest areas, in seconds."""
 MOST_FIT = {"independent": 16.0, "pooled": 29.0, "aim": 53.0, "mst": 57.0}
 """Target for each fit with its release folder at the fewest areas, in seconds: earlier measurements."""
 TIMES = 10.0

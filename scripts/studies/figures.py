@@ -30,7 +30,7 @@ class Figure:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held so far.
+    """Return the peak memory of this process so far, in MB.
 
     Linux's own count, where there is one: `getrusage` starts a child's count at its parent's size.
     """

@@ -87,7 +87,7 @@ class Study:
     """True if `--out` is a folder that `run` writes and another run goes on with; else it is a new folder."""
 
     def main(self, arguments: list[str] | None = None) -> int:
-        """Run everything, print what was found, and write it into a folder if one is named.
+        """Run all experiments, print the results, and write them into a folder if one is named.
 
         Returns:
             The exit code: that of the error where something was refused, which is told in a line.

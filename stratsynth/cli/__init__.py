@@ -24,7 +24,7 @@ STOPPED = 128 + signal.SIGTERM
 
 
 def main() -> None:
-    """The entry point `stratsynth`."""
+    """Run the command line: the entry point `stratsynth`."""
     sys.exit(run(sys.argv[1:]))
 
 

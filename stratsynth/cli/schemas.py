@@ -68,7 +68,7 @@ def schema_check(
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: a draft beside the data, never in a release."""
+    """INTERNAL: write a draft beside the data, never into a release."""
     from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.recipes.given import rows_of
     from stratsynth.schema.weight_names import weight_warnings
@@ -83,7 +83,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: what a schema does not know of some data."""
+    """INTERNAL: count the values of some data that a schema does not have."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.given import rows_of
     from stratsynth.schema import Schema
@@ -92,7 +92,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """The check for a reader."""
+    """Return the check for a reader."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])

@@ -1,4 +1,4 @@
-"""Printing. Anybody may have written what a release, a recipe or a ledger says: terminals are shown no codes."""
+"""Printing, without control codes: the texts of releases, recipes and ledgers may come from anybody."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CODES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 class OutputLostError(StratsynthError):
-    """The work is done, and its report could not be printed."""
+    """The output cannot be printed; the work itself is done."""
 
 
 def printable(text: str) -> str:
-    r"""A text with everything that could steer a terminal written as `\u001b`; valid in JSON where JSON was given."""
+    r"""Return a text with all controls of a terminal written as `\u001b`; JSON stays valid."""
     return "".join(_escaped(c) if unicodedata.category(c) in _CODES and c not in _SHOWN else c for c in text)
 
 

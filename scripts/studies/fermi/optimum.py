@@ -1,4 +1,4 @@
-"""The exact minimiser of loss and penalty, without clip, samples or noise: what a private fit can at best come near.
+"""Exact minimiser of loss and penalty, without clip, samples or noise: a lower bound for private fits.
 
     minimise over theta   mean log loss + lambda * ERMI(F, s)                               for parity
                                         + lambda * sum over y of weight(y) ERMI(F, s | y)   for odds

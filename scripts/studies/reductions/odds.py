@@ -33,7 +33,7 @@ SPLIT = 2002
 SETTINGS: Mapping[str, Any] = {}
 """Settings of the private models: the defaults."""
 ITERATIONS = 20
-"""The most rounds of fairlearn's ExponentiatedGradient."""
+"""Largest number of rounds of fairlearn's ExponentiatedGradient."""
 SLACK = 0.02
 """The bound on differences of rates between groups."""
 

@@ -49,14 +49,14 @@ class Way:
     """Weights of the groups, and the noise that each gets."""
 
     weights: Floats
-    """v_k: what a record of each group counts in a step's gradient."""
+    """Weight v_k of a record of each group in a step's gradient."""
     sigmas: Floats
-    """The deviation of the noise in a coordinate of each group's clipped sum; one row a run, or one for all."""
+    """Standard deviation of the noise in a coordinate of each group's clipped sum; one row a run, or one for all."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The descent."""
+    """Settings of the descent."""
 
     number: int = 100
     clip: float = 2.0

@@ -103,7 +103,7 @@ class Tally:
 
 
 def claims(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each claim with its verdict and what was found; a claim by epsilon has a line for each."""
+    """Return each claim with its verdict and findings; a claim by epsilon has a line for each."""
     found = Figures(frame)
     return [*_accuracy(found), *_parity(found), *_gem(found), *_rank(found), *_budget(found), *_workload(found),
             *_pooling(found)]  # fmt: skip
