@@ -44,7 +44,7 @@ class External(Mechanism["Drawn"]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     synthesizer: Synthesizer
-    """Third-party function from level numbers to level numbers."""
+    """Third-party function: a `Synthesizer`, or with `values` the function of `External.plain`."""
     by: str
     """Author of the claim, such as a package and its version, for the certificate."""
     counts_rows: bool = True

@@ -94,7 +94,7 @@ class CoinPress(Settings):
     shares: Sequence[float] = at((0.25, 0.75), least=1e-6, most=1e6, length=(1, 20))
     """Relative parts of the means' budget by step; the last step's answer is the mean."""
     beta: float = at(0.01, above=0, below=1)
-    """Probability that one step's bound on the values fails."""
+    """Probability that the norm of a standard normal vector exceeds g, the bound of each step."""
     tail: Tail = at("coinpress")
     """Bound on a normal value's distance from its mean: the paper's, or the exact quantile, which clips closer."""
     joint: bool = at(False)

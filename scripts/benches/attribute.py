@@ -42,7 +42,7 @@ def opened(problem: data.Problem) -> data.Problem:
 
 
 def _fitted(problem: data.Problem, protect: str, epsilon: float, penalty: float, steps: int, seed: int) -> Predictor:
-    """One fit, on a table of its own."""
+    """Fit once, on a table of its own."""
     size = len(problem.frame)
     table = ss.open_table(
         problem.frame.assign(RUN=f"{protect} {epsilon} {penalty} {seed}"), schema=problem.schema, declared_size=size

@@ -102,7 +102,7 @@ class Truth:
 
 
 def coverage(names: Sequence[str], fits: int, *, jobs: int = 1, folder: Path | None = None) -> list[Figure]:
-    """Each mechanism's, by kind of question, size of group, level, and interval.
+    """Return the coverage of each mechanism, by kind of question, size of group, level, and interval.
 
     Args:
         names: Keys of `mechanisms()`.
@@ -145,7 +145,7 @@ def chunk(name: str, start: int, fits: int, truth: Truth, folder: Path | None = 
 
 
 def held(name: str, fit: int, truth: Truth) -> NDArray[np.int8]:
-    """One fit: for each level and interval and every cell of every query 1 where it holds, 0 where not, -1 if none."""
+    """Fit once: for each level and interval and every cell of every query 1 where it holds, 0 where not, -1 if none."""
     schema = census.schema().restrict(COLUMNS)
     people = census.make(ROWS, seed=2, offset=fit * ROWS)[list(COLUMNS)]
     own = real_values(coded(people, schema), schema, QUERIES)
@@ -179,7 +179,7 @@ def judged(name: str, hits: NDArray[np.int8], schema: Schema, expected: Floats) 
 
 
 def _figure(what: str, hits: NDArray[np.int8], level: float, within: float) -> Figure | None:
-    """One coverage, with the Monte Carlo error that fits as a whole have."""
+    """Return one coverage, with its Monte Carlo error over fits."""
     known, number = hits >= 0, int((hits >= 0).sum())
     if not number:
         return None

@@ -31,7 +31,7 @@ PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 def run(*, seeds: int = 5, adult: str | None = None, law: str | None = None) -> list[Figure]:
-    """All figures; errors on Adult and on law school data where their files are named."""
+    """Return all figures; errors on Adult and on law school data where their files are named."""
     figures = [*_speed(), *(figure for apart in APART for figure in _correlated(seeds, apart)), _endless()]
     for problem in (*([data.adult(Path(adult))] if adult else []), *([data.law(Path(law))] if law else [])):
         figures += _curve(problem, seeds)

@@ -36,7 +36,7 @@ ss.fit(GroupRegression(target="D", model="logistic"), table, ss.Budget(epsilon=1
 
 
 def run(*, seeds: int = 20, adult: str | None = None, law: str | None = None) -> list[Figure]:
-    """All figures on simulated people; with real data the errors beside another library's."""
+    """Return all figures on simulated people; with real data the errors beside another library's."""
     if adult is None and law is None:
         return [_monte_carlo(), _cold_fit(), *_coverage(), *_errors(seeds)]
     problems = [*(beside.adult(Path(adult)) if adult else []), *(beside.law(Path(law)) if law else [])]

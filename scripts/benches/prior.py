@@ -48,7 +48,7 @@ def run(
     acs: str | None = None, prior: str | None = None, wrong: str | None = None, *,
     base: str = "aim", epsilons: Sequence[float] = EPSILONS, seeds: int = 5, rows: int | None = None,
 ) -> list[Figure]:  # fmt: skip
-    """Every prior at every epsilon; `base` is a mechanism, or `all` for each of them."""
+    """Fit with every prior at every epsilon; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, wrong) if acs is not None and prior is not None else _census(rows or 10_000)
     figures = list(_alone(case))
     for kind in KINDS if base == "all" else (base,):
@@ -173,7 +173,7 @@ def _fitted(
 
 
 def _paired(runs: Sequence[Any], plain: Sequence[Any], i: int) -> str:
-    """The mean difference by seed with its interval of 95 percent."""
+    """Return the mean difference by seed with its interval of 95 percent."""
     off = [with_it[0][i] - without[0][i] for with_it, without in zip(runs, plain, strict=True)]
     half = NORMAL_95 * float(np.std(off, ddof=1)) / len(off) ** 0.5 if len(off) > 1 else float("nan")
     return f"difference {np.mean(off):+.4f} +- {half:.4f}"

@@ -39,7 +39,7 @@ ROWS = 27_000
 
 
 def published(acs: str | None, seeds: int) -> list[Figure]:
-    """The mean error of both, and their quotient."""
+    """Return the mean errors of `fixed` and of MST, and their quotient."""
     if acs is None:
         schema, frame, said = census.schema(), census.make(ROWS), SIMULATED
     else:

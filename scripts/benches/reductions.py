@@ -39,7 +39,7 @@ ss.fit(how, table, ss.Budget(epsilon=1, delta=1e-6))
 
 
 def run(*, seeds: int = 10, adult: str | None = None, law: str | None = None) -> list[Figure]:
-    """All figures; of simulated people where no data are named."""
+    """Return all figures; of simulated people where no data are named."""
     found = cases(Path(adult) if adult else None, Path(law) if law else None)
     timed = found[0] if adult else simulated(ADULT_ROWS, 0)
     figures = [*_cold_fits(timed), _slope(), *_counterexample()]

@@ -116,7 +116,7 @@ def how(mechanism: str, areas: int) -> Mechanism[Any]:
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """One step, in this process."""
+    """Run one step, in this process."""
     areas, people, folder = wanted["areas"], wanted["people"], Path(wanted["folder"])
     seconds: dict[str, float] = {}
 

@@ -36,7 +36,7 @@ PEOPLE = 200_000
 """The simulated population."""
 COLUMNS = ("SEX", "AGEP", "RAC1P", "SCHL", "ESR")
 MOST = 40
-"""The largest weight of the simulated design."""
+"""Largest weight of the simulated design."""
 CHANCE = 0.001
 """Probability that some standardised difference passes its limit where nothing is biased (Bonferroni)."""
 LARGEST = (100, 300, 1000)
@@ -50,7 +50,7 @@ class Design:
     people: pd.DataFrame
     """The population."""
     weights: np.ndarray[Any, np.dtype[np.int64]]
-    """One over each person's chance of being in a sample."""
+    """Weight of each person: one over the chance of being in a sample."""
 
     @classmethod
     def made(cls, people: int = PEOPLE) -> Design:
@@ -72,12 +72,12 @@ def schemas(mean: float | None = None) -> tuple[Schema, Schema]:
 
 
 def fitted(frame: pd.DataFrame, schema: Schema, size: int, how: str) -> Any:
-    """One private release. Every sample is other people's."""
+    """Return one private release. Every sample is of other people."""
     return ss.fit(how, ss.open_table(frame, schema=schema, declared_size=size), ss.Budget(EPSILON, DELTA))
 
 
 def employed(frame: pd.DataFrame, weights: Any = None) -> float:
-    """The share employed, among everybody."""
+    """Return the share employed, among everybody."""
     return float(np.average(frame["ESR"].astype("string").isin(["1", "2"]).to_numpy(), weights=weights))
 
 

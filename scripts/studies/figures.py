@@ -16,11 +16,11 @@ class Figure:
     name: str
     """The measured quantity, in words."""
     value: float
-    """The mean or median measurement."""
+    """Mean or median of the measurements."""
     unit: str
     """Unit of the value; empty for none."""
     repetitions: int = 1
-    """The number of measurements."""
+    """Number of measurements."""
     spread: float | None = None
     """Half the distance between the smallest and the largest measurement, in the same unit."""
     against: str = ""

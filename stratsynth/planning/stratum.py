@@ -216,7 +216,7 @@ def _megabytes(seen: Sequence[Seen]) -> float:
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """The median, over tables of k columns, of the noise in a cell relative to its mean count, times the people.
+    """Return the median over tables of k columns of a cell's noise relative to its mean count, times the people.
 
     Without such tables, over the sets of k columns within larger ones: a count there is a sum of cells.
     """

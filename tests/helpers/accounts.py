@@ -1,4 +1,4 @@
-"""The parts of the accounting, made from what a test cares about."""
+"""Parts of the accounting, made from the few facts that a test sets."""
 
 import dataclasses
 

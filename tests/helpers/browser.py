@@ -1,4 +1,4 @@
-"""A headless Chromium that opens pages and says what happened: complaints, requests, sizes. Skips where there is none.
+"""Headless Chromium that opens pages and reports complaints, requests and sizes; tests skip where there is none.
 
 It is driven through two pipes, by the DevTools protocol: no driver, no port.
 """

@@ -1,4 +1,4 @@
-"""A driver for programs of tables and choices: answers by hand, exactly or not, and keeps what was asked."""
+"""Driver for programs of tables and choices: answers by hand, exactly or with noise, and a list of the questions."""
 
 import numpy as np
 import pandas as pd

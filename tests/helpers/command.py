@@ -1,4 +1,4 @@
-"""The command line: as a user starts it, and in this process, which saves a second of imports a command."""
+"""Command line: in a process of its own, and in this one, which saves a second of imports a command."""
 
 import contextlib
 import os

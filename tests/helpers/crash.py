@@ -1,4 +1,4 @@
-"""Processes that are made to die: a warmed-up server forks one for each order, in a few milliseconds.
+"""Processes to be killed: a warmed-up server forks one for each order, in a few milliseconds.
 
 `Nursery().run(task, ...)` calls a function of this module in a child, and says how the child ended and what it
 printed. The children leave two traces beside the ledger, whatever becomes of them: `reads.log`, a line for

@@ -1,4 +1,4 @@
-"""No network: what opens a connection, or asks for an address, is refused and remembered.
+"""No network: an opened connection, or a request for an address, is refused and remembered.
 
 Watched by an audit hook, which sees every socket of Python whatever library made it. Started as a program's
 `sitecustomize`, it writes what it saw into the file that STRATSYNTH_TEST_NETWORK names.

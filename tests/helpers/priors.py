@@ -1,4 +1,4 @@
-"""Public rows for tests: made-up people of one year and of the next, with an association that a tree would miss."""
+"""Public rows for tests: simulated people of one year and of the next, with an association that a tree would miss."""
 
 from __future__ import annotations
 

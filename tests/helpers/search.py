@@ -1,4 +1,4 @@
-"""Looking for texts in files, whatever they are packed in."""
+"""Search for texts in files of all packings."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Solvers that a process of its own can import."""
+"""Solvers that a separate process can import."""
 
 import os
 import signal

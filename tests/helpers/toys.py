@@ -1,4 +1,4 @@
-"""Mechanisms of a few lines: what they have in common, and what `Mechanism` would otherwise take for the worst."""
+"""Mechanisms of a few lines, with the declarations that they share."""
 
 from helpers.small import even
 from stratsynth.layout.layout import lay_out

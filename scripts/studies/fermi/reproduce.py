@@ -64,7 +64,7 @@ def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[dat
 
 
 def reproduce(among: Sequence[data.Problem], *, seeds: int = 10, iterations: int = 1000) -> Found:
-    """All experiments, on these problems."""
+    """Run all experiments on these problems."""
     import pandas as pd
 
     frames, text = [], [f"Private fair classification: {seeds} fits of each setting, at true budgets, delta {DELTA:g}."]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROWS = 2_000
 """Simulated people whose steps and trainings are looked at; fits have four times as many."""
 MOST = 4_000
-"""The most real rows whose steps and trainings are looked at, chosen at random; fits have all."""
+"""Largest number of real rows whose steps and trainings are studied, chosen at random; fits have all."""
 CENSUS = 20_000
 RACES = {"1": "white", "2": "black", "6": "asian"}
 """Races of the census by code; all others have too few people here."""

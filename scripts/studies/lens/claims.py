@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BY = ["world", "model", "mitigation"]
 """Columns that identify a gap."""
 APART = 0.1
-"""Traces or norms that differ by less, as a part of the larger, are alike and claim nothing."""
+"""Smallest relative difference of traces or norms, as a fraction of the larger, that makes a claim."""
 
 
 def last_of(training: pd.DataFrame, scaled: str = "by bounds") -> pd.DataFrame:
@@ -44,7 +44,7 @@ def gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def words(found: Mapping[str, pd.DataFrame]) -> str:
-    """Every claim with what was found, one a line."""
+    """Return every claim with its counts, one a line."""
     output, training, steps = found["output"], found["training"], found["steps"]
     last, places = last_of(training), steps[steps["step"] > 0]
     inside = ((output["low"] <= output["closed"]) & (output["closed"] <= output["high"]))[output["model"] == "linear"]

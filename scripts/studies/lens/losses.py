@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """One model at one point: all that its second order needs."""
+    """Second-order terms of one model at one point."""
 
     jacobian: Floats
     """dz/dtheta: one line a row, one column a coefficient."""
@@ -50,7 +50,7 @@ class Loss(ABC):
 
     @abstractmethod
     def size(self, features: int) -> int:
-        """The number of coefficients."""
+        """Return the number of coefficients."""
 
     @abstractmethod
     def outputs(self, x: Floats, theta: Floats) -> Floats:
@@ -77,7 +77,7 @@ class Loss(ABC):
         return None
 
     def hessian(self, x: Floats, local: Local) -> Floats:
-        """The mean over rows of the Hessian of the loss."""
+        """Return the mean over rows of the Hessian of the loss."""
         bent = self.bend(x, local)
         straight = local.jacobian.T @ (local.jacobian * local.second[:, None])
         whole: Floats = (straight if bent is None else straight + bent) / len(x)
@@ -112,7 +112,7 @@ class _Straight(Loss):
     """Models whose output is linear: z = x . theta."""
 
     def size(self, features: int) -> int:
-        """One a feature."""
+        """Return the number of features."""
         return features
 
     def outputs(self, x: Floats, theta: Floats) -> Floats:
@@ -195,7 +195,7 @@ class Tanh(Loss):
     """
 
     hidden: int
-    """The number of hidden units."""
+    """Number of hidden units."""
 
     def size(self, features: int) -> int:
         """Return the number of coefficients of both layers."""
@@ -250,7 +250,7 @@ class Tanh(Loss):
         return found
 
     def local(self, x: Floats, y: Floats, theta: Floats) -> Local:
-        """One model, its Jacobian written out."""
+        """Return the second-order terms of one model, its Jacobian written out."""
         h, v, z = (part[..., 0] for part in self._units(x, theta[:, None]))
         steep = 1 - h * h
         inner = (x[:, :, None] * (v * steep)[:, None, :]).reshape(len(x), -1)

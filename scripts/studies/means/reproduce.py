@@ -27,7 +27,7 @@ COVERAGE = (("coinpress", "bought"), ("clipped_mean", "bought"), ("coinpress", "
 
 
 def run(*, acs: Path | None, runs: int, workers: int, json: bool) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     start, rng = time.perf_counter(), np.random.default_rng(20240)
     people = columns.acs(acs) if acs is not None else columns.simulated(CENSUS_ROWS)
     mixed, census, covered = _experiments(people, rng, runs, workers)

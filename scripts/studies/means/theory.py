@@ -35,7 +35,7 @@ published."""
 
 
 def worst_log_sizes(n: float, k: int) -> float:
-    """The largest sum of log |G_i|: k log(n / k), all groups equal."""
+    """Return the largest sum of log |G_i|: k log(n / k), all groups equal."""
     _check(n, k)
     return k * math.log(n / k)
 

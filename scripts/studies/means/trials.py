@@ -135,7 +135,7 @@ def stratified(mechanism: Mechanism[Any], rows: PublicRows, shares: Floats) -> S
 
 
 def group_means(estimate: Estimate) -> Floats:
-    """The mean of each group, in the order of the strata."""
+    """Return the mean of each group, in the order of the strata."""
     return np.array([part.figures.value[0] for part in estimate.parts.values()])
 
 

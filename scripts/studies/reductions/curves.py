@@ -55,7 +55,7 @@ class Law:
     chances: Floats
     """Probability of each candidate."""
     goals: Floats
-    """Each candidate's goal; the mean, weighted by the chances, less the smallest is the excess."""
+    """Goal of each candidate; the mean, weighted by the chances, less the smallest is the excess."""
 
     @property
     def excess(self) -> float:
@@ -107,7 +107,7 @@ def packed(rows: int, planted: int, at: int, cells: int) -> pd.DataFrame:
 
 
 def curve(sizes: Sequence[int], tables: int, rng: np.random.Generator) -> pd.DataFrame:
-    """The mean excess on simulated people, by the number of rows."""
+    """Return the mean excess on simulated people, by the number of rows."""
     found = []
     for rows in sizes:
         laws = [thresholds(people(rows, rng)) for _ in range(tables)]

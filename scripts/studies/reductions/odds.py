@@ -49,9 +49,9 @@ class Outcome:
     """Error and violation of one predictor."""
 
     error: float
-    """The part predicted wrongly."""
+    """Share of wrong predictions."""
     violation: float
-    """The largest difference between groups of true or of false positive rates."""
+    """Largest difference between groups of true or of false positive rates."""
 
 
 def cases(adult: Path | None, law: Path | None) -> list[Problem]:

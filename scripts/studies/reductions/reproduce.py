@@ -33,7 +33,7 @@ EPSILONS = (1.0, 3.0)
 
 
 def run(*, adult: Path | None, law: Path | None, runs: int) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     rng = np.random.default_rng(2002)
     tables = {
         "frank_wolfe": _frank_wolfe(),

@@ -46,7 +46,7 @@ STEPS = 100
 
 @dataclass(frozen=True)
 class Method:
-    """One line of the table."""
+    """Method of one line of the table."""
 
     model: str
     mode: str
@@ -147,7 +147,7 @@ def _plain(train: pd.DataFrame, test: pd.DataFrame, seed: int) -> NDArray[Any]:
 
 
 def table(frame: pd.DataFrame) -> str:
-    """The mean errors, by training set and method."""
+    """Return the mean errors, by training set and method."""
     mean = frame.pivot_table(index="method", columns=["set", "digit"], values="error", sort=False)
     sizes = frame.pivot_table(index="set", columns="digit", values="size", sort=False)
     counts = "; ".join(

@@ -38,7 +38,7 @@ FEW = (0.005, 0.5, 8.0)
 
 
 def run(*, law: Path | None, runs: int, seeds: int) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     import pandas as pd
 
     rng = np.random.default_rng(2000)

@@ -39,7 +39,7 @@ class People:
         return np.diff(np.array((0, *self.ends))).astype(np.float64)
 
     def errors(self, thetas: Floats) -> Floats:
-        """The mean squared prediction error, one row a run and one column a group."""
+        """Return the mean squared prediction error, one row a run and one column a group."""
         square = (self.x @ thetas.T - self.y[:, None]) ** 2
         return np.add.reduceat(square, (0, *self.ends[:-1]), axis=0).T / self.sizes
 

@@ -87,7 +87,7 @@ def way(people: People, method: tuple[str, str, str], rho: float, steps: Steps, 
 
 
 def outcomes(trial: Trial, runs: int, rng: Generator) -> list[dict[str, Any]]:
-    """Each method's error on new people: the mean over runs, by group."""
+    """Return each method's error on new people: the mean over runs, by group."""
     found = []
     for method in METHODS:
         chosen = way(trial.train, method, trial.rho, trial.steps, runs, rng)

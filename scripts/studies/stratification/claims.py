@@ -36,7 +36,7 @@ class Figures:
     frame: pd.DataFrame
 
     def of(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> NDArray[np.float64]:
-        """One value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
+        """Return one value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
         frame = self.frame
         scope = PARITY if metric.startswith("parity") else "between" if metric.partition(":")[0] in GAPS else EVERYBODY
         here = frame[

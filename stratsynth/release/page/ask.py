@@ -1,4 +1,4 @@
-"""The chapter that answers questions in the page itself: columns, group, level and statistic from lists.
+"""Chapter that answers questions in the page itself: columns, group, level and statistic from lists.
 
 All answers are worked out when the page is written and lie in it, so it needs no network and no program but the
 browser. The most useful ones are there: every column, the measured pairs of columns, for everybody and, where there are

@@ -1,4 +1,4 @@
-"""The report of a release, for anybody to read: what all releases say, and the chapters of the model's own.
+"""Report of a release, for anybody to read: the sections of all releases, and the chapters of the model's own.
 
 From the certificate, the measurements, the schema and the model, all of which are public.
 """
