@@ -20,10 +20,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stratsynth import papers
-from stratsynth.adapters.engine import Graphical, Measured
+from stratsynth.adapters.engine import Graphical, MeasuredTable
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.graphical import GraphicalLearner
-from stratsynth.adapters.shared.known import held
+from stratsynth.adapters.shared.known import within_size
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import Workload, check_candidates
@@ -109,14 +109,19 @@ class AIM(Poolable[Graphical]):
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         own = GraphicalLearner(
-            schema=schema, size=public.size, most_cells=self.model_cells, prior=self.prior,
-            iterations=self.iterations, engine=self.engine, published=held(public.known, sizes, self.model_cells // 2),
-        )  # fmt: skip
+            schema=schema,
+            size=public.size,
+            most_cells=self.model_cells,
+            prior=self.prior,
+            iterations=self.iterations,
+            engine=self.engine,
+            published=within_size(public.known, sizes, self.model_cells // 2),
+        )
         learner = arbitrated(own, public)
         # Algorithm 3: measure every column, and fit the first model
         first = self._first(public, allot.rho)
         if public.asked:
-            learner.tables.extend(map(Measured.of, (yield from counts(public.asked, rho=first))))
+            learner.tables.extend(map(MeasuredTable.of, (yield from counts(public.asked, rho=first))))
         if first < allot.rho:
             people = learner.total if public.size is None else float(public.size)
             yield from learner.fit()
@@ -126,7 +131,7 @@ class AIM(Poolable[Graphical]):
                 rounds=self._rounds(public, people, allot.rho), neighbours=public.neighbours,
             )  # fmt: skip
             if left:  # no candidate is left but the stratum's columns
-                learner.tables.extend(map(Measured.of, (yield from counts(public.asked, rho=down(left)))))
+                learner.tables.extend(map(MeasuredTable.of, (yield from counts(public.asked, rho=down(left)))))
         yield from learner.fit(last=True)
         return learner
 
@@ -156,7 +161,7 @@ class AIM(Poolable[Graphical]):
         """Return the weight of each candidate: the workload's parts that are small enough and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
         small = self._workload.small(public.schema, most)
-        return {c: weight for c, weight in small.items() if not public.told(c)} if public.known else small
+        return {c: weight for c, weight in small.items() if not public.already_known(c)} if public.known else small
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:

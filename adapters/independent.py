@@ -101,7 +101,7 @@ class Product(TableModel):
             rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # rounding may give the total
         return rows
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
         """Return the other columns as they are; one of several levels keeps these, uniform if of probability 0."""
         found = {}
         for name in schema.names:

@@ -21,10 +21,10 @@ import numpy as np
 
 from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
-from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
+from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
 from stratsynth.adapters.engine.zeros import forbidden, held_together
 from stratsynth.adapters.shared.graphical import GraphicalLearner
-from stratsynth.adapters.shared.known import columns_by, held, records, undisputed
+from stratsynth.adapters.shared.known import columns_by, records, undisputed, within_size
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.workload import Workload
@@ -107,10 +107,10 @@ class MST(Poolable[Graphical]):
         total = records(paid, public.size)
         ones = columns_by(public, paid, total)
         # in place of the paper's compression, which merges rare levels
-        tables = (*(Measured.of(t) for t in paid), *_without_rare(twos, ones, self.rare))
+        tables = (*(MeasuredTable.of(t) for t in paid), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
-        known = held(public.known, sizes, MOST_KNOWN)
-        known = held(known, sizes, MOST_CELLS, [table.clique for table in twos])
+        known = within_size(public.known, sizes, MOST_KNOWN)
+        known = within_size(known, sizes, MOST_CELLS, [table.clique for table in twos])
         measured = [*(one.clique for one in known), *(table.clique for table in twos)]
         rules, kept = held_together(forbidden(schema), sizes, measured)
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in kept)
@@ -170,7 +170,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
     schema, total = public.schema, records(paid, public.size)
     share = {table.clique[0]: _distribution(table) for table in columns_by(public, paid, total)}
     # a public table needs no question, unless paid answers contradict it
-    sound = undisputed(public.known, [Measured.of(table) for table in paid], total)
+    sound = undisputed(public.known, [MeasuredTable.of(table) for table in paid], total)
     pairs = _all_pairs(schema.names)
     published = {pair: next((known for known in sound if known.tells(pair)), None) for pair in pairs if sound}
     told = tuple((pair, np.asarray(total * one.table(pair), np.float64)) for pair, one in published.items() if one)
@@ -216,11 +216,12 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
 
 
-def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[Measured, ...]:
+def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
     """Return the pairs, masked at rare levels: those with a noisy count below `times` its noise scale."""
     if not times:  # a negative count would be below 0 times its noise
-        return tuple(Measured.of(table) for table in twos)
+        return tuple(MeasuredTable.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}
     return tuple(
-        Measured.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]])) for table in twos
+        MeasuredTable.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]]))
+        for table in twos
     )

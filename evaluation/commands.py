@@ -14,7 +14,7 @@ from stratsynth.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
-    from stratsynth.recipes.given import Given
+    from stratsynth.recipes.rows_argument import RowsArgument
     from stratsynth.report.page import Page
 
 
@@ -141,7 +141,7 @@ def evaluate(
     from stratsynth.errors import UsageError
     from stratsynth.evaluation.evaluations import card, output
     from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
-    from stratsynth.recipes.given import rows_of
+    from stratsynth.recipes.rows_argument import rows_of
 
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
@@ -248,7 +248,7 @@ def lens(
     """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.lens.scores import lens as looked
-    from stratsynth.recipes.given import rows_of
+    from stratsynth.recipes.rows_argument import rows_of
 
     output.refuse_output(out)
     columns, rows = by.split(",") if by else None, None if on is None else rows_of(on).source
@@ -272,7 +272,15 @@ def _rows(place: Path) -> Path:
 
 
 def _evaluate_marginals(
-    real: Given, synthetic: Path, schema: Path, out: Path, by: list[str] | None, *, k: int, cliques: int, as_json: bool
+    real: RowsArgument,
+    synthetic: Path,
+    schema: Path,
+    out: Path,
+    by: list[str] | None,
+    *,
+    k: int,
+    cliques: int,
+    as_json: bool,
 ) -> None:
     """Score marginals from counts, write the scores and print them."""
     from stratsynth.evaluation.evaluations import output

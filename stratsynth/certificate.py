@@ -1,7 +1,7 @@
 """The sections of a certificate as types: `certificate.json` is read through them, its JSON Schema is made from them.
 
 A field at its default is left out of the JSON; older versions did not write some of them. Keys that later versions
-add are ignored. `stratsynth.release.stated` turns the numbers into objects of the accounting.
+add are ignored. `stratsynth.release.consistency` turns the numbers into objects of the accounting.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def described(text: str) -> Any:
     return Meta(description=text)
 
 
-class Section(Struct, frozen=True, omit_defaults=True):
+class CertificatePart(Struct, frozen=True, omit_defaults=True):
     """A part of a certificate."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -37,21 +37,21 @@ class Section(Struct, frozen=True, omit_defaults=True):
         return found
 
 
-class Software(Section, frozen=True):
+class Software(CertificatePart, frozen=True):
     """The versions that made the release."""
 
     stratsynth: str
     python: str = ""
 
 
-class Unit(Section, frozen=True):
+class UnitStated(CertificatePart, frozen=True):
     """A protected unit of several rows: a person, or a household."""
 
     column: Annotated[str, described("The column that names the unit of a row.")]
     max_rows: Annotated[int, Meta(ge=1, description="The most rows of one unit that are used.")]
 
 
-class RowWeight(Section, frozen=True):
+class RowWeightStated(CertificatePart, frozen=True):
     """The column by which rows count more than 1."""
 
     column: Annotated[str, described("The column of weights.")]
@@ -59,7 +59,7 @@ class RowWeight(Section, frozen=True):
     missing: Annotated[int, described("The weight of a row without one.")]
 
 
-class Guarantee(Section, frozen=True):
+class Guarantee(CertificatePart, frozen=True):
     """The promise, and the amount that was reserved for it in the currency of the accounting."""
 
     currency: Annotated[str, described("zcdp, pure, sampled or claimed.")]
@@ -73,7 +73,7 @@ class Guarantee(Section, frozen=True):
     steps: Annotated[Amount | None, described("Currency sampled: number of steps.")] = None
 
 
-class Account(Section, frozen=True):
+class AccountStated(CertificatePart, frozen=True):
     """The account after this fit had reserved."""
 
     name: Annotated[str | None, described("The ledger file; null for an account of one process.")]
@@ -88,7 +88,7 @@ class Account(Section, frozen=True):
     new_account: Annotated[str | None, described("Why this account was begun beside another.")] = None
 
 
-class Merge(Section, frozen=True):
+class Merge(CertificatePart, frozen=True):
     """A stratum that several groups were joined into."""
 
     stratum: Annotated[str, described("Its label in paths of charges, measurements and the model.")]
@@ -96,7 +96,7 @@ class Merge(Section, frozen=True):
     why: str = ""
 
 
-class SmallPolicy(Section, frozen=True):
+class SmallPolicy(CertificatePart, frozen=True):
     """The treatment of groups of few people, as declared."""
 
     policy: str
@@ -104,7 +104,7 @@ class SmallPolicy(Section, frozen=True):
     below: Annotated[dict[str, str], described("Why, by group, for the groups that it changed.")] = {}
 
 
-class StrataStated(Section, frozen=True):
+class StrataStated(CertificatePart, frozen=True):
     """The groups that were fitted apart."""
 
     by: Annotated[Texts, described("The columns; empty where everybody was fitted together.")]
@@ -116,14 +116,14 @@ class StrataStated(Section, frozen=True):
     epsilon: Annotated[dict[str, Amount], described("Epsilon by stratum, where budgets differ.")] = {}
 
 
-class Impossible(Section, frozen=True):
+class Impossible(CertificatePart, frozen=True):
     """Groups that the schema's rules forbid, although shares were declared for them."""
 
     strata: Texts
     share_removed: Number
 
 
-class WeightsStated(Section, frozen=True):
+class WeightsStated(CertificatePart, frozen=True):
     """The source of the shares by which groups are put together."""
 
     source: Annotated[str, described("none, public, raked, holdout, private, invariant, or a source's own name.")]
@@ -140,7 +140,7 @@ class WeightsStated(Section, frozen=True):
     worst: Annotated[str | None, described("Source raked: the least public of its sources.")] = None
 
 
-class SchemaStated(Section, frozen=True):
+class SchemaStated(CertificatePart, frozen=True):
     """The schema of the fit."""
 
     sha256: str
@@ -149,7 +149,7 @@ class SchemaStated(Section, frozen=True):
     model_sha256: Annotated[str | None, described("The model's schema, where it has fewer columns.")] = None
 
 
-class MechanismStated(Section, frozen=True):
+class MechanismStated(CertificatePart, frozen=True):
     """The mechanism, with every setting."""
 
     name: str
@@ -157,14 +157,14 @@ class MechanismStated(Section, frozen=True):
     adaptive: Annotated[bool, described("True if answers decide which questions follow.")] = False
 
 
-class WorstCase(Section, frozen=True):
+class WorstCase(CertificatePart, frozen=True):
     """Adaptive mechanisms: bounds of the questions that could have been asked, for the prices of other neighbours."""
 
     factor: Annotated[int, Meta(ge=1, le=4, description="Largest price factor under replace-one of a question.")]
     only_strata: Annotated[bool, described("True if every question is put to single strata, none to everybody.")]
 
 
-class ChargeStated(Section, frozen=True):
+class ChargeStated(CertificatePart, frozen=True):
     """A charge: one question in one stratum, or several questions at the same price."""
 
     path: Annotated[tuple[dict[str, str], ...], described("The levels of the strata by column, outermost first.")]
@@ -189,7 +189,7 @@ class ChargeStated(Section, frozen=True):
     claimed_by: Annotated[str | None, described("Currency claimed: the code that claims it.")] = None
 
 
-class PriorTable(Section, frozen=True):
+class PriorTable(CertificatePart, frozen=True):
     """A published table that the fit started from."""
 
     citation: str
@@ -199,7 +199,7 @@ class PriorTable(Section, frozen=True):
     error: Number | None = None
 
 
-class PriorStated(Section, frozen=True):
+class PriorStated(CertificatePart, frozen=True):
     """The public rows and tables that the fit started from."""
 
     origin: Annotated[Literal["public", "release"], described("public, or an earlier release.")]
@@ -215,7 +215,7 @@ class PriorStated(Section, frozen=True):
     release: Annotated[dict[str, Any] | None, described("Of an earlier release: its guarantee.")] = None
 
 
-class CodeListStated(Section, frozen=True):
+class CodeListStated(CertificatePart, frozen=True):
     """A long list of codes, and the level at which it was counted."""
 
     column: str
@@ -228,7 +228,7 @@ class CodeListStated(Section, frozen=True):
     why: str
 
 
-class ComparisonStated(Section, frozen=True):
+class ComparisonStated(CertificatePart, frozen=True):
     """A declared number of records beside the measured one."""
 
     what: Annotated[str, described("declared_size, or share.")]
@@ -240,14 +240,14 @@ class ComparisonStated(Section, frozen=True):
     verdict: str
 
 
-class Notice(Section, frozen=True):
+class Notice(CertificatePart, frozen=True):
     """A sentence that a reader has to know."""
 
     kind: str
     text: str
 
 
-class SmallGroup(Section, frozen=True):
+class SmallGroup(CertificatePart, frozen=True):
     """A group of very few people, or one that was fitted as a part of a merge."""
 
     levels: dict[str, Texts]
@@ -256,14 +256,14 @@ class SmallGroup(Section, frozen=True):
     few: Annotated[bool, described("True if its declared size is small, or below the noise of a count.")]
 
 
-class Title(Section, frozen=True):
+class Title(CertificatePart, frozen=True):
     """The name of the release and of its publisher."""
 
     title: str = ""
     publisher: str = ""
 
 
-class Certificate(Section, frozen=True, kw_only=True):
+class Certificate(CertificatePart, frozen=True, kw_only=True):
     """The certificate of a release: the guarantee, and everything that is needed to recompute it."""
 
     format: Literal["stratsynth-certificate/1"]
@@ -272,18 +272,16 @@ class Certificate(Section, frozen=True, kw_only=True):
     private: Annotated[bool, described("False for public data and seeded noise: then nothing is promised.")]
     warning: Annotated[str, described("Why it is not private.")] = ""
     unverified: Annotated[Texts, described("Parts of the guarantee that nobody has checked.")]
-    unit: Annotated[str | Unit, described("The protected unit.")]
+    unit: Annotated[str | UnitStated, described("The protected unit.")]
     record: Annotated[str | None, described("A record of a text file.")] = None
-    row_weight: RowWeight | None = None
-    neighbours: Annotated[
-        str, described("Step between two compared tables: add-remove, replace or attribute.")
-    ]
+    row_weight: RowWeightStated | None = None
+    neighbours: Annotated[str, described("Step between two compared tables: add-remove, replace or attribute.")]
     public_columns: Annotated[Texts, described("Columns that are not protected.")] = ()
     guarantee: Guarantee
     conversion: Annotated[dict[str, str], described("Theorem by which epsilon follows from the charges.")] = {}
     prices: Annotated[dict[str, Amount | None], described("Epsilon by step that a record can take.")]
     dearest: WorstCase | None = None
-    ledger: Account
+    ledger: AccountStated
     strata: StrataStated
     weights: WeightsStated
     unprotected: Annotated[Texts, described("Names of everything that was disclosed without noise.")]

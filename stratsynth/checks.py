@@ -42,13 +42,13 @@ def is_texts(value: object) -> TypeGuard[Sequence[str]]:
     return is_list(value) and all(isinstance(text, str) for text in value)
 
 
-def whole(
+def check_integer(
     what: str, value: object, least: int = 0, most: float = math.inf, *, optional: bool = False,
     error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
     """Refuse any value but a whole number from `least` to `most`, both included; None passes if `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
-        raise error(f"{what} must be a {whole_words(least, most)}, not {said(value)}.")
+        raise error(f"{what} must be a {whole_words(least, most)}, not {quoted_value(value)}.")
 
 
 def whole_words(least: float, most: float) -> str:
@@ -66,7 +66,7 @@ def number(
     """
     fits = is_number(value) and least <= value <= most and above < value < below
     if not fits and not (optional and value is None):
-        raise error(f"{what} must be a {number_words(least, above, most, below)}{hint}, not {said(value)}.")
+        raise error(f"{what} must be a {number_words(least, above, most, below)}{hint}, not {quoted_value(value)}.")
 
 
 def number_words(least: float, above: float, most: float, below: float) -> str:
@@ -82,19 +82,19 @@ def one_of(what: str, value: object, known: Sequence[str], *, error: type[Strats
     """Refuse any value but one of a few words, compared as plain texts."""
     if not isinstance(value, str) or type(value).__eq__ is not str.__eq__ or str.__str__(value) not in known:
         words = " or ".join(f'"{word}"' for word in known)
-        raise error(f"{what} must be {words}, not {said(value)}.")
+        raise error(f"{what} must be {words}, not {quoted_value(value)}.")
 
 
 def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> None:
     """Refuse any value but True and False."""
     if not isinstance(value, bool):
-        raise error(f"{what} must be true or false, not {said(value)}.")
+        raise error(f"{what} must be true or false, not {quoted_value(value)}.")
 
 
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
     """Return a text or path-like as a path; refuse other values, empty texts and texts of several lines."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
-        raise error(f"{what} must be a path, such as 'folder/name', not {said(value)}.")
+        raise error(f"{what} must be a path, such as 'folder/name', not {quoted_value(value)}.")
     if "\n" in str(value):
         raise error(f"{what} must be the path of a file; this is a text of several lines. Write it to a file first.")
     return Path(value)
@@ -102,10 +102,10 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
 
 def check_seed(seed: int | None) -> None:
     """Refuse a seed of post-processing that is no whole number of at least 0; None passes."""
-    whole("the seed", seed, optional=True)
+    check_integer("the seed", seed, optional=True)
 
 
-def said(value: object) -> str:
+def quoted_value(value: object) -> str:
     """Return a value as a message quotes it; an object that could hold rows by its class alone."""
     if value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 128):
         return reprlib.repr(value)

@@ -31,7 +31,7 @@ def digest(*contents: Any) -> str:
     return state.hexdigest()
 
 
-class Said:
+class Prehashed:
     """Content in the form in which it is hashed, computed beforehand: among other contents it stands for itself."""
 
     def __init__(self, value: Any) -> None:
@@ -70,7 +70,7 @@ def _feed_mapping(add: Add, value: Mapping[Any, Any]) -> None:
 
 def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
     """Add a value of no plain kind."""
-    if type(value) is Said:
+    if type(value) is Prehashed:
         add(value.content)
     elif isinstance(value, Enum):
         _feed(add, str(value.value))

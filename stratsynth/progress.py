@@ -100,7 +100,7 @@ def phase(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[], o
         shown.remove_task(task)
 
 
-class Step(Protocol):
+class StepCounter(Protocol):
     """A function that counts one step as done when it is given its result, which it returns."""
 
     def __call__(self, result: T, /) -> T:
@@ -108,7 +108,7 @@ class Step(Protocol):
 
 
 @contextlib.contextmanager
-def steps(what: str, total: int, progress: bool | None) -> Iterator[Step]:
+def steps(what: str, total: int, progress: bool | None) -> Iterator[StepCounter]:
     """Show a bar over a known number of steps, as asked, by default on a terminal or in a notebook."""
     count = 0
 

@@ -14,7 +14,17 @@ from functools import cache
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from stratsynth.checks import flag, is_list, is_texts, number, number_words, one_of, said, whole, whole_words
+from stratsynth.checks import (
+    check_integer,
+    flag,
+    is_list,
+    is_texts,
+    number,
+    number_words,
+    one_of,
+    quoted_value,
+    whole_words,
+)
 from stratsynth.errors import Unsupported, UsageError
 
 T = TypeVar("T")
@@ -65,12 +75,12 @@ class Range:
         elif kind is bool:
             flag(what, value)
         elif kind is int:
-            whole(what, value, int(self.least), self.most)
+            check_integer(what, value, int(self.least), self.most)
         elif kind is float:
             number(what, value, least=self.least, above=self.above, most=self.most, below=self.below, hint=hint)
         elif origin is Mapping:
             if not isinstance(value, Mapping):
-                raise UsageError(f"{what} must be a table, not {said(value)}.")
+                raise UsageError(f"{what} must be a table, not {quoted_value(value)}.")
             for label, each in value.items() if self.ends else ():
                 self.check(f"{what} of {label}", each, inner[1])
         else:
@@ -83,7 +93,7 @@ class Range:
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
             wanted = 'list of different column names, such as ["SEX"]' if names else self.words(kind)
-            raise UsageError(f"{what} must be a {wanted}{'' if is_list(value) else f', not {said(value)}'}.")
+            raise UsageError(f"{what} must be a {wanted}{'' if is_list(value) else f', not {quoted_value(value)}'}.")
         for each in () if names else value:
             self.check(what, each, of)
         return tuple(value) if names else tuple(map(of, value))

@@ -11,7 +11,7 @@ model       the fitted model: marginals, sampling, storage
 """
 
 from stratsynth.adapters.engine.model import Graphical
-from stratsynth.adapters.engine.solve import Measured, Problem, Solution, engine, solve
+from stratsynth.adapters.engine.solve import MeasuredTable, Problem, Solution, engine, solve
 from stratsynth.adapters.engine.structure import JunctionTree, junction_tree
 
-__all__ = ["Graphical", "JunctionTree", "Measured", "Problem", "Solution", "engine", "junction_tree", "solve"]
+__all__ = ["Graphical", "JunctionTree", "MeasuredTable", "Problem", "Solution", "engine", "junction_tree", "solve"]

@@ -23,7 +23,7 @@ LEAST_TURNED = 8
 """Number of models from which their sums are taken along the rows of one padded array."""
 
 
-class Goal:
+class Objectives:
     """Objectives and gradients of several models, evaluated together."""
 
     def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:

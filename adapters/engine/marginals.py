@@ -138,7 +138,7 @@ class Marginals:
                 return whole
             return whole[:, np.concatenate([places[columns[0]] for columns in sets])]
         joints = [self.table((*separator, *columns)).reshape(self._cells(separator), -1) for columns in sets]
-        return self._given(clique, separator, np.concatenate(joints, axis=1))
+        return self._conditional(clique, separator, np.concatenate(joints, axis=1))
 
     def _edge(self, clique: int, port: int) -> Floats:
         """Return the matrix of a directed edge, after those it is made of; no recursion, since trees may be deep."""
@@ -159,10 +159,10 @@ class Marginals:
             further = [self._contract(node, separator, [other], [self._beyond[node, other]]) for other in others]
             # P(separator, column) side by side: the neighbour's own columns, then those beyond it
             joint = np.concatenate([part.reshape(cells, -1) for part in (*own, *further)], axis=1)
-            self._beyond[edge] = self._given(node, separator, joint)
+            self._beyond[edge] = self._conditional(node, separator, joint)
         return self._beyond[clique, port]
 
-    def _given(self, clique: int, separator: Clique, joint: Floats) -> Floats:
+    def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
         """Divide joint probabilities by their separator's; rows of an impossible separator cell are 0."""
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)

@@ -33,7 +33,7 @@ MOST_POTENTIAL = 5e8
 """Bound on the absolute value of a finite stored potential; sums of allowed ones stay far above NEVER."""
 
 
-class Asked:
+class RecentModels:
     """Recently queried models; older ones drop their calibrated tables, so thousands of strata fit in memory."""
 
     def __init__(self, most: int) -> None:
@@ -58,7 +58,7 @@ class Asked:
                     vars(forgetting).pop("_marginals", None)
 
 
-ASKED = Asked(2**22)
+ASKED = RecentModels(2**22)
 """Registry of this process; 32 MB of calibrated tables."""
 
 
@@ -153,7 +153,7 @@ class Graphical(TableModel):
 
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """Return the model conditioned on `levels`, level numbers by column."""
         from stratsynth.adapters.engine.condition import condition
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.engine.model import Graphical
-from stratsynth.adapters.engine.solve import Measured, Problem, solve
+from stratsynth.adapters.engine.solve import MeasuredTable, Problem, solve
 from stratsynth.adapters.engine.structure import Clique
 from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.errors import Unsupported
@@ -41,7 +41,7 @@ def redrawn(
     problems = []
     for _ in range(times):
         noisy = tuple(
-            Measured(clique, np.rint(counted + rng.normal(0, sigma, counted.shape)).astype(np.int64), sigma)
+            MeasuredTable(clique, np.rint(counted + rng.normal(0, sigma, counted.shape)).astype(np.int64), sigma)
             for (clique, sigma), counted in zip(kept, true, strict=True)
         )
         problems.append(Problem(sizes, noisy, max(rows, 1.0), rules, prior=PRIOR))
@@ -67,18 +67,18 @@ def redrawn_mixed(
     shares, *true = _marginals(mixture, [by, *(clique for clique, _ in kept)])
     # weighted as a public table is in the first fit; redrawn counts centre on these shares, so none contradicts them
     least = min((sigma for _, sigma in kept), default=0.0) / SURER
-    public = Measured(by, rows * shares, max(least, math.sqrt(Known(by, shares).variance(by, rows))))
+    public = MeasuredTable(by, rows * shares, max(least, math.sqrt(Known(by, shares).variance(by, rows))))
     problems = []
     for _ in range(times):
         noisy = [
-            Measured(clique, np.rint(rows * one + rng.normal(0, sigma, one.shape)).astype(np.int64), sigma)
+            MeasuredTable(clique, np.rint(rows * one + rng.normal(0, sigma, one.shape)).astype(np.int64), sigma)
             for (clique, sigma), one in zip(kept, true, strict=True)
         ]
         problems.append(Problem(sizes, (public, *noisy), rows, rules, prior=PRIOR))
     again = [Graphical.of(schema, solution) for solution in solve(problems)]
     return [
         replace(mixture, parts={
-            group: whole.given(part.schema, group.codes(schema)) for group, part in mixture.parts.items()
+            group: whole.conditioned(part.schema, group.codes(schema)) for group, part in mixture.parts.items()
         })
         for whole in again
     ]  # fmt: skip

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from stratsynth.adapters.engine.dense import is_large, laid_out
 from stratsynth.adapters.engine.forest import Floats, Indices
-from stratsynth.adapters.engine.goal import Goal
-from stratsynth.adapters.engine.reduced import extended, reduced
+from stratsynth.adapters.engine.goal import Objectives
+from stratsynth.adapters.engine.restricted_fit import extended, reduced
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
 from stratsynth.questions import NoisyTable, Solver
 
@@ -39,7 +39,7 @@ MOST_MOMENTUM = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredTable:
     """One noisy table to be fitted: cells, noise scale, and a mask of the cells that count."""
 
     clique: Clique
@@ -50,7 +50,7 @@ class Measured:
     """Mask of the cells that are fitted; None for all."""
 
     @classmethod
-    def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> Measured:
+    def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> MeasuredTable:
         """Make it from a released table."""
         return cls(table.clique, table.values, table.sigma, counted)
 
@@ -61,7 +61,7 @@ class Problem:
 
     sizes: tuple[tuple[str, int], ...]
     """Every column of the model with its number of levels."""
-    tables: tuple[Measured, ...]
+    tables: tuple[MeasuredTable, ...]
     total: float | None = None
     """Number of records if it is public; otherwise it is estimated from the tables."""
     forbidden: Mapping[Clique, Indices] = field(default_factory=dict)
@@ -176,7 +176,7 @@ def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> lis
     while left:
         forest = laid_out([trees[i] for i in left])
         mine = [problems[i] for i in left]
-        goal = Goal(forest, mine, totals[left])
+        goal = Objectives(forest, mine, totals[left])
         state = _descend(goal, state or _State.first(goal, mine), mine)
         misfit, potentials = goal.misfit(state.terms), goal.potentials(state.terms)
         for place, i in enumerate(left):
@@ -222,7 +222,7 @@ class _State:
     running: NDArray[np.bool_]
 
     @classmethod
-    def first(cls, goal: Goal, problems: Sequence[Problem]) -> _State:
+    def first(cls, goal: Objectives, problems: Sequence[Problem]) -> _State:
         """Return the state before the first step."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
@@ -242,7 +242,7 @@ class _State:
         )  # fmt: skip
 
 
-def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
+def _descend(goal: Objectives, state: _State, problems: Sequence[Problem]) -> _State:
     """Descend with momentum, restarted where it overshoots; every model has its own step.
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted if the objective

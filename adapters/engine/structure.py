@@ -86,7 +86,7 @@ def taken_in(
 
     Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
     """
-    growing = _growing(sizes, tuple(_around(sizes, held)), most)
+    growing = _growing(sizes, tuple(_neighbourhoods(sizes, held)), most)
     return [growing.takes(clique) for clique in cliques]
 
 
@@ -135,11 +135,11 @@ def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
     """Yield the maximal cliques after triangulation, as bit sets of column numbers."""
-    products, around = _products(sizes), _around(sizes, cliques)
+    products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
 
-def _around(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
+def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
     """Return, for each column, the bit set of itself and its neighbours; integers make set operations fast."""
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]

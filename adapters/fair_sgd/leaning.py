@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stratsynth.adapters.fair_sgd.task import Task
+    from stratsynth.adapters.fair_sgd.task import FairSgdProblem
     from stratsynth.questions import NoisySum
 
     Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Lean:
 
 
 @dataclass
-class Kept:
+class NoisyAverage:
     """A discounted average over steps of one noisy statistic, with the variance of its noise."""
 
     value: Floats
@@ -79,10 +79,10 @@ class Kept:
 class Leaning:
     """All statistics of the groups that a descent has received."""
 
-    task: Task
+    task: FairSgdProblem
     clip: float
     """Clip Z of `global_adapt`; the setting's clip otherwise."""
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, NoisyAverage] = field(default_factory=dict)
     counted: float = 0.0
     """Noisy numbers of records of all samples so far, added up, where no size is declared."""
     uncertain: float = 0.0
@@ -90,7 +90,7 @@ class Leaning:
     samples: int = 0
 
     @classmethod
-    def start(cls, task: Task) -> Leaning:
+    def start(cls, task: FairSgdProblem) -> Leaning:
         """Start without statistics."""
         return cls(task, task.settings.clip)
 
@@ -110,7 +110,7 @@ class Leaning:
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
         """Add the statistics of one step."""
         for name, answer in answers.items():
-            kept = self.kept.setdefault(name, Kept(np.zeros(answer.units.shape), 0.0))
+            kept = self.kept.setdefault(name, NoisyAverage(np.zeros(answer.units.shape), 0.0))
             kept.add(answer.values, answer.sigma, self.task.settings.memory)
         if self.task.settings.mitigation == "global_adapt":
             self._adapt(answers["tally"])

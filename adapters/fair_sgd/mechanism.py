@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stratsynth import papers
 from stratsynth.adapters.fair_sgd.refused import MITIGATIONS, SCALINGS
-from stratsynth.adapters.fair_sgd.task import Task, task_of
-from stratsynth.adapters.fair_sgd.training import Learned, train
+from stratsynth.adapters.fair_sgd.task import FairSgdProblem, task_of
+from stratsynth.adapters.fair_sgd.training import FairSgdResult, train
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.settings import check_interactions, check_target
@@ -110,7 +110,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 
     @once
-    def task(self, public: Public) -> Task:
+    def task(self, public: Public) -> FairSgdProblem:
         """Return the task that schema and settings determine, or refuse them."""
         return task_of(self, public)
 
@@ -120,7 +120,7 @@ class FairSGD(Mechanism[Regression | Network]):
         learned = yield from train(task, allot, task.form.start(rng))
         return task.form.model(learned.theta, self._facts(task, learned))
 
-    def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
+    def _facts(self, task: FairSgdProblem, learned: FairSgdResult) -> dict[str, Any]:
         """Return the figures of the fit: public numbers and noisy answers."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {

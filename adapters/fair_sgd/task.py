@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class FairSgdProblem:
     """Task of a descent, made of public facts only."""
 
     settings: FairSGD
@@ -93,7 +93,7 @@ class Task:
         )  # fmt: skip
 
 
-def task_of(settings: FairSGD, public: Public) -> Task:
+def task_of(settings: FairSGD, public: Public) -> FairSgdProblem:
     """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
@@ -113,7 +113,7 @@ def task_of(settings: FairSGD, public: Public) -> Task:
     target, sampling, design, records = sampled(settings, public)
     network = settings.model == "network"
     form = OneLayer(schema, design, target, settings.hidden) if network else Straight(schema, design, target)
-    task = Task(settings, schema, form, records, sampling, settings.rate or form.rate)
+    task = FairSgdProblem(settings, schema, form, records, sampling, settings.rate or form.rate)
     if "excess" in task.statistics and settings.clip >= form.wide:
         longest = "statistics take no gradient for longer than" if network else "no gradient is longer than"
         raise Unsupported(

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment
-    from stratsynth.adapters.fair_sgd.task import Task
+    from stratsynth.adapters.fair_sgd.task import FairSgdProblem
 
     Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class FairSgdResult:
     """Result of training."""
 
     theta: Floats
@@ -35,7 +35,7 @@ class Learned:
     """Sizes and statistics of each group in words, averaged over the last steps; empty without groups."""
 
 
-def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
+def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[FairSgdResult]:
     """Descend with one question a step: gradient and groups' statistics are of one sample, and have one price.
 
     Args:
@@ -61,10 +61,10 @@ def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
         descent.step(gradient.values.reshape(task.form.shape) * scale)
         spread, clip = gradient.sigma * scale, lean.clip
         leaning.learn(told)
-    return Learned(descent.result, leaning.batch, spread, clip, _groups(task, leaning))
+    return FairSgdResult(descent.result, leaning.batch, spread, clip, _groups(task, leaning))
 
 
-def _groups(task: Task, leaning: Leaning) -> list[str]:
+def _groups(task: FairSgdProblem, leaning: Leaning) -> list[str]:
     """Return a line for each group: size and, where measured, mean of 1 - sum of p^2; none without groups."""
     if not task.by:
         return []

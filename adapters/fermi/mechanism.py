@@ -17,8 +17,8 @@ import numpy as np
 
 from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.adapters.fermi.task import Task, task_of
-from stratsynth.adapters.fermi.training import Learned, train
+from stratsynth.adapters.fermi.task import FermiProblem, task_of
+from stratsynth.adapters.fermi.training import FermiResult, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
 from stratsynth.adapters.predictors.designed import Designed
 from stratsynth.adapters.shared.settings import check_interactions, check_sizes, check_target
@@ -156,7 +156,7 @@ class DPFermi(Mechanism[Designed]):
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 
     @once
-    def task(self, public: Public) -> Task:
+    def task(self, public: Public) -> FermiProblem:
         """Return the task that schema and settings determine, or refuse them."""
         task = task_of(self, public)
         if self.network is not None:
@@ -187,7 +187,7 @@ class DPFermi(Mechanism[Designed]):
         facts = self._facts(task, learned)
         return [task.model(theta, facts) for theta in learned.theta]
 
-    def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
+    def _facts(self, task: FermiProblem, learned: FermiResult) -> dict[str, Any]:
         """Return the figures of the fit: public numbers and noisy answers."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]

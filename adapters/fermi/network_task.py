@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.fermi.task import Task
+from stratsynth.adapters.fermi.task import FermiProblem
 from stratsynth.adapters.networks import Blueprint, Module, per_row
 from stratsynth.adapters.networks.blueprint import weights_of
 from stratsynth.errors import Unsupported
@@ -31,7 +31,7 @@ RATE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkTask(Task):
+class FermiNetworkProblem(FermiProblem):
     """Task of a fair network, made of public facts only."""
 
     blueprint: Blueprint
@@ -73,7 +73,7 @@ class NetworkTask(Task):
         return Module(self.schema, self.design, self.target, self.blueprint, theta, facts)
 
 
-def network_task(task: Task) -> NetworkTask:
+def network_task(task: FermiProblem) -> FermiNetworkProblem:
     """Return a task's network version; refuse images of other size, and networks whose rows depend on each other."""
     settings, who = task.settings, task.settings.name
     features = len(task.names) - 1
@@ -89,5 +89,5 @@ def network_task(task: Task) -> NetworkTask:
             )
     if features < 1:
         raise Unsupported(f"{who}: a network needs at least one feature.")
-    values = {name: getattr(task, name) for name in Task.__dataclass_fields__} | {"rate": settings.rate or RATE}
-    return NetworkTask(**values, blueprint=blueprint, per_row=per_row(who, blueprint, settings.clip))
+    values = {name: getattr(task, name) for name in FermiProblem.__dataclass_fields__} | {"rate": settings.rate or RATE}
+    return FermiNetworkProblem(**values, blueprint=blueprint, per_row=per_row(who, blueprint, settings.clip))

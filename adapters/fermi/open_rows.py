@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment
-    from stratsynth.adapters.fermi.task import Task
+    from stratsynth.adapters.fermi.task import FermiProblem
 
     Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ COUNTING = 1e-4
 
 
 @dataclass(frozen=True)
-class Sum:
+class ExpectedSum:
     """One sum over an expected sample."""
 
     values: Floats
@@ -50,14 +50,14 @@ class Sum:
 class OpenRows:
     """Public columns of all rows, from which steps compute their public part."""
 
-    task: Task
+    task: FermiProblem
     rows: CodedRows
     rng: Generator
     """Source of the public samples: post-processing."""
     rate: float
 
     @classmethod
-    def ask(cls, task: Task, rate: float, rng: Generator) -> Program[OpenRows]:
+    def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
         """Ask for the features and the target of every row."""
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
@@ -69,7 +69,7 @@ class OpenRows:
 
     def step(
         self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
-    ) -> Program[list[Sum]]:
+    ) -> Program[list[ExpectedSum]]:
         """Return for each model its gradient and its sums of F by cell, for a sample of expected size.
 
         Args:
@@ -82,7 +82,7 @@ class OpenRows:
         if slopes is None:
             slopes = np.zeros((models, *task.schema.shape(task.by), task.classes))
             weights = (COUNTING, 1 - COUNTING) * models
-        by_group = slopes.reshape(models, task.groups, task.given, task.classes)
+        by_group = slopes.reshape(models, task.groups, task.true_classes, task.classes)
         query = AttributeGradients(
             task.design, task.target, task.link, theta, self._clip(by_group), tuple(task.settings.groups),
             task.by[len(task.settings.groups) :], slopes,
@@ -92,10 +92,10 @@ class OpenRows:
         found = []
         for model in range(models):
             mine, theirs = answer[2 * model], answer[2 * model + 1]
-            secret = theirs.values.reshape(task.groups, task.given, task.classes)
+            secret = theirs.values.reshape(task.groups, task.true_classes, task.classes)
             secret = secret - secret.mean(axis=0)  # without noise these add up to 0 over groups
-            found.append(Sum(gradients[model].ravel() + mine.values, mine.sigma))
-            found.append(Sum((sums[model] / task.groups + secret).ravel(), theirs.sigma))
+            found.append(ExpectedSum(gradients[model].ravel() + mine.values, mine.sigma))
+            found.append(ExpectedSum((sums[model] / task.groups + secret).ravel(), theirs.sigma))
         return found
 
     def _clip(self, slopes: Floats) -> float:
@@ -119,12 +119,12 @@ class OpenRows:
         """
         task, size = self.task, self.rows.size
         if size == 0:
-            return np.zeros_like(theta), np.zeros((len(theta), task.given, task.classes))
+            return np.zeros_like(theta), np.zeros((len(theta), task.true_classes, task.classes))
         batch = round(size * self.rate)
         drawn = slice(0, size) if batch >= size else self.rng.integers(size, size=max(batch, 1))
         part = self.rows.take(drawn)
         x, levels = features(task.design, part).T, part.codes[task.target].astype(np.intp)
-        at = levels if task.given > 1 else np.zeros(len(x), np.intp)
+        at = levels if task.true_classes > 1 else np.zeros(len(x), np.intp)
         if task.link == "logistic":
             logits = x @ theta.T
             logits = np.stack([np.zeros_like(logits), logits], axis=-1)
@@ -144,10 +144,10 @@ class OpenRows:
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
         """Return F by true class: the sample's mean of F times the class's expected records."""
         task = self.task
-        means = np.full((task.given, *chances.shape[1:]), 1 / task.classes)
+        means = np.full((task.true_classes, *chances.shape[1:]), 1 / task.classes)
         for level in np.unique(at):
             means[level] = chances[at == level].mean(axis=0)
         everybody = self.rows.codes[task.target]
-        counts = np.bincount(everybody, minlength=task.classes) if task.given > 1 else np.array([self.rows.size])
+        counts = np.bincount(everybody, minlength=task.classes) if task.true_classes > 1 else np.array([self.rows.size])
         found: Floats = np.moveaxis(means * (counts * self.rate)[:, None, None], 1, 0)
         return found

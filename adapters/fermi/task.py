@@ -34,7 +34,7 @@ LOGISTIC = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class FermiProblem:
     """Task of a fair classifier, made of public facts only."""
 
     settings: DPFermi
@@ -68,7 +68,7 @@ class Task:
         return self.schema.cells(self.settings.groups)
 
     @property
-    def given(self) -> int:
+    def true_classes(self) -> int:
         """Number of true classes within which predictions shall not depend on the group; 1 for parity."""
         return self.classes if self.settings.criterion == "odds" else 1
 
@@ -138,7 +138,7 @@ class Task:
         return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
 
 
-def task_of(settings: DPFermi, public: Public) -> Task:
+def task_of(settings: DPFermi, public: Public) -> FermiProblem:
     """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
@@ -155,7 +155,7 @@ def task_of(settings: DPFermi, public: Public) -> Task:
     target, sampling, design, records = sampled(settings, public)
     if settings.protect == "sensitive":
         _check_open(settings, schema, (*design.columns, target))
-    return Task(
+    return FermiProblem(
         settings, schema, target, design, design.names(schema), records, sampling, _sizes(settings, schema, target),
         settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip

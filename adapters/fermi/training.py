@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.fermi import ermi
-from stratsynth.adapters.fermi.open_rows import OpenRows, Sum
+from stratsynth.adapters.fermi.open_rows import ExpectedSum, OpenRows
 from stratsynth.adapters.predictors.descent import Descent
 from stratsynth.questions import NoisySum, Program, total
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment
-    from stratsynth.adapters.fermi.task import Task
+    from stratsynth.adapters.fermi.task import FermiProblem
 
     Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class FermiResult:
     """Result of training."""
 
     theta: Floats
@@ -49,7 +49,7 @@ class Learned:
     """Shares of the groups used by the first model: one row a true class, one row in all for parity."""
 
 
-def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[Learned]:
+def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:
     """Train one model for each penalty; all penalties are positive, or all are 0.
 
     Args:
@@ -66,7 +66,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
     tail = max(1, round(steps * settings.tail))
-    counts = Counts(task, allot.rate, np.zeros((models, 1)))
+    counts = CellCounts(task, allot.rate, np.zeros((models, 1)))
     descents = [Descent(task.region, task.rate, 0.0, steps, tail, start) for start in task.start(models, rng)]
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
@@ -79,7 +79,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         theta = np.array([descent.theta for descent in descents])
         slopes = None if adversary is None else adversary.slopes
         if rows is not None:
-            answer: Sequence[NoisySum | Sum] = yield from rows.step(theta, slopes, allot, weights)
+            answer: Sequence[NoisySum | ExpectedSum] = yield from rows.step(theta, slopes, allot, weights)
             paired = True
         else:
             query = task.counting(theta) if step < wait else task.query(theta, slopes)
@@ -98,14 +98,14 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
             descent.step((one.values / records).reshape(task.shape))
         spread = gradients[0].sigma / float(batch[0])
     theta = np.array([descent.result for descent in descents])
-    return Learned(theta, spread, None if adversary is None else adversary.shares[0])
+    return FermiResult(theta, spread, None if adversary is None else adversary.shares[0])
 
 
 @dataclass
-class Counts:
+class CellCounts:
     """Number of records of each cell in a step: as published, or from the noisy sums of the first steps."""
 
-    task: Task
+    task: FermiProblem
     rate: float
     seen: Floats
     """Noisy counts of all steps so far, added up: one line a model, one column a cell of the query."""
@@ -113,7 +113,7 @@ class Counts:
     """Variance of the noise in each entry of `seen`."""
     steps: int = 0
 
-    def add(self, answers: Sequence[NoisySum | Sum]) -> None:
+    def add(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
         """Add a step's counts: F adds up to 1 over classes, so its sum over them counts records."""
         classes = self.task.classes
         self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
@@ -135,8 +135,8 @@ class Counts:
         """Sizes in any unit, axes model, true class (one for parity) and group; none is smaller than its noise."""
         task, models = self.task, len(self.seen)
         if task.sizes is not None:
-            return np.broadcast_to(task.sizes, (models, task.given, task.groups))
-        found = np.maximum(self.seen, math.sqrt(self.variance)).reshape(models, task.groups, task.given)
+            return np.broadcast_to(task.sizes, (models, task.true_classes, task.groups))
+        found = np.maximum(self.seen, math.sqrt(self.variance)).reshape(models, task.groups, task.true_classes)
         return np.moveaxis(found, 1, 2)
 
 
@@ -144,7 +144,7 @@ class Counts:
 class Adversary:
     """Each model's W, by which the mean of psi estimates ERMI of its predictions and the group."""
 
-    task: Task
+    task: FermiProblem
     penalties: Floats
     w: Floats
     """Matrices W. Axes: model, true class (one for parity), group, predicted class."""
@@ -154,7 +154,7 @@ class Adversary:
     """Expected records of each true class in a step. Axes: model, true class."""
 
     @classmethod
-    def start(cls, task: Task, penalties: Floats, counts: Counts) -> Adversary:
+    def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
         """Start at the best W for predictions independent of the group."""
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
@@ -180,10 +180,12 @@ class Adversary:
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)
         return np.ascontiguousarray(found).reshape(shape)
 
-    def step(self, answers: Sequence[NoisySum | Sum]) -> None:
+    def step(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
         """Take a step up the gradient of psi, and project into the ball."""
         task = self.task
-        sums = np.array([one.values for one in answers]).reshape(len(self.w), task.groups, task.given, task.classes)
+        sums = np.array([one.values for one in answers]).reshape(
+            len(self.w), task.groups, task.true_classes, task.classes
+        )
         # line 6, without lambda, which would only rescale the step
         uphill = ermi.ascent(self.w, self.shares, np.moveaxis(sums, 1, 2)) / self.each[..., None, None]
         self.w = ermi.into_ball(self.w + task.settings.ascent * uphill, task.adversary_radius)

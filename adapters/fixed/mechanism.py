@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stratsynth.adapters.engine import Graphical, Measured, Problem
+from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import forbidden, held_together
@@ -96,9 +96,9 @@ class Fixed(Mechanism[Graphical]):
         total = records(tables, public.size)
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         public_tables = tuple(known.clique for known in public.known)
-        held = self._held(sizes, (*public_tables, *sorted(cliques, key=lambda clique: -wanted[clique])))
+        held = self._within_size(sizes, (*public_tables, *sorted(cliques, key=lambda clique: -wanted[clique])))
         rules, kept = held_together(forbidden(schema), sizes, held)
-        fitted = [Measured.of(table) for table in tables if table.clique in kept]
+        fitted = [MeasuredTable.of(table) for table in tables if table.clique in kept]
         known = believed([one for one in public.known if one.clique in kept], fitted, total)
         known = [table for table in known if table.sigma < math.inf]
         problem = Problem(sizes, (*known, *fitted), total, rules, prior=self.prior, iterations=self.iterations)
@@ -115,13 +115,13 @@ class Fixed(Mechanism[Graphical]):
         found: dict[Clique, float] = {}
         for table, importance in zip(declared, self.importance or (1.0,) * len(declared), strict=True):
             clique = tuple(name for name in schema.names if name in table)
-            if clique and not public.told(clique):
+            if clique and not public.already_known(clique):
                 found[clique] = found.get(clique, 0.0) + importance
         if not found and schema.names:  # only the number of records is left to learn: the smallest table there is
             return {min(public.asked or schema.oneways, key=schema.cells): 1.0}
         return found
 
-    def _held(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
+    def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
         """Return the tables that a model holds within its size, taken in one after the other."""
         held: tuple[Clique, ...] = ()
         for clique in cliques:

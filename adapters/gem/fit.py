@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.gem.adam import Adam
-from stratsynth.adapters.gem.layout import Layout, Reals, joint
-from stratsynth.adapters.gem.network import Source
+from stratsynth.adapters.gem.layout import LogitBlocks, Reals, joint
+from stratsynth.adapters.gem.network import Parametrisation
 from stratsynth.questions import Solver
 
 
@@ -20,10 +20,10 @@ from stratsynth.questions import Solver
 class Training:
     """One training problem: generator, start parameters, noisy tables."""
 
-    source: Source
+    source: Parametrisation
     point: Reals
     """Start parameters, flat."""
-    tables: tuple[Measured, ...]
+    tables: tuple[MeasuredTable, ...]
     total: float
     """Number of records."""
     iterations: int
@@ -32,11 +32,15 @@ class Training:
     """Step size of the first step."""
 
 
-class Goal:
+class TableLoss:
     """Misfit of a mixture's tables and its gradient by probability, scaled so that the largest weight is 1."""
 
     def __init__(
-        self, layout: Layout, tables: Sequence[Measured], total: float, kind: type[np.floating[Any]] = np.float32
+        self,
+        layout: LogitBlocks,
+        tables: Sequence[MeasuredTable],
+        total: float,
+        kind: type[np.floating[Any]] = np.float32,
     ) -> None:
         least = min((table.sigma for table in tables), default=1.0)
         self.unit = (total / least) ** 2
@@ -83,7 +87,7 @@ class Goal:
         return distance, slope
 
 
-def _counted(table: Measured) -> NDArray[np.bool_]:
+def _counted(table: MeasuredTable) -> NDArray[np.bool_]:
     return np.ones(table.values.shape, dtype=bool) if table.counted is None else table.counted
 
 
@@ -94,7 +98,7 @@ def train(problems: Sequence[Training]) -> list[Reals]:
 
 def _train(problem: Training) -> Reals:
     point = problem.point.astype(np.float32)
-    goal = Goal(problem.source.layout, problem.tables, problem.total)
+    goal = TableLoss(problem.source.layout, problem.tables, problem.total)
     adam = Adam(point, problem.rate, problem.iterations)
     for _ in range(problem.iterations):
         odds, tape = problem.source.forward(point)

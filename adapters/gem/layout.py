@@ -21,7 +21,7 @@ Reals = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class LogitBlocks:
     """Columns with their numbers of levels, one block of rows after the other."""
 
     sizes: tuple[tuple[str, int], ...]
@@ -72,7 +72,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
     return table
 
 
-def marginals(layout: Layout, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
+def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
     """Return the marginals of many sets of columns; adjacent sets that differ in their last column share work."""
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stratsynth.adapters.gem.fit import TRAINER, Training
 from stratsynth.adapters.gem.layout import Reals
 from stratsynth.adapters.gem.model import ProductMixture
-from stratsynth.adapters.gem.network import Source
+from stratsynth.adapters.gem.network import Parametrisation
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.driver.solving import one_thread
 from stratsynth.questions import Clique, NoisyTable, Program, work
@@ -35,7 +35,7 @@ LAST_IN_STRATUM = 4
 class MixtureLearner(Learner[ProductMixture]):
     """Learner of a product mixture, for GEM and its strata."""
 
-    source: Source
+    source: Parametrisation
     """Map from parameters to probabilities."""
     iterations: int
     """Largest number of training steps in a round; training stops earlier when noise alone would explain the misfit."""
@@ -86,12 +86,12 @@ class MixtureLearner(Learner[ProductMixture]):
             known=model, published=self.published_in(public),
         )  # fmt: skip
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
         """Return the model conditioned on `levels`."""
-        return self.model.given(schema, levels)
+        return self.model.conditioned(schema, levels)
 
 
-def start(source: Source, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
+def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
     """Return start parameters at the columns' noisy distributions, no level below half a standard deviation."""
     logits = np.zeros(source.layout.rows)
     for table in ones:

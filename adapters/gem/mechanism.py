@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from stratsynth import papers
-from stratsynth.adapters.engine import Measured
-from stratsynth.adapters.gem.layout import Layout, Reals
+from stratsynth.adapters.engine import MeasuredTable
+from stratsynth.adapters.gem.layout import LogitBlocks, Reals
 from stratsynth.adapters.gem.learner import MixtureLearner, start
 from stratsynth.adapters.gem.model import ProductMixture
-from stratsynth.adapters.gem.network import Network, Source, Table
+from stratsynth.adapters.gem.network import LogitTable, Parametrisation, ResidualNetwork
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import down
@@ -147,7 +147,7 @@ class GEM(Poolable[ProductMixture]):
         own = self._learner(schema, every, total, rng)
         own.published = published
         learner = arbitrated(own, public)
-        learner.tables.extend(Measured.of(table) for table in ones)
+        learner.tables.extend(MeasuredTable.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
         # GEM's adaptive measurements, a round each: update the generator, select by the largest error, measure
         for choosing, measuring in _prices(left, rounds):
@@ -224,7 +224,7 @@ class GEM(Poolable[ProductMixture]):
             if len(clique) >= fewest
             and schema.cells(clique) <= MOST_CELLS
             and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
-            and not public.told(clique)
+            and not public.already_known(clique)
         }
 
     def _fits(self, known: Known) -> bool:
@@ -249,23 +249,23 @@ class GEM(Poolable[ProductMixture]):
         """Return True if the stratum has too few people to measure more than columns."""
         return _reach(public, rho, people) < self.least
 
-    def _source(self, schema: Schema, rng: Generator) -> Source:
-        layout = Layout(tuple((name, schema.size(name)) for name in schema.names))
+    def _source(self, schema: Schema, rng: Generator) -> Parametrisation:
+        layout = LogitBlocks(tuple((name, schema.size(name)) for name in schema.names))
         if self.generator == "table":
-            return Table(layout, self.components)
-        return Network(layout, rng.standard_normal((self.latent, self.components)), self.hidden)
+            return LogitTable(layout, self.components)
+        return ResidualNetwork(layout, rng.standard_normal((self.latent, self.components)), self.hidden)
 
     @property
     def _rate(self) -> float:
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
-    def _measured(self, table: NoisyTable, guess: Reals) -> Measured:
+    def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
         """Return the table to be fitted: all its cells, or the one farthest from the model's expected count."""
         if self.measure == "marginals":
-            return Measured.of(table)
+            return MeasuredTable.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)
         counted.flat[int(np.abs(table.values - guess).argmax())] = True
-        return Measured.of(table, counted)
+        return MeasuredTable.of(table, counted)
 
 
 def _reach(public: Public, rho: float, people: float | None) -> float:

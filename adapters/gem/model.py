@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.adapters.engine.sampling import draw
-from stratsynth.adapters.gem.layout import Layout, Reals, marginals
+from stratsynth.adapters.gem.layout import LogitBlocks, Reals, marginals
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
@@ -39,7 +39,7 @@ class ProductMixture(TableModel):
     """Number of records that the noisy tables imply, or the public one; probabilities do not depend on it."""
 
     @classmethod
-    def of(cls, schema: Schema, layout: Layout, odds: Reals, total: float) -> ProductMixture:
+    def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
         """Make a mixture of equal weights from the fitted probabilities, whatever their precision."""
         tables = {}
         for name in schema.names:
@@ -68,7 +68,7 @@ class ProductMixture(TableModel):
             tables[name] = (odds / odds.sum())[None, :]
         return cls(schema, np.ones(1), tables, total)
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
         """Return the mixture conditioned on `levels`, in the columns of `schema`.
 
         If the condition has probability 0, components keep their weights.
@@ -83,8 +83,8 @@ class ProductMixture(TableModel):
         return ProductMixture(schema, weights, tables, self.total)
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout(tuple((name, self.schema.size(name)) for name in self.schema.names))
+    def _layout(self) -> LogitBlocks:
+        return LogitBlocks(tuple((name, self.schema.size(name)) for name in self.schema.names))
 
     @cached_property
     def _odds(self) -> NDArray[np.float64]:

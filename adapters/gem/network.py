@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from stratsynth.adapters.gem.layout import Layout, Reals
+from stratsynth.adapters.gem.layout import LogitBlocks, Reals
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -22,11 +22,11 @@ STILL = 1e-5
 """Added to a variance before dividing by its root."""
 
 
-class Source(Protocol):
+class Parametrisation(Protocol):
     """Map from parameters to probabilities, and from gradients by probability to gradients by parameter."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> LogitBlocks:
         """Layout of the probabilities."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
@@ -40,10 +40,10 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LogitTable:
     """A logit for each level in each component."""
 
-    layout: Layout
+    layout: LogitBlocks
     components: int
     spread: float = 0.2
     """Standard deviation of the start logits: equal components would stay equal."""
@@ -64,10 +64,10 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class ResidualNetwork:
     """Residual blocks (Linear, batch normalisation, ReLU, input appended); then Linear and softmax."""
 
-    layout: Layout
+    layout: LogitBlocks
     noise: Reals
     """Latent noise, latent values x components: drawn once, then fixed."""
     hidden: tuple[int, ...]

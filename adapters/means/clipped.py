@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from stratsynth import papers
-from stratsynth.adapters.means.scales import Scale
+from stratsynth.adapters.means.scales import ColumnScale
 from stratsynth.adapters.means.sums import (
+    MeanCount,
     Payment,
     Settings,
-    Size,
     budgets,
     figures,
     merged,
@@ -81,16 +81,18 @@ class ClippedMean(Settings):
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
         found, each = [], [1.0] * len(columns)
         for column, size, pay, extra in zip(columns, sizes, means.parts(each), squares.parts(each), strict=True):
-            found.append((yield from self._column(column, size, pay, extra, public.schema.alike)))
+            found.append((yield from self._column(column, size, pay, extra, public.schema.max_multiplicity)))
         names = [column.name for column in columns]
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
-    def clip(self, column: Scale, n: float) -> float:
+    def clip(self, column: ColumnScale, n: float) -> float:
         """Return B, but never wider than the bounds, beyond which there is nothing to clip."""
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
         return min(wide, column.reach(column.centre))
 
-    def _column(self, column: Scale, size: Size, pay: Payment, extra: Payment, rows: int) -> Program[Figures]:
+    def _column(
+        self, column: ColumnScale, size: MeanCount, pay: Payment, extra: Payment, rows: int
+    ) -> Program[Figures]:
         # equation (2): the clipped values' sum with Laplace noise, divided by their number
         clip = self.clip(column, size.value)
         query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")

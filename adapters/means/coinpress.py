@@ -26,11 +26,11 @@ import numpy as np
 
 from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.adapters.means.scales import Scale
+from stratsynth.adapters.means.scales import ColumnScale
 from stratsynth.adapters.means.sums import (
+    MeanCount,
     Payment,
     Settings,
-    Size,
     budgets,
     figures,
     merged,
@@ -122,7 +122,7 @@ class CoinPress(Settings):
         return merged(public.schema, names, found, pure=False, bounds=self.variance == "bounded")
 
     def _press(
-        self, columns: tuple[Scale, ...], size: Size, public: Public, pay: Payment, extra: Payment
+        self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
         """Run the steps for columns that are narrowed down together."""
         units = np.array([column.unit for column in columns])
@@ -131,7 +131,7 @@ class CoinPress(Settings):
         g = tail_bound(len(columns), self.beta, self.tail)
         *early, last = pay.parts(self.shares)
         # Algorithm 2 of the paper: one step of Algorithm 1 for each share, the last of which is the answer
-        saved, rows, most = 0.0, public.schema.alike, public.schema.row_weight.most
+        saved, rows, most = 0.0, public.schema.max_multiplicity, public.schema.row_weight.most
         for step in early:
             # Algorithm 1: widen the ball by the tail of a normal, clip to it, add noise, and work out the new radius
             tau = self._clip(columns, centre, r, g)
@@ -142,13 +142,13 @@ class CoinPress(Settings):
             if closer >= r:
                 saved += step.amount
                 continue
-            answer = yield from step.ask(_around(columns, centre, tau))
+            answer = yield from step.ask(_clipped_sum(columns, centre, tau))
             centre = np.array(
                 [c.within(x) for c, x in zip(columns, centre + answer.values * units / size.value, strict=True)]
             )
             r = closer
         tau = self._clip(columns, centre, r, g)
-        query = _around(columns, centre, tau)
+        query = _clipped_sum(columns, centre, tau)
         answer = yield from Payment(last.amount + saved, pure=False).ask(query)
         means = centre + answer.values * units / size.value
         spread = None
@@ -156,13 +156,13 @@ class CoinPress(Settings):
             spread = yield from spreads(columns, means, query, tau, size, extra)
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
-    def _clip(self, columns: tuple[Scale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
+    def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
         """Return tau, or the distance to the bounds if that is less."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
 
-def _around(columns: tuple[Scale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
+def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
     """Return the clipped sum around a centre, in units of scale."""
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

@@ -22,7 +22,7 @@ FRACTION = 6.0
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColumnScale:
     """Public facts of one column."""
 
     name: str
@@ -64,7 +64,7 @@ def scales(
     centre: Mapping[str, float],
     radius: Mapping[str, float],
     unit: Mapping[str, float],
-) -> tuple[Scale, ...]:
+) -> tuple[ColumnScale, ...]:
     """Return the columns that are named, or all numeric ones that make no strata; refuse unknown ones."""
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
@@ -88,7 +88,7 @@ def _scale(
     centres: Mapping[str, float],
     radii: Mapping[str, float],
     units: Mapping[str, float],
-) -> Scale:
+) -> ColumnScale:
     column = schema.columns.get(name)
     if column is None:
         raise UsageError(f"{who}: column {name!r} is not in the schema, or is constant in this stratum.")
@@ -107,7 +107,7 @@ def _scale(
     if unit < (high - low) * 1e-9:
         raise UsageError(f"{who}: the scale of {name} is out of proportion to its bounds.")
     complete = not column.missing and column.not_applicable is None
-    return Scale(name, low, high, centre, min(radius, reach), unit, complete)
+    return ColumnScale(name, low, high, centre, min(radius, reach), unit, complete)
 
 
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from stratsynth.adapters.means.scales import Scale, check_numbers, scales
+from stratsynth.adapters.means.scales import ColumnScale, check_numbers, scales
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Estimate, Figures
@@ -47,7 +47,7 @@ class Payment:
 
 
 @dataclass(frozen=True)
-class Size:
+class MeanCount:
     """Number of records in a mean, with the standard deviation of its noise."""
 
     value: float
@@ -90,14 +90,14 @@ class Settings(Mechanism[Estimate]):
         if self.count_share + self.variance_share >= 1:
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
-    def scales(self, public: Public) -> tuple[Scale, ...]:
+    def scales(self, public: Public) -> tuple[ColumnScale, ...]:
         """The columns with their scales; refuses ones that the schema lacks, and a declared size that is not theirs."""
         columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
         check_count(self.name, self, public, columns)
         return columns
 
 
-def check_count(who: str, settings: Settings, public: Public, columns: Iterable[Scale]) -> None:
+def check_count(who: str, settings: Settings, public: Public, columns: Iterable[ColumnScale]) -> None:
     """Refuse a declared size where a sum may not be over all records."""
     if settings.count == "noisy":
         return
@@ -134,14 +134,14 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
     return count, mean, square
 
 
-def size_of(settings: Settings, public: Public, columns: Sequence[Scale], pay: Payment) -> Program[Size]:
+def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
     """Return the public size; or a noisy count of the records that have a value in each of the columns.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
     """
     if settings.count == "declared":
-        return Size(max(float(public.size or 0), 1.0))
+        return MeanCount(max(float(public.size or 0), 1.0))
     first, *rest = columns
     query = Columns(
         tuple(column.name for column in columns),
@@ -151,15 +151,15 @@ def size_of(settings: Settings, public: Public, columns: Sequence[Scale], pay: P
         norm="l1" if pay.pure else "l2",
     )
     answer = yield from pay.ask(query)
-    return Size(max(float(answer.values[0]), 1.0), answer.sigma)
+    return MeanCount(max(float(answer.values[0]), 1.0), answer.sigma)
 
 
 def sizes_of(
-    settings: Settings, public: Public, groups: Sequence[Sequence[Scale]], pay: Payment
-) -> Program[list[Size]]:
+    settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
+) -> Program[list[MeanCount]]:
     """Return the size of each group of columns; groups that every record has share one count."""
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
-    asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], Size]()
+    asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()
     for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):
         chosen = groups[keys.index(key)]
         found[key] = yield from size_of(settings, public, chosen if key else chosen[:1], part)
@@ -167,7 +167,7 @@ def sizes_of(
 
 
 def spreads(
-    columns: Sequence[Scale], means: Floats, query: Columns, clip: float, size: Size, pay: Payment
+    columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
     """Return each column's standard deviation, from a noisy sum of squares around the centre of this query."""
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
@@ -183,11 +183,11 @@ def spreads(
 
 
 def figures(
-    columns: Sequence[Scale],
+    columns: Sequence[ColumnScale],
     means: Floats,
     query: Columns,
     sigma: float,
-    size: Size,
+    size: MeanCount,
     spread: Floats | None,
     *,
     pure: bool,
@@ -227,7 +227,7 @@ def figures(
     )
 
 
-def bounded(columns: Sequence[Scale], means: Floats, noise: Floats) -> Floats:
+def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
     """Return each column's largest deviation: root of (high - m)(m - low), m the likely mean nearest the middle."""
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
@@ -241,4 +241,4 @@ def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, 
     """Join the columns' figures into one estimate."""
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
-    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.alike > 1)
+    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.max_multiplicity > 1)

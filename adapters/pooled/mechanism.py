@@ -135,7 +135,7 @@ class Pooled(Groupwise[Any]):
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
             everybody = yield from self.inner.learned(self._everybody(public), allot, rng)
-            return drawn_by(public.schema, self.strata(public, allot.promise), everybody.given)
+            return drawn_by(public.schema, self.strata(public, allot.promise), everybody.conditioned)
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)

@@ -22,11 +22,11 @@ from stratsynth import papers
 from stratsynth.adapters.predictors.accounting import UNSOUND, Accounting
 from stratsynth.adapters.predictors.families import Families, families_of
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.adapters.predictors.network_task import NetworkTask
+from stratsynth.adapters.predictors.network_task import NetworkProblem
 from stratsynth.adapters.predictors.objective import Kind, Objective
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.predictors.tailored import Tailored, loss_moves, stage_one, stage_two
-from stratsynth.adapters.predictors.task import Task, task_of
+from stratsynth.adapters.predictors.task import PredictorProblem, task_of
 from stratsynth.adapters.shared.settings import check_interactions, check_sizes, check_target
 from stratsynth.checks import is_list, is_texts
 from stratsynth.errors import UsageError
@@ -205,14 +205,14 @@ class GroupRegression(Mechanism[Regression | Network]):
         return families_of(self, public)
 
     @once
-    def task(self, public: Public) -> Task:
+    def task(self, public: Public) -> PredictorProblem:
         """Return the task that schema and settings determine, or refuse them."""
         return task_of(self, public, self.families_here(public))
 
     @once
-    def network(self, public: Public) -> NetworkTask:
+    def network(self, public: Public) -> NetworkProblem:
         """Return the task of a network: its logistic precursor's, with the network's rate and clip."""
-        return NetworkTask.of(self.task(public))
+        return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
         """Run counts, stage 1 and stage 2; `rng` makes a network's first weights only."""

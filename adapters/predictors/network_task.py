@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.adapters.predictors.tailored import Tailored
-    from stratsynth.adapters.predictors.task import Task
+    from stratsynth.adapters.predictors.task import PredictorProblem
     from stratsynth.questions import Coded
 
     Floats = NDArray[np.float64]
@@ -38,14 +38,14 @@ RESIDUAL = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkTask:
+class NetworkProblem:
     """Task of a network, made of public facts only."""
 
-    task: Task
+    task: PredictorProblem
     """Groups, design and objective, with the network's own rate and clip."""
 
     @classmethod
-    def of(cls, task: Task) -> NetworkTask:
+    def of(cls, task: PredictorProblem) -> NetworkProblem:
         """Make the task from the logistic precursor's; refuse queries that the schema does not allow."""
         s = task.settings
         bounded = 1 + s.multiplier if s.loss_bounds else 1.0

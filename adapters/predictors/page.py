@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.models.means_section import STATUS
 from stratsynth.report.numbers import Numbers, known, short
 from stratsynth.report.page import Cell, Column, Figure, Points, Section, Table
-from stratsynth.report.strip import Mark, Scale, legend
+from stratsynth.report.strip import Axis, Mark, legend
 
 if TYPE_CHECKING:
     from stratsynth.adapters.predictors.network import Network
@@ -92,7 +92,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
     """Return a plot, a line a coefficient: the value that predictions use, and the estimate in its interval."""
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
-    scale = Scale.over(ends)
+    scale = Axis.over(ends)
     heads = [
         Column("Feature", "text"), Column("coefficient and interval", "picture", scale),
         Column("model"), Column("by noisy moments"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.adapters.predictors.descent import Descent
-    from stratsynth.adapters.predictors.task import Task
+    from stratsynth.adapters.predictors.task import PredictorProblem
 
     Floats = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ class Tailored:
     """Slopes of the first step, at losses of 0."""
 
     @classmethod
-    def of(cls, task: Task, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
+    def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
         """Divide the budget of stage 2 by its steps, and by the groups' errors; `moves` as for `stage_one`."""
         shares = np.ones(len(sizes)) if errors is None else errors
         each = rho / task.settings.iterations
@@ -96,7 +96,7 @@ def ask(query: Query, rho: float) -> Program[NoisySum]:
     return answer
 
 
-def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
+def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
     """Ask each group, family by family; returns their noisy sums, or everybody's if there are no groups."""
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
@@ -107,17 +107,17 @@ def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Pro
     return found
 
 
-def shared(task: Task, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
+def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
     """Return each group's rho: overlapping families divide it equally, unless all groups do."""
     return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
 
 
-def records(task: Task, sizes: Floats) -> float:
+def records(task: PredictorProblem, sizes: Floats) -> float:
     """Return the number of records: each lies in one group of every family."""
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
-def loss_moves(task: Task, neighbours: Neighbours) -> int:
+def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
     """Return how many groups see a change of one record by as much as they paid for.
 
     A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
@@ -128,7 +128,7 @@ def loss_moves(task: Task, neighbours: Neighbours) -> int:
     return 2 if moving else 1
 
 
-def stage_one(task: Task, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
+def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
     """Run Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
 
     `moves` is the number of groups that see one changed record, by `loss_moves`.
@@ -166,7 +166,7 @@ def stage_one(task: Task, rho: float, sizes: Floats, moves: int, *, tailored: bo
     return First(theta, errors / errors.sum(), estimated)
 
 
-def _precursor(task: Task, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
+def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
     """Return everybody's coefficients: least squares, Newton steps, or for `softmax` a few steps of descent."""
     if task.link == "linear":
         square, product = yield from total(Moments(task.design, task.target, task.norm), rho=rho)
@@ -180,19 +180,19 @@ def _precursor(task: Task, rho: float, sizes: Floats) -> Program[tuple[Floats, N
     return newton.theta, newton
 
 
-def _newton_step(task: Task, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
+def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
     """Take step number `step` of the `NEWTON` ones from `start`, for its part of rho."""
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
 
 
-def _estimated(task: Task, moments: NoisyMoments | None, variance: float) -> Estimated | None:
-    alike = task.schema.alike  # rows of one unit that may be equal
+def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: float) -> Estimated | None:
+    alike = task.schema.max_multiplicity  # rows of one unit that may be equal
     return None if moments is None else moments.estimated(variance, alike)
 
 
-def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
+def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
     """Take a few steps on everybody's gradient."""
     steps = max(1, task.settings.iterations // PRECURSOR)
     descent = task.descent(task.origin, steps)
@@ -202,7 +202,9 @@ def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
     return descent.result
 
 
-def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
+def stage_two(
+    task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
+) -> Program[tuple[Floats, float]]:
     """Run Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -239,7 +241,9 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
     return descent.result, noise
 
 
-def _together(task: Task, model: Descending, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
+def _together(
+    task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
+) -> Program[tuple[Floats, float]]:
     """Ask for the weighted sum of all groups' gradients, with one noise."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:

@@ -51,7 +51,7 @@ class Local:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class PredictorProblem:
     """Task of a regression, made of public facts only."""
 
     settings: GroupRegression
@@ -157,7 +157,7 @@ class Task:
         }
 
 
-def task_of(settings: GroupRegression, public: Public, families: Families) -> Task:
+def task_of(settings: GroupRegression, public: Public, families: Families) -> PredictorProblem:
     """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     fits, what = TARGETS.get(settings.model, (several_levels, "a categorical column of at least two levels"))
@@ -192,7 +192,9 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     clip = (not network and settings.clip) or RESIDUAL[link] * norm
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
-    task = Task(settings, schema, public.neighbours, target, link, design, names, families, local, norm, clip, rate)
+    task = PredictorProblem(
+        settings, schema, public.neighbours, target, link, design, names, families, local, norm, clip, rate
+    )
     task.gradients(task.origin).check(schema)
     return task
 

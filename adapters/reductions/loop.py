@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from stratsynth.adapters.reductions.goals import Goal
     from stratsynth.adapters.reductions.rates import Sizes
-    from stratsynth.adapters.reductions.task import Task
+    from stratsynth.adapters.reductions.task import ReductionsProblem
 
     Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LoopResult:
     """Result of a program."""
 
     thetas: Floats
@@ -59,7 +59,7 @@ class Found:
         return self.sigma * float(np.linalg.norm(self.weights))
 
 
-def counted(task: Task, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
+def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
     """Ask for the counts of classifiers and the sums of their losses, in units of clips, with one noise scale."""
     measures = task.settings.measures
     each = rho / (1 + len(measures))
@@ -72,7 +72,7 @@ def counted(task: Task, thetas: Floats, rho: float) -> Program[tuple[Floats, flo
     return np.hstack(found), answer[0].sigma
 
 
-def frank_wolfe(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
+def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
     """Run Algorithm 2, corrected, and return all classifiers with their weights."""
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
@@ -90,20 +90,20 @@ def frank_wolfe(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Fou
         # line 13 returns the uniform mixture instead
         weights = mixed(s.mixing, goal, np.array(tables), weights)
         mean = weights @ np.array(tables)
-    return Found(np.array(thetas), weights / weights.sum(), np.array(tables), sigma)
+    return LoopResult(np.array(thetas), weights / weights.sum(), np.array(tables), sigma)
 
 
-def sampling(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
+def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
     """Run Algorithm 1: draw one candidate by the exponential mechanism, then count it, for the certificate."""
     s = task.settings
     candidates, rho = yield from _candidates(task, sizes, goal, rho)
     rho *= 1 - 1e-12
     theta = yield from ExponentialOracle(candidates).chosen(task, goal.terms(), rho * (1 - s.loss_share))
     tables, sigma = yield from counted(task, theta[None], rho * s.loss_share)
-    return Found(theta[None], np.ones(1), tables, sigma)
+    return LoopResult(theta[None], np.ones(1), tables, sigma)
 
 
-def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
+def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
     """Return the oracle, its start, and the rho that is left."""
     s = task.settings
     if s.oracle == "gradient":
@@ -113,7 +113,7 @@ def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[O
     return ExponentialOracle(candidates), candidates[0], rho
 
 
-def _start(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
+def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
     """Fit a classifier to the objective alone, for `start_share` of the budget."""
     s, zero = task.settings, np.zeros(len(task.features))
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
@@ -122,7 +122,7 @@ def _start(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Fl
     return theta, rho - paid
 
 
-def _candidates(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
+def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
     """Return a finite set of candidates, public or around a classifier that is trained and paid for; the rho left."""
     s = task.settings
     if s.candidates == "net":

@@ -34,8 +34,8 @@ from stratsynth.adapters.reductions.loop import frank_wolfe, sampling
 from stratsynth.adapters.reductions.mixing import Mixing
 from stratsynth.adapters.reductions.rates import Sizes
 from stratsynth.adapters.reductions.smoothing import Kind, Smoothing
-from stratsynth.adapters.reductions.stated import stated
-from stratsynth.adapters.reductions.task import Task, task_of
+from stratsynth.adapters.reductions.summary import stated
+from stratsynth.adapters.reductions.task import ReductionsProblem, task_of
 from stratsynth.adapters.shared.settings import check_sizes, check_target
 from stratsynth.checks import number, one_of
 from stratsynth.errors import UsageError
@@ -189,7 +189,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return budget.zcdp()
 
     @once
-    def task(self, public: Public) -> Task:
+    def task(self, public: Public) -> ReductionsProblem:
         """Return the task that schema and settings determine, or refuse them."""
         return task_of(self, public)
 
@@ -223,7 +223,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         found = yield from program(task, sizes, goal, rho)
         return stated(task, sizes, goal, found)
 
-    def _sizes(self, task: Task, rho: float) -> Program[tuple[Sizes, float]]:
+    def _sizes(self, task: ReductionsProblem, rho: float) -> Program[tuple[Sizes, float]]:
         """Return the groups' sizes by label, and the rho that is left."""
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.adapters.reductions.rates import Sizes
-    from stratsynth.adapters.reductions.task import Task
+    from stratsynth.adapters.reductions.task import ReductionsProblem
 
     Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ FLAT = 1e-9
 
 
 @dataclass(frozen=True)
-class Cost:
+class OracleCost:
     """Bounds on the divergence between an oracle's laws on neighbouring tables."""
 
     rho: float
@@ -60,11 +60,13 @@ class Oracle(ABC):
     """A private linear optimiser."""
 
     @abstractmethod
-    def cost(self, rho: float) -> Cost:
+    def cost(self, rho: float) -> OracleCost:
         """Return the cost of solving one problem for this rho."""
 
     @abstractmethod
-    def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
+    def solve(
+        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
+    ) -> Program[Floats]:
         """Return the coefficients of a classifier that makes `weights` . counts small.
 
         Args:
@@ -83,11 +85,13 @@ class ExponentialOracle(Oracle):
     candidates: Floats
     """Coefficients, one row a candidate."""
 
-    def cost(self, rho: float) -> Cost:
+    def cost(self, rho: float) -> OracleCost:
         """Return a pure cost: e = sqrt(8 rho)."""
-        return Cost(rho, Choose((), rho).epsilon)
+        return OracleCost(rho, Choose((), rho).epsilon)
 
-    def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
+    def solve(
+        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
+    ) -> Program[Floats]:
         """Choose one candidate by its weighted counts, or by its error if all weights are negligible."""
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
@@ -97,7 +101,7 @@ class ExponentialOracle(Oracle):
             centred = sizes.row("error")
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
-    def chosen(self, task: Task, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
+    def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
         """Return the candidate drawn by a score of any terms: Algorithm 1, if they are the whole goal."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
@@ -110,11 +114,13 @@ class DescentOracle(Oracle):
 
     steps: int
 
-    def cost(self, rho: float) -> Cost:
+    def cost(self, rho: float) -> OracleCost:
         """Return the cost of Gaussian noise, whose max-divergence is unbounded."""
-        return Cost(rho)
+        return OracleCost(rho)
 
-    def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
+    def solve(
+        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
+    ) -> Program[Floats]:
         """Descend in `steps` steps of equal price."""
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         most = max(float(np.abs(dearer).max()), 1e-300)

@@ -32,7 +32,7 @@ MOST_GROUPS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class ReductionsProblem:
     """Task of a fit, made of public facts only."""
 
     settings: Reductions
@@ -80,7 +80,7 @@ class Task:
         return Gradients(self.design, self.target, "logistic", thetas, self.clip, by, parts, flips)
 
 
-def task_of(settings: Reductions, public: Public) -> Task:
+def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
     """Return the task, or refuse with a message that names the column and the remedy."""
     schema, who = public.schema, settings.name
     taken = (*settings.features, *settings.groups)
@@ -99,7 +99,7 @@ def task_of(settings: Reductions, public: Public) -> Task:
         raise Unsupported(f'{who}: candidates = "thresholds" needs one feature, numeric and never absent.')
     norm = largest_norm(design)
     clip, rate = settings.clip or norm / 2, settings.rate or 1 / (CURVATURE["logistic"] * norm**2)
-    task = Task(
+    task = ReductionsProblem(
         settings, schema, target, design, by, labels, _public_sizes(settings, schema, target, labels), clip, rate
     )
     task.confusions(np.zeros((1, len(task.features)))).check(schema)

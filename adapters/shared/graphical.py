@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from stratsynth.adapters.engine import Graphical, Problem, Solution
 from stratsynth.adapters.engine.condition import condition
-from stratsynth.adapters.engine.moved import moved
-from stratsynth.adapters.engine.reduced import marginals_of
+from stratsynth.adapters.engine.restricted_fit import marginals_of
+from stratsynth.adapters.engine.single_update import updated
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import Forbidden, forbidden, held_together
-from stratsynth.adapters.shared.known import held
+from stratsynth.adapters.shared.known import within_size
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.questions import Clique, Program, work
 
@@ -85,7 +85,7 @@ class GraphicalLearner(Learner[Graphical]):
         if self.fitted is self.base:
             return marginals_of(self.base).kept(cliques)
         # one term on a base has marginals in closed form
-        few = moved(self.base, self.fitted, cliques) if self.base is not None and not self._rules else None
+        few = updated(self.base, self.fitted, cliques) if self.base is not None and not self._rules else None
         return _asked(self.schema, self.fitted).marginals(cliques) if few is None else few
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
@@ -108,7 +108,7 @@ class GraphicalLearner(Learner[Graphical]):
         base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM
         sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
-        published = held(self.published_in(public), sizes, most - ROOM // 2, base.tree.cliques)
+        published = within_size(self.published_in(public), sizes, most - ROOM // 2, base.tree.cliques)
         learner = GraphicalLearner(
             schema=public.schema, size=public.size, most_cells=most, prior=prior, iterations=self.iterations,
             base=base, published=published,
@@ -123,7 +123,7 @@ class GraphicalLearner(Learner[Graphical]):
         else:
             yield from self._fit(1)
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """Return the model conditioned on `levels`."""
         return Graphical.of(schema, condition(self.fitted, levels))
 

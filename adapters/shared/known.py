@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.questions import Clique, NoisyTable
 
@@ -35,7 +35,7 @@ FAR = 0.1
 """Error of a table's prediction, as a fraction of the mean cell, up to which the table is always kept."""
 
 
-def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
+def records(tables: Sequence[NoisyTable | MeasuredTable], size: int | None) -> float:
     """Return the number of records, at least 1: the precision-weighted mean of the tables' sums and the public size.
 
     A public size has a standard error of a fifth of itself, as old census figures do.
@@ -49,8 +49,8 @@ def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
 
 
 def believed(
-    known: Sequence[Known], measured: Sequence[Measured], total: float, surer: float = LAST_SURER
-) -> list[Measured]:
+    known: Sequence[Known], measured: Sequence[MeasuredTable], total: float, surer: float = LAST_SURER
+) -> list[MeasuredTable]:
     """Return public tables as if they had been measured, in numbers of records; sigma is infinite if one is refuted.
 
     Args:
@@ -61,12 +61,12 @@ def believed(
     """
     least = min((table.sigma for table in measured), default=0.0) / surer
     return [
-        Measured(one.clique, total * one.shares, max(least, math.sqrt(_variance(one, measured, total))))
+        MeasuredTable(one.clique, total * one.shares, max(least, math.sqrt(_variance(one, measured, total))))
         for one in known
     ]
 
 
-def _variance(known: Known, measured: Sequence[Measured], total: float) -> float:
+def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> float:
     """Return the variance of a public table's cell, in squared records, averaged over cells; more if answers disagree.
 
     An answer is compared in the columns that both have. Only one farther away than `farthest`, by sampling, the table's
@@ -95,7 +95,7 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
     return times * known.variance(known.clique, total)
 
 
-def doubts(known: Sequence[Known], measured: Sequence[Measured], total: float) -> dict[frozenset[str], float]:
+def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
     """Return, by the table's columns, a share's variance beyond the public one, if positive; the largest of several."""
     found: dict[frozenset[str], float] = {}
     for one in known:
@@ -123,12 +123,12 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
     )
 
 
-def undisputed(known: Sequence[Known], measured: Sequence[Measured], total: float) -> list[Known]:
+def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
     """Return the tables that no paid answer contradicts by more than sampling, their errors and noise explain."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 
-def held(
+def within_size(
     known: Sequence[Known], sizes: tuple[tuple[str, int], ...], most: int, inside: Sequence[Clique] = ()
 ) -> tuple[Known, ...]:
     """Return the tables that a graphical model of at most `most` cells can contain; certain ones first, then in order.
@@ -156,7 +156,7 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
     """
     if not public.known:
         return tuple(measured)
-    paid, found = [Measured.of(table) for table in measured], list(told_columns(public, measured, total))
+    paid, found = [MeasuredTable.of(table) for table in measured], list(told_columns(public, measured, total))
     seen: set[Clique] = set()
     for table in measured:
         values, precision = table.values / table.sigma**2, 1 / table.sigma**2
@@ -179,7 +179,7 @@ def _error(known: Known, clique: Clique) -> float:
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
     """Return the tables of columns that certain public tables make unnecessary to measure, as if measured."""
-    paid = [Measured.of(table) for table in measured]
+    paid = [MeasuredTable.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:
         one = next((known for known in public.known if known.certain and known.tells(clique)), None)

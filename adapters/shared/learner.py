@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.shared.known import LAST_SURER, SURER, believed, doubted, doubts, records
 from stratsynth.adapters.shared.rounds import MEASURE, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import cells_of
@@ -46,7 +46,7 @@ class Learner(ABC, Generic[M]):
     """Public number of records; None where it is unknown."""
     settled: float | None = None
     """Number of records estimated once for all fits; None to improve it with each new table."""
-    tables: list[Measured] = field(default_factory=list)
+    tables: list[MeasuredTable] = field(default_factory=list)
     """Measured tables, in order."""
     published: tuple[Known, ...] = ()
     """Public tables."""
@@ -58,7 +58,7 @@ class Learner(ABC, Generic[M]):
         """Number of records: `settled`, or an estimate from the tables and the public size."""
         return records(self.tables, self.size) if self.settled is None else self.settled
 
-    def taken_in(self, *, last: bool) -> list[Measured]:
+    def taken_in(self, *, last: bool) -> list[MeasuredTable]:
         """Return the tables of a fit, between rounds or the last one: public ones not refuted, then those measured."""
         public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
@@ -100,7 +100,7 @@ class Learner(ABC, Generic[M]):
         """
 
     @abstractmethod
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
         """Return the model of a stratum with this schema: this one conditioned on `levels`, level numbers by column."""
 
 

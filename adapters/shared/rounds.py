@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.workload import cells_of
 from stratsynth.questions import Clique, Distance, Program, choose, counts, work
@@ -86,7 +86,7 @@ def adapt(
         measuring = down(left) if last else MEASURE * price
         (table,) = yield from counts([before.clique], rho=measuring)
         left -= Fraction(measuring)
-        learner.tables.append(Measured.of(table))  # Algorithm 2: measurement and estimation
+        learner.tables.append(MeasuredTable.of(table))  # Algorithm 2: measurement and estimation
         if last:
             return Fraction(0)
         yield from learner.fit()

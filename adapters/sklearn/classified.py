@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from stratsynth.adapters.networks import Module
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.adapters.sklearn.grouped import Grouped, each, named, numbered
+from stratsynth.adapters.sklearn.grouped import GroupedEstimator, each, named, numbered
 from stratsynth.checks import is_list
 from stratsynth.schema import Categorical
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
-    """Estimator that predicts one of the declared `classes`."""
+class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Predicts one of the declared `classes`."""
 
     classes: Sequence[Any]
 

@@ -14,7 +14,7 @@ from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.predictors.accounting import Accounting
 from stratsynth.adapters.predictors.objective import Kind
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, Grouped, named
+from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator, named
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Tailored(Grouped):
-    """Common settings of both estimators, with the names that `group_regression` has for them."""
+class TailoredSettings(GroupedEstimator):
+    """The settings of `group_regression` that both estimators have."""
 
     objective: Kind = "pooled"
     mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
@@ -47,8 +47,8 @@ class Tailored(Grouped):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupRegressor(RegressorMixin, Tailored):  # type: ignore[misc]  # scikit-learn has no types
-    """Private linear regression with an objective over groups.
+class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  # scikit-learn has no types
+    """Private linear regression that knows of groups.
 
     Args:
         epsilon: Epsilon that each fit spends.
@@ -94,8 +94,8 @@ class GroupRegressor(RegressorMixin, Tailored):  # type: ignore[misc]  # scikit-
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupClassifier(Classified, Tailored):
-    """Private logistic regression with an objective over groups; for more than two classes, softmax regression.
+class GroupClassifier(Classified, TailoredSettings):
+    """Private logistic regression that knows of groups; for more than two classes, softmax regression.
 
     Args:
         epsilon: Epsilon that each fit spends.

@@ -44,8 +44,8 @@ def named(x: NDArray[Any]) -> list[str]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of the estimators: common parameters and steps; subclasses declare theirs as keyword fields."""
+class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Parameters and steps that all estimators share; subclasses declare theirs as fields, by keyword."""
 
     epsilon: float
     delta: float

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.learner import TiltedLearner, drawn
 from stratsynth.questions import Clique, NoisyTable, Program
@@ -118,7 +118,7 @@ class Arbiter(Learner[Any]):
             yield from self.tilted.fit(last=last)
 
     def judge(
-        self, tables: Sequence[Measured], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
+        self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:  # fmt: skip
         """Add the log-likelihood ratios of tables that neither model was fitted to: `mine` prior's, `other` own."""
         for table, here, there in zip(tables, mine, other, strict=True):
@@ -142,9 +142,9 @@ class Arbiter(Learner[Any]):
         """Start a stratum's learner from the leader."""
         return (yield from self.leader.stratum(public, prior))
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
         """Return the leader's model conditioned on `levels`."""
-        return self.leader.given(schema, levels)
+        return self.leader.conditioned(schema, levels)
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
@@ -205,7 +205,7 @@ def tilted_to(
     """
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return None
-    known = [Measured.of(table) for table in tables]
+    known = [MeasuredTable.of(table) for table in tables]
     tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)
     yield from tilted.liken()
     _lend(tilted, own, ROWS)
@@ -217,17 +217,17 @@ def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
     tilted.lend(drawn(own, min(tilted.worthwhile(most), max(FEWEST, tilted.base.size)), tilted.schema))
 
 
-def counted(table: Measured) -> int:
+def counted(table: MeasuredTable) -> int:
     """Return the number of cells that count."""
     return int(table.values.size if table.counted is None else table.counted.sum())
 
 
-def misfit(table: Measured, foretold: NDArray[np.floating[Any]]) -> float:
+def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
     """Return half the squared distance of a table from its prediction (in records), in units of its noise."""
     return _halved(table, table.values - foretold)
 
 
-def _halved(table: Measured, off: NDArray[np.floating[Any]]) -> float:
+def _halved(table: MeasuredTable, off: NDArray[np.floating[Any]]) -> float:
     """Return half the squared norm of `off` (in records) over the cells that count, in units of the table's noise."""
     flat = off.ravel() if table.counted is None else off[table.counted]
     return 0.5 * float(flat @ flat) / table.sigma**2

@@ -75,7 +75,7 @@ def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Cli
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TableBlocks:
     """Joint tables, and the sums that make the requested tables of them."""
 
     blocks: tuple[Clique, ...]
@@ -87,7 +87,7 @@ class Layout:
     second."""
 
 
-def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> Layout:
+def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
     """Return the layout of these tables for `rows` rows; cached, since strata often request equal tables."""
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
@@ -98,7 +98,7 @@ def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> Layout:
     )
 
 
-def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> Layout:
+def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> TableBlocks:
     from scipy.sparse import csr_matrix
 
     sizes = dict(columns)
@@ -111,7 +111,7 @@ def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], mos
     ends = np.cumsum(np.concatenate([[0], *(np.full(len(each), each.shape[1]) for each in inside)]))
     parts = np.concatenate([each.ravel() for each in inside])
     cells_of = csr_matrix((np.ones(parts.size), parts, ends), shape=(int(starts[-1]), int(first[-1])))
-    return Layout(tuple(names for names, _ in blocks), tuple(int(start) for start in starts), cells_of)
+    return TableBlocks(tuple(names for names, _ in blocks), tuple(int(start) for start in starts), cells_of)
 
 
 _kept = lru_cache(maxsize=8)(_made)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.tilted.blocks import Layout, laid_out, places
+from stratsynth.adapters.tilted.blocks import TableBlocks, laid_out, places
 from stratsynth.questions import Clique, Solver
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _tilt(problem: Tilt) -> Tilted:
     return Tilted(weigh(logs - rows_in @ (into @ scaled))[0], scaled * unit)
 
 
-def _rows_in(problem: Tilt, layout: Layout) -> Any:
+def _rows_in(problem: Tilt, layout: TableBlocks) -> Any:
     """Return a sparse 0/1 matrix, rows x cells of the joint tables: the cells that each row is in."""
     from scipy.sparse import csr_matrix
 

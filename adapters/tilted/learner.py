@@ -17,8 +17,8 @@ import numpy as np
 from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.blocks import columns_counted
+from stratsynth.adapters.tilted.borrowed_rows import reweighted
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
-from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.model import TiltedRows
 from stratsynth.models.rules import broken
 from stratsynth.questions import Clique, Program, work
@@ -26,7 +26,7 @@ from stratsynth.questions import Clique, Program, work
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.adapters.engine import Measured
+    from stratsynth.adapters.engine import MeasuredTable
     from stratsynth.mechanisms import Public
     from stratsynth.models import Codes, TableModel
     from stratsynth.schema import Schema
@@ -202,7 +202,7 @@ class TiltedLearner(Learner[TiltedRows]):
         others, self.others = self.others, None
         if others is None:
             return
-        problem = likened(self.schema, self.codes, self.base, others, self.people)
+        problem = reweighted(self.schema, self.codes, self.base, others, self.people)
         if problem is not None:
             found = yield from work(TILTER, problem)
             self.base = self.base.copy()
@@ -252,12 +252,12 @@ class TiltedLearner(Learner[TiltedRows]):
         """Return the median trust if the prior was wrong about most tables, else infinity."""
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
         """Return the rows with these levels."""
-        return self.model.given(schema, levels)
+        return self.model.conditioned(schema, levels)
 
 
-def trust(table: Measured, foretold: NDArray[np.float64], total: float, most: float) -> float:
+def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
     """Return the number of people that the prior counts for in a table, by its paid answer; from 1 to `most`.
 
     Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is

@@ -87,7 +87,7 @@ class TiltedRows(TableModel):
         rows = rounded(self.codes, weights, n, rng)
         return {column: code[rows] for column, code in self.codes.items()}
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
         """Return the rows with these levels; if none has them, all rows, with the levels in turn."""
         places = {}
         weights = self.weights

@@ -17,7 +17,7 @@ from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import StoredRows
 from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.broken import Breakage, everybody
-from stratsynth.evaluation.audit.claims import ASSUMED, seen
+from stratsynth.evaluation.audit.claims import ASSUMED, pilot_rates
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.questions import AttributeGradients, Coded, Question, Total
 from stratsynth.questions.sums.attribute import reach
@@ -106,7 +106,7 @@ def attribute_steps() -> Experiment:
         return found[0], found[1]
 
     def rates(share: float, rate: float = RATE, *, shown: bool = False, of: tuple[Point, ...] = points) -> Rates:
-        return seen(of, (_ideal(share, rate, -1, shown=shown), _ideal(share, rate, 1, shown=shown)))
+        return pilot_rates(of, (_ideal(share, rate, -1, shown=shown), _ideal(share, rate, 1, shown=shown)))
 
     faults = (
         *quieter(rates, 0.5, 1.0),

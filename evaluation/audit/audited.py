@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.standing import Standing
-from stratsynth.driver.lockstep import Answers
+from stratsynth.driver.lockstep import AnswerSource
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
 from stratsynth.noise import SystemEntropy
@@ -34,7 +34,7 @@ def unlimited_allotment(
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 
-class AuditedAnswers(Answers):
+class AuditedAnswers(AnswerSource):
     """`PrivateAnswers` over some rows, with the system's entropy and an account; or a broken driver."""
 
     def __init__(self, rows: Rows, breakage: Breakage | None = None, allot: Allotment | None = None) -> None:

@@ -21,7 +21,7 @@ from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
-from stratsynth.testing.moved import exact_answers
+from stratsynth.testing.privacy_loss import exact_answers
 
 if TYPE_CHECKING:
     from numpy.random import Generator

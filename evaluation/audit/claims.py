@@ -77,7 +77,7 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
     return tuple(found)
 
 
-def seen(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
+def pilot_rates(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
     """Upper bounds on the error rates in a pilot, since the thresholds were chosen by the same pilot."""
     found = [errors(pilot[0][point.score], pilot[1][point.score], point.threshold) for point in points]
     return tuple((float(upper(e.positives, e.runs, LIKELY)), float(upper(e.negatives, e.runs, LIKELY))) for e in found)

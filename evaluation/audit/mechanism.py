@@ -12,9 +12,9 @@ from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import Unsupported
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
-from stratsynth.evaluation.audit.claims import claimed, seen, tuned
+from stratsynth.evaluation.audit.claims import claimed, pilot_rates, tuned
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Fault, Point, Rates, normal
-from stratsynth.evaluation.audit.pair import Build, Pair, recorded
+from stratsynth.evaluation.audit.pair import Build, NeighbouringTables, recorded
 from stratsynth.evaluation.audit.report import Audit, Report
 from stratsynth.mechanisms import Mechanism, Public, as_mechanism, load, make
 from stratsynth.stratified import Groupwise, Stratified
@@ -73,7 +73,7 @@ def audit_mechanism(
     made: Build = (lambda _: given) if isinstance(given, Mechanism) else given
     build: Build = (lambda w: Stratified(made(w), w.by, w.weights)) if stratified else made
     chosen, first, base = recorded(build, world, budget)
-    pair, name = Pair.worst(chosen, first, base, budget, neighbours), build(chosen).title
+    pair, name = NeighbouringTables.worst(chosen, first, base, budget, neighbours), build(chosen).title
     affordable = pair.affordable(seconds)
     number = min(runs, affordable)
     found = _experiment(name, pair, number, everything=affordable >= runs).run(number, controls=controls)
@@ -95,7 +95,7 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
     return True
 
 
-def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experiment:
+def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: bool) -> Experiment:
     """Experiment on the pair, with its claims and controls; half the noise must be caught if `everything` is run."""
     claims = claimed(pair.run.charges, pair.budget)
     # zCDP: the best threshold is half way, and the error rates follow from the divergence of the answers
@@ -110,7 +110,7 @@ def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experi
         scores = pair.draw(breakage, max(200, runs // 4))
         # if the score is the true log ratio, the best test of an epsilon at delta is score >= epsilon
         points = claims if pair.currency == Currency.SAMPLED else tuned(claims, scores)
-        return points, seen(points, scores)
+        return points, pilot_rates(points, scores)
 
     def fault(name: str, share: float) -> Fault:
         points, rates = pilot(share, Quieter(share))

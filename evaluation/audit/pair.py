@@ -21,7 +21,7 @@ from stratsynth.evaluation.audit.likelihood import Transcript, divergence
 from stratsynth.mechanisms import Mechanism
 from stratsynth.questions import Choose
 from stratsynth.testing import World, worlds
-from stratsynth.testing.moved import exact_answers, moved
+from stratsynth.testing.privacy_loss import exact_answers, privacy_loss
 from stratsynth.testing.record import Run, record
 from stratsynth.testing.worlds import MOST_ROWS
 
@@ -58,7 +58,7 @@ def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, 
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class NeighbouringTables:
     """Two neighbouring tables and the part of a transcript that can tell them apart."""
 
     here: Rows
@@ -79,7 +79,7 @@ class Pair:
     """Questions whose answers differ."""
 
     @classmethod
-    def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> Pair:
+    def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
         """Pair with the random neighbour on which the recorded answers have the largest divergence."""
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]
@@ -90,7 +90,7 @@ class Pair:
         for _ in range(number):
             rows = load_rows(world.schema, open_source(_neighbour(world, base, rng, neighbours)))
             found = list(zip(asked, exact, exact_answers(rows, asked), answers, strict=True))
-            costs = [moved(a, one, two, neighbours, answer) for a, one, two, answer in found]
+            costs = [privacy_loss(a, one, two, neighbours, answer) for a, one, two, answer in found]
             noisy, tells = 0.0, 0.0
             for (a, one, two, _), cost in zip(found, costs, strict=True):
                 if isinstance(a.question, Choose):

@@ -16,7 +16,7 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.driver.lockstep import Asked
 from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.broken import Breakage, everybody
-from stratsynth.evaluation.audit.claims import ASSUMED, seen
+from stratsynth.evaluation.audit.claims import ASSUMED, pilot_rates
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.evaluation.audit.totals import CLIP, SCHEMA, WIDTH, columns, targets
 from stratsynth.questions import Total
@@ -55,7 +55,7 @@ def sampled_steps() -> Experiment:
         return found[0], found[1]
 
     def rates(share: float, rate: float = RATE) -> Rates:
-        return seen(points, (_ideal(share, 0.0), _ideal(share, rate)))
+        return pilot_rates(points, (_ideal(share, 0.0), _ideal(share, rate)))
 
     unsampled = Fault("everybody takes part in every step", everybody, rates(1.0, 1.0), 0.2, must=True)
     return Experiment(f"total: {STEPS} Poisson samples", points, draw, (*quieter(rates, 0.2, 0.5), unsampled))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import MechanismError, StratsynthError
-from stratsynth.evaluation.comparisons.grid import Cell, Grid
+from stratsynth.evaluation.comparisons.grid import Grid, GridFit
 from stratsynth.evaluation.comparisons.paired import BASELINE, DIRECT, setting_name
 from stratsynth.evaluation.comparisons.scoring import Scoring
 from stratsynth.evaluation.evaluations.evaluate import MOST
@@ -30,9 +30,9 @@ from stratsynth.evaluation.scores.disparity import LARGEST, mean_disparity
 from stratsynth.evaluation.scores.parity import ALL, PARITY, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
-from stratsynth.files.whole import new_file
+from stratsynth.files.atomic import new_file
 from stratsynth.fitting import fitted
-from stratsynth.recipes.given import rows_of
+from stratsynth.recipes.rows_argument import rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ class CellRunner:
         path = self._grid.scoring.holdout
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
-    def fit(self, cell: Cell, file: Path) -> None:
+    def fit(self, cell: GridFit, file: Path) -> None:
         """Fit, draw, score, and write the file. An interrupted fit with a ledger is continued."""
         grid, recipe = self._grid, self._grid.recipe
         real, held = self._real, self._holdout  # what does not fit into memory is refused before anything is charged

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.standing import Outlook, afford_all
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.digest import digest
@@ -34,7 +34,7 @@ from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.evaluation.comparisons import compare_text, pool
 from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
 from stratsynth.evaluation.comparisons.competitors import described, inner_name
-from stratsynth.evaluation.comparisons.grid import Cell, Grid
+from stratsynth.evaluation.comparisons.grid import Grid, GridFit
 from stratsynth.evaluation.comparisons.page import grid_page
 from stratsynth.evaluation.comparisons.paired import COVERAGE, ENOUGH, paired, setting_name
 from stratsynth.evaluation.comparisons.roads import roads
@@ -43,11 +43,11 @@ from stratsynth.evaluation.comparisons.scoring import plain
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
 from stratsynth.evaluation.tables import STAMP, joined
-from stratsynth.files.whole import new_file, new_folder, write_text
+from stratsynth.files.atomic import new_file, new_folder, write_text
 from stratsynth.fitting import Fit
 from stratsynth.noise import SystemEntropy
-from stratsynth.recipes.given import rows_of
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.recipes.rows_argument import rows_of
 from stratsynth.report.html import render
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def compare(
     """
     grid = Grid.read(Recipe.read(Path(recipe)), mechanisms)
     count = grid.workers if workers is None else workers
-    whole("compare: workers", count, 1)
+    check_integer("compare: workers", count, 1)
     folder = Path(out).absolute()
     refuse_other(folder)
     if not (folder / CELLS / KEY).is_file():
@@ -145,7 +145,7 @@ def stamp(grid: Grid) -> str:
     return PUBLIC if grid.recipe.data.public else STAMP
 
 
-def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
+def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
     """Digest of each cell: of everything that its scores depend on. None stands for the baselines.
 
     Data are represented by a keyed hash: a plain one would confirm guesses.
@@ -160,18 +160,18 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
         FORMAT, version("stratsynth"), table.schema.sha256, table.declared_size, table.public, recipe.rows, marks,
         plain(scoring),
     )  # fmt: skip
-    found: dict[Cell | None, str] = {None: digest(shared, "baselines")[:32]}
+    found: dict[GridFit | None, str] = {None: digest(shared, "baselines")[:32]}
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
     for cell in grid.cells():
         how = hows[cell.mechanism, cell.by]
         prior = grid.prior(cell)
-        given = () if prior is None else (prior.found(table.schema).digest,)
+        given = () if prior is None else (prior.in_schema(table.schema).digest,)
         found[cell] = digest(shared, cell.mechanism, cell.by, how.name, how, grid.budget(cell), cell.seed, *given)[:32]
     return found
 
 
 @dataclass(frozen=True)
-class Cost:
+class GridCost:
     """Privacy cost of a grid on private data."""
 
     new: Outlook
@@ -184,7 +184,7 @@ class Cost:
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 
-def foresee(grid: Grid, folder: Path) -> Cost | None:
+def foresee(grid: Grid, folder: Path) -> GridCost | None:
     """Privacy cost of the cells to come; None on public data.
 
     Before anything is fitted, raises the refusals of any of the fits, and refuses costs beyond the ledger's cap.
@@ -206,7 +206,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
         return None
     new = [request for cell, request in requests.items() if known.get(cell) not in done]
     whole = afford_all(None, [], [request.allot for request in requests.values()], grid.recipe.budget().delta)
-    return Cost(table.ledger.foresee(new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
+    return GridCost(table.ledger.foresee(new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
 
 
 def charge_line(outlook: Outlook) -> str:
@@ -260,7 +260,7 @@ def opened(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
+def facts(grid: Grid, cost: GridCost | None) -> dict[str, Any]:
     """Grid, settings and cost, in plain values."""
     recipe = grid.recipe
     return {
@@ -282,7 +282,7 @@ def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
+def _write_facts(grid: Grid, folder: Path, cost: GridCost | None) -> None:
     texts = {"comparison.json": json.dumps(facts(grid, cost), indent=1, ensure_ascii=False, default=str)}
     if cost is not None:
         texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"

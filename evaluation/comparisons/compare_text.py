@@ -16,7 +16,7 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
-from stratsynth.files.whole import read_json
+from stratsynth.files.atomic import read_json
 from stratsynth.progress import bar, wanted
 from stratsynth.report.page import Page, Section
 

@@ -54,7 +54,7 @@ from stratsynth.weights.table import ShareTable
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridFit:
     """One fit of the grid: a mechanism in strata, a budget and a repetition."""
 
     mechanism: str
@@ -142,24 +142,24 @@ class Grid:
         """Columns of the recipe's strata."""
         return self.scoring.by
 
-    def settings(self) -> Iterator[Cell]:
+    def settings(self) -> Iterator[GridFit]:
         """Yield every setting once: the cells of the first repetition at the first epsilon."""
         for label, mechanism in self.mechanisms.items():
             for by in stratifications(mechanism, self.by, self.stratifications):
-                yield Cell(label, by, self.epsilons[0], 1, predicts(mechanism))
+                yield GridFit(label, by, self.epsilons[0], 1, predicts(mechanism))
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[GridFit]:
         """Yield all cells, repetitions outermost, so that an interrupted comparison has some of every setting."""
         for seed in range(1, self.seeds + 1):
             for epsilon in self.epsilons:
                 for cell in self.settings():
                     yield replace(cell, epsilon=epsilon, seed=seed)
 
-    def budget(self, cell: Cell) -> Budget:
+    def budget(self, cell: GridFit) -> Budget:
         """Budget of the recipe, with the cell's epsilon."""
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
-    def how(self, cell: Cell) -> Mechanism[Any]:
+    def how(self, cell: GridFit) -> Mechanism[Any]:
         """Mechanism of the cell, in its strata; one that returns estimates alone is refused: they are not scored.
 
         Weights without strata go to mechanisms that take them; others, predictors among them, are fitted without.
@@ -170,11 +170,11 @@ class Grid:
             return how
         return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 
-    def prior(self, cell: Cell) -> Prior | None:
+    def prior(self, cell: GridFit) -> Prior | None:
         """Prior that the cell's fit starts from; None for none."""
         return self.recipe.prior if cell.mechanism in self.started else None
 
-    def options(self, cell: Cell) -> FitOptions:
+    def options(self, cell: GridFit) -> FitOptions:
         """Options of the cell's fit."""
         return FitOptions(seed=cell.seed, prior=self.prior(cell))
 

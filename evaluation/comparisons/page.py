@@ -15,7 +15,7 @@ from stratsynth.evaluation.report.groups import GroupErrors, card, series_of, sm
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Figure, Page, Section
-from stratsynth.report.strip import Scale, legend
+from stratsynth.report.strip import Axis, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +161,7 @@ def _lines(runs: Runs) -> Iterator[Figure]:
     """Yield a figure for each mechanism: everybody, then groups from the smallest, all on one scale of epsilons."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
-    x = Scale.over(runs.epsilons, log=True)
+    x = Axis.over(runs.epsilons, log=True)
     for mechanism in dict.fromkeys(m for m, _ in runs.methods):
         methods = [method for method in runs.methods if method[0] == mechanism]
         series = series_of([method[1] for method in methods])
@@ -186,12 +186,12 @@ def _lines(runs: Runs) -> Iterator[Figure]:
 
 
 def _panel(
-    runs: Runs, methods: Sequence[tuple[str, str]], series: Mapping[str, int], key: tuple[str, ...], x: Scale
+    runs: Runs, methods: Sequence[tuple[str, str]], series: Mapping[str, int], key: tuple[str, ...], x: Axis
 ) -> Markup:
     scores = {method: [runs.score(method, e, key) for e in runs.epsilons] for method in methods}
     base = runs.base(key)
     tops = [v for line in scores.values() for s in line for v in (s.value, s.high)]
-    panel = Panel(x, Scale.over([*tops, base]), x_name="epsilon", y_name="error", ticks=_apart(runs.epsilons, x))
+    panel = Panel(x, Axis.over([*tops, base]), x_name="epsilon", y_name="error", ticks=_apart(runs.epsilons, x))
     if math.isfinite(base):
         panel.line(-1, [(e, base, math.nan, math.nan) for e in runs.epsilons])
     said = []
@@ -207,8 +207,8 @@ def _panel(
     return panel.drawing(titled, f"Error against epsilon, {name}: {'; '.join(said)}{alone}")
 
 
-def _apart(values: Sequence[float], scale: Scale, least: float = 9.0) -> list[float]:
-    """Return the numbers, from the first on, whose places are at least `least` percent of the width apart."""
+def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
+    """Those of some numbers whose places are not too close to write them side by side."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stratsynth.errors import StratsynthError
 from stratsynth.evaluation.comparisons.cells import CellRunner
-from stratsynth.evaluation.comparisons.grid import Cell, Grid
+from stratsynth.evaluation.comparisons.grid import Grid, GridFit
 from stratsynth.mechanisms import Mechanism
 
 _RUNNERS: list[CellRunner] = []
@@ -23,7 +23,7 @@ _RUNNERS: list[CellRunner] = []
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
+def compute(grid: Grid, files: Mapping[GridFit | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
     """Compute the cells whose files are missing; None among them stands for the baselines, which come first.
 
     The hold-out is read first, so that an unreadable one is refused before the first fit.
@@ -57,7 +57,7 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
     _share_out(grid, {cell: files[cell] for cell in cells}, min(workers, len(cells)), lambda i: tick(done + i, whole))
 
 
-def _share_out(grid: Grid, files: Mapping[Cell, Path], workers: int, tick: Callable[[int], None]) -> None:
+def _share_out(grid: Grid, files: Mapping[GridFit, Path], workers: int, tick: Callable[[int], None]) -> None:
     context = multiprocessing.get_context("spawn")  # a fork would copy locks and threads in whatever state they are
     with _single(), ProcessPoolExecutor(workers, context, _begin, (grid,)) as pool:
         futures = [pool.submit(_fit, cell, file) for cell, file in files.items()]
@@ -104,5 +104,5 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _fit(cell: Cell, file: Path) -> None:
+def _fit(cell: GridFit, file: Path) -> None:
     _RUNNERS[0].fit(cell, file)

@@ -13,7 +13,7 @@ from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.tables import EVERYBODY, OK
 from stratsynth.report.numbers import Numbers, known, several, short
 from stratsynth.report.page import Figure, Section
-from stratsynth.report.strip import Scale, legend
+from stratsynth.report.strip import Axis, legend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,9 +61,9 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
     """Return a panel for everybody and for each of the largest groups: a line a kind."""
     sound = found[found["status"] == OK]
-    x = Scale.over(sorted(set(found["epsilon"])), log=True)
+    x = Axis.over(sorted(set(found["epsilon"])), log=True)
     ends = [*sound["value"], *sound["low"], *sound["high"]]
-    y = Scale.over([v for v in ends if math.isfinite(v)], zero=False)
+    y = Axis.over([v for v in ends if math.isfinite(v)], zero=False)
     drawings = [_panel(part, _called(head, by, schema), x, y) for head, part in _scopes(sound)][:PANELS]
     score = str(found["metric"].iloc[0]).replace("_", " ")
     names = ["epsilon", *by, "kind", "road", "value", "low", "high", "n", "status", "best", "beaten"]
@@ -80,7 +80,7 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
     )
 
 
-def _panel(part: pd.DataFrame, name: str, x: Scale, y: Scale) -> Markup:
+def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []
     for i, kind in enumerate(KINDS):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.report.groups import SERIES, GroupErrors, Score, group_name
+from stratsynth.evaluation.report.groups import SERIES, GroupErrors, ScoreWithInterval, group_name
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, NOT_ESTIMABLE, OK, SMALL
 from stratsynth.report.numbers import listed
 
@@ -38,7 +38,7 @@ class Runs:
         if frame.empty:
             raise UsageError(f"report: the comparison has no metric {self.metric!r}.")
         self.by = [name for name in frame.columns if name not in COLUMNS and name != "stamp"]
-        whole = _whole(frame)
+        whole = _of_all_cliques(frame)
         self.cliques = frame[~whole]
         self.schema = schema
         frame = frame[whole & frame["scope"].isin([GROUP, EVERYBODY])]
@@ -70,10 +70,10 @@ class Runs:
         self.sizes = sizes
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
-    def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> Score:
+    def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
         """Mean over seeds, with the range from smallest to largest; for one seed its own interval."""
         row = self.found.get((*method, epsilon), {}).get(key)
-        return Score(math.nan) if row is None else Score(row["value"], row["low"], row["high"])
+        return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])
 
     def name(self, key: tuple[str, ...]) -> str:
         """Name of a group for readers."""
@@ -106,7 +106,7 @@ def _metric(frame: pd.DataFrame) -> str:
     return next((name for name in ERRORS if name in there.index), str(there.index[0]))
 
 
-def _whole(frame: pd.DataFrame) -> Any:
+def _of_all_cliques(frame: pd.DataFrame) -> Any:
     """Mask of the rows about a whole metric, not about one clique."""
     if "clique" not in frame.columns:
         return frame["value"].notna() | True

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from stratsynth.report.numbers import Numbers, percent, several
 from stratsynth.report.page import Figure, Section
-from stratsynth.report.strip import Mark, Scale, legend, strip
+from stratsynth.report.strip import Axis, Mark, legend, strip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
     most = part[["real", "synthetic"]].max(axis=1)
     # the commonest, in their own order
     shown = part.loc[most.sort_values(ascending=False, kind="stable").index[:LEVELS].sort_values()]
-    scale = Scale.over([*shown["real"], *shown["synthetic"]])
+    scale = Axis.over([*shown["real"], *shown["synthetic"]])
     labels = evaluation.schema.column(name).labels
     lines = [_level(row, scale, labels.get(row["level"], "")) for row in shown.to_dict("records")]
     hidden = len(part) - len(shown)
@@ -55,7 +55,7 @@ def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
     return Markup("<div><h4>{}</h4><small>{}</small>{}</div>").format(name, note, Markup("").join(lines))
 
 
-def _level(row: dict[Any, Any], scale: Scale, label: str) -> Markup:
+def _level(row: dict[Any, Any], scale: Axis, label: str) -> Markup:
     name = f"{row['level']} ({label})" if label else row["level"]
     marks = [Mark("the release", row["synthetic"], series=1), Mark("real rows", row["real"], series=-1)]
     return Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(

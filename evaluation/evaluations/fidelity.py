@@ -15,7 +15,7 @@ from stratsynth.evaluation.scores.matching import WARNING
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Figure, Section
-from stratsynth.report.strip import Scale, legend
+from stratsynth.report.strip import Axis, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +30,8 @@ DOTS = 400
 
 
 def fidelity(evaluation: Evaluation) -> Section:
-    """Return the section."""
-    told, matched = _told(evaluation), _matches(evaluation)
+    """The section."""
+    told, matched = _propensity(evaluation), _matches(evaluation)
     detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
     before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)
     figures = [*before, *told, *after, *_components(evaluation), matched]
@@ -82,7 +82,7 @@ def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
     return frame[frame["scope"] == EVERYBODY].sort_values(order, ascending=False, kind="stable")
 
 
-def _told(evaluation: Evaluation) -> list[Figure]:
+def _propensity(evaluation: Evaluation) -> list[Figure]:
     frame = evaluation.propensity
     if frame is None:
         return []
@@ -137,7 +137,7 @@ def _components(evaluation: Evaluation) -> list[Figure]:
     frame = evaluation.components
     if frame is None or "pc2" not in frame:
         return []
-    scales = [Scale.over(frame[axis].tolist(), zero=False) for axis in ("pc1", "pc2")]
+    scales = [Axis.over(frame[axis].tolist(), zero=False) for axis in ("pc1", "pc2")]
     drawings, numbers = [], []
     for series, name in enumerate(("real", "synthetic")):
         panel = Panel(*scales, x_name="first component", y_name="second component")

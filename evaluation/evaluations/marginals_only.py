@@ -67,14 +67,14 @@ class MarginalScores:
         return Page(
             title="How far marginals are off",
             subtitle=f"{name}: {self.facts['cliques']:,} marginals of {self.facts['k']} columns",
-            lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", *self._said()],
+            lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", *self._remarks()],
             sections=[Section("marginals", "In each group", figures=[figure])],
             internal=BANNER,
             made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet.",
         )
 
-    def _said(self) -> list[str]:
-        """Return the sentences on omitted scores, and on row weights if there are any."""
+    def _remarks(self) -> list[str]:
+        """What was left out, and what rows counted."""
         weight = self.facts.get("row_weight")
         return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.tables import STAMP
-from stratsynth.files.whole import new_folder, write_text
+from stratsynth.files.atomic import new_folder, write_text
 from stratsynth.report.html import render
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from stratsynth.data.sources import open_source
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.evaluation.learning.direct import in_terms
-from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
+from stratsynth.evaluation.learning.rates import RESAMPLES, GroupedRows
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import (
     FEW,
@@ -115,7 +115,7 @@ def evaluate_predictions(
     tables = {PREDICTIONS: predictions, **(beside or {})}
     found = {name: _values(given, real, schema, goal, rows.rows, seed)[kept] for name, given in tables.items()}
     found[CONSTANT] = np.full(len(truth), truth.mean() if goal.regression else truth.mean() > 1 / 2)
-    grouped = Grouped(names, groups, group_numbers(rows.take(kept), names), few)
+    grouped = GroupedRows(names, groups, group_numbers(rows.take(kept), names), few)
     frame = joined([
         named(grouped.scores(truth, one, RESAMPLES, np.random.default_rng(seed)), name) for name, one in found.items()
     ])  # fmt: skip
@@ -160,13 +160,13 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
     """Predictions as the target's values: truth values, or numbers."""
-    said = _said(given, real, seed)
+    said = _predicted(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
     return in_terms(said, schema, goal)
 
 
-def _said(given: Any, real: Any, seed: int) -> Any:
+def _predicted(given: Any, real: Any, seed: int) -> Any:
     """Predictions as given, or made by a release."""
     if _is_folder(given):
         from stratsynth.release import Release

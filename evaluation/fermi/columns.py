@@ -18,7 +18,7 @@ from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.sampled import least_noise
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.lockstep import Answers, Asked, run
+from stratsynth.driver.lockstep import AnswerSource, Asked, run
 from stratsynth.driver.solving import one_thread
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import UsageError
@@ -39,7 +39,7 @@ PROMISE = Budget(1.0, 1e-6)
 
 
 @dataclass(frozen=True)
-class Column:
+class CurveFit:
     """One fit."""
 
     penalty: float
@@ -63,7 +63,7 @@ class SideBySide(Protocol):
 def fitted(
     train: pd.DataFrame,
     schema: Schema,
-    columns: Sequence[Column],
+    columns: Sequence[CurveFit],
     *,
     delta: float,
     settings: Mapping[str, Any],
@@ -116,7 +116,7 @@ def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
     return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)
 
 
-class NoisyColumns(Answers):
+class NoisyColumns(AnswerSource):
     """Exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:

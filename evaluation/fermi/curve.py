@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.fermi.columns import Column, fitted
+from stratsynth.evaluation.fermi.columns import CurveFit, fitted
 from stratsynth.evaluation.fermi.postprocessed import PART, corrected, derived, noisy_counts
 from stratsynth.evaluation.fermi.violations import violations
 from stratsynth.report.drawing import new_figure, save
@@ -78,11 +78,11 @@ def tradeoff(
             "public=True, or fit at a budget and accept its one result."
         )
     common = {**(settings or {}), "target": target, "groups": list(groups), "criterion": criterion}
-    columns = [Column(p, e, s) for p, e, s in product(penalties, epsilons, range(seeds))]
+    columns = [CurveFit(p, e, s) for p, e, s in product(penalties, epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=common, seed=seed)
-    seen = Seen.of(test, schema, target, groups)
+    seen = CurveRows.of(test, schema, target, groups)
     lines = [
-        _line(METHOD, criterion, column, seen.measured(seen.said(model)))
+        _line(METHOD, criterion, column, seen.measured(seen.predictions(model)))
         for column, model in zip(columns, models, strict=True)
     ]
     if baseline and schema.size(target) == 2:
@@ -90,14 +90,14 @@ def tradeoff(
     return pd.DataFrame(lines)
 
 
-def _line(method: str, criterion: str, column: Column, measured: Mapping[str, float]) -> dict[str, Any]:
+def _line(method: str, criterion: str, column: CurveFit, measured: Mapping[str, float]) -> dict[str, Any]:
     return {
         "method": method, "criterion": criterion, "epsilon": column.epsilon, "penalty": column.penalty,
         "seed": column.seed, **measured,
     }  # fmt: skip
 
 
-class Seen:
+class CurveRows:
     """Rows to measure on, with target and group as level numbers."""
 
     def __init__(self, rows: pd.DataFrame, levels: Sequence[str], truth: NDArray[np.intp], group: Any) -> None:
@@ -106,7 +106,7 @@ class Seen:
         self._codes: Any = None
 
     @classmethod
-    def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> Seen:
+    def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
         """Encode a frame whose values are levels of the schema; rows with other values are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
@@ -116,7 +116,7 @@ class Seen:
         group = np.ravel_multi_index(numbers[:-1], schema.shape(tuple(groups)))
         return cls(rows[kept], schema.levels(target), numbers[-1], group)
 
-    def said(self, model: Predictor) -> NDArray[np.intp]:
+    def predictions(self, model: Predictor) -> NDArray[np.intp]:
         """Predictions of a model as level numbers of the target; rows are encoded once, as all models read the same."""
         if self._codes is None:
             self._codes = model.shown(self._rows)
@@ -130,23 +130,23 @@ class Seen:
 
 
 def _post_processed(
-    train: pd.DataFrame, schema: Schema, seen: Seen, settings: Mapping[str, Any], epsilons: Sequence[float],
+    train: pd.DataFrame, schema: Schema, seen: CurveRows, settings: Mapping[str, Any], epsilons: Sequence[float],
     delta: float, seeds: int, seed: int,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Results of noisy gradient descent on most of epsilon, corrected by noisy counts for the rest."""
     rng, lines = np.random.default_rng(seed + 1), []
-    columns = [Column(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
+    columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
-    known = Seen.of(train, schema, settings["target"], settings["groups"])
+    known = CurveRows.of(train, schema, settings["target"], settings["groups"])
     for column, model in zip(columns, models, strict=True):
         # basic composition: epsilons of classifier and counts add up
         epsilon = column.epsilon / (1 - PART)
-        counts = noisy_counts(known.said(model), known.truth, known.group, PART * epsilon, rng)
-        said = seen.said(model)
+        counts = noisy_counts(known.predictions(model), known.truth, known.group, PART * epsilon, rng)
+        said = seen.predictions(model)
         for tolerance in TOLERANCES:
             chances = derived(counts, settings["criterion"], tolerance)
             measured = seen.measured(corrected(chances, said, seen.group, rng))
-            own = Column(tolerance, epsilon, column.seed)
+            own = CurveFit(tolerance, epsilon, column.seed)
             lines.append(_line(BASELINE, settings["criterion"], own, measured))
     return lines
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
+from stratsynth.evaluation.learning.rates import RESAMPLES, GroupedRows
 from stratsynth.evaluation.tables import FEW, Array, EncodedRows, group_numbers, groups_of
 from stratsynth.models.predictor import Predictor, Shown
 from stratsynth.schema import Numeric
@@ -34,7 +34,7 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
     rows = goal.rows(held.unweighted(seed))
     names, groups = groups_of(held.schema, by)
     said = model.seeded(seed).predict(Shown(dict(rows.codes), rows.numbers)) if rows.rows else np.zeros(0, object)
-    grouped = Grouped(names, groups, group_numbers(rows, names), FEW)
+    grouped = GroupedRows(names, groups, group_numbers(rows, names), FEW)
     predicted = in_terms(said, held.schema, goal)
     return grouped.scores(goal.truth(rows), predicted, RESAMPLES, np.random.default_rng(seed))
 

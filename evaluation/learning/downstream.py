@@ -10,7 +10,7 @@ import numpy as np
 
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.learning.learners import CONSTANT, EVERY, LEARNERS, fitted
-from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
+from stratsynth.evaluation.learning.rates import RESAMPLES, GroupedRows
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import FEW, By, EncodedRows, as_schema, group_numbers, groups_of, joined, named
 from stratsynth.schema import Schema
@@ -87,7 +87,7 @@ def downstream(
         tables[SUBSAMPLE] = tables[REAL].take(rng.permutation(tables[REAL].rows)[:size])
     tables = {name: _at_most(wanted.rows(table), most, rng) for name, table in tables.items()}
     holdout = wanted.rows(holdout)
-    grouped = Grouped(names, groups, group_numbers(holdout, names), few)
+    grouped = GroupedRows(names, groups, group_numbers(holdout, names), few)
     truth, parts = wanted.truth(holdout), []
     for name, table in tables.items():
         target_there = wanted.truth(table)
@@ -107,11 +107,11 @@ def downstream(
 
 
 def _scored(
-    grouped: Grouped, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
+    grouped: GroupedRows, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
 ) -> pd.DataFrame:
     if len(predicted) == len(truth):
         return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng, sure)
-    nobody = Grouped(grouped.by, grouped.groups, grouped.members[:0], grouped.few)
+    nobody = GroupedRows(grouped.by, grouped.groups, grouped.members[:0], grouped.few)
     return nobody.scores(
         truth[:0], predicted.astype(truth.dtype), resamples, rng, None if sure is None else np.zeros(0)
     )

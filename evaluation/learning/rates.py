@@ -110,7 +110,7 @@ def prediction_rates(
         both = {float(v) for v in np.unique(truth)} | {float(v) for v in np.unique(predicted)}
         if both <= {0.0, 1.0}:
             truth, predicted = truth.astype(bool), predicted.astype(bool)
-    grouped = Grouped(names, groups, group, few)
+    grouped = GroupedRows(names, groups, group, few)
     sure = None if score is None else np.asarray(score, float)
     if sure is not None and (sure.shape != truth.shape or truth.dtype != bool):
         raise UsageError("evaluation: give a score for each prediction of one of two classes.")
@@ -118,7 +118,7 @@ def prediction_rates(
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class GroupedRows:
     """Assignment of rows to groups."""
 
     by: tuple[str, ...]

@@ -12,7 +12,7 @@ from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.tables import GROUP, OK
 from stratsynth.report.numbers import Numbers, known, several
 from stratsynth.report.page import Column, Figure, Page, Points, Row, Section, Table
-from stratsynth.report.strip import Mark, Scale, legend
+from stratsynth.report.strip import Axis, Mark, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ def picture(
     every, parts = parts, shown(parts, frame)
     sound = [row for row in rows if row["status"] == OK] or rows
     ends = [row[key] for row in sound for part in parts for key in (part, f"{part}_low", f"{part}_high")]
-    scale = Scale.over([*ends, *(row["value"] for row in sound)])
+    scale = Axis.over([*ends, *(row["value"] for row in sound)])
     many = len(parts) > FEW_PARTS
     heads = [
         Column("Group", "text"), Column("people", "count"), Column("parts and intervals", "picture", scale),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.accounting.budget import Currency
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.evaluation.lens import predictors, tables
 from stratsynth.evaluation.lens.outside import as_written
@@ -85,7 +85,7 @@ def lens(
         Unsupported: A recipe of estimates or of third-party code.
     """
     recipe = _read(recipe)
-    whole("lens: repeats", repeats, 2, 1000)
+    check_integer("lens: repeats", repeats, 2, 1000)
     if recipe.schema().row_weight.column is not None:
         raise Unsupported(
             "lens: rows with weights of their own are not split; `evaluate` compares with weighted totals."
@@ -140,13 +140,13 @@ def _of_rows(
     quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
     tick()
     noiseless = tables.drawn(_rows_of(quiet.model), many, seed, rules=False)
-    splits: dict[int, list[tables.Split]] = {1: [], 2: []}
+    splits: dict[int, list[tables.ErrorParts]] = {1: [], 2: []}
     for repeat in range(repeats):
         fitted = fit_internal(recipe.prepared, table, noise=True, seed=seed + repeat)
         tick()
         model = _rows_of(fitted.model)
         release = tables.drawn(model, recipe.rows, seed + 2 * repeat + 1)
-        chain = tables.Chain(written, real, noiseless, *_drawn(model, many, seed + 2 * repeat), release)
+        chain = tables.TableChain(written, real, noiseless, *_drawn(model, many, seed + 2 * repeat), release)
         for width, found in splits.items():
             found.append(tables.split(chain, by, width))
     sigmas = tables.by_sigma(quiet, real, by, groups)
@@ -206,7 +206,7 @@ def lens_of_release(
     many = max(tables.DRAWN, made.rows)
     noiseless = tables.drawn(_rows_of(quiet.model), many, seed, rules=False)
     written = as_written(recipe.data.rows, recipe.schema())
-    chain = tables.Chain(written, real, noiseless, *_drawn(found.model, many, seed + 1), made)
+    chain = tables.TableChain(written, real, noiseless, *_drawn(found.model, many, seed + 1), made)
     names, groups = groups_of(recipe.schema(), by)
     sigmas, frames = tables.by_sigma(quiet, real, names, groups), []
     for width in (1, 2):

@@ -75,7 +75,7 @@ MOST = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ErrorParts:
     """Errors and their parts: arrays over the groups, then everybody."""
 
     error: Floats
@@ -85,7 +85,7 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class TableChain:
     """Tables between a file and a release."""
 
     written: EncodedRows
@@ -123,7 +123,7 @@ def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, 
     return [every[i] for i in sorted(chosen)]
 
 
-def split(chain: Chain, by: Sequence[str], width: int) -> Split:
+def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
     """Split a release's error into its parts.
 
     Args:
@@ -133,10 +133,10 @@ def split(chain: Chain, by: Sequence[str], width: int) -> Split:
     """
     found = [_of_clique(chain, by, clique) for clique in marginals(chain.real.schema, by, width)]
     error, parts, bound = (np.mean([one[i] for one in found], axis=0) for i in range(3))
-    return Split(error, dict(zip(PARTS, parts, strict=True)), bound)
+    return ErrorParts(error, dict(zip(PARTS, parts, strict=True)), bound)
 
 
-def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
+def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
     """Errors, parts and bounds of one marginal."""
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)

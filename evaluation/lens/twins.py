@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import per_unit
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import Measurement, PrivateAnswers
 from stratsynth.errors import Unsupported
@@ -70,7 +70,7 @@ def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: 
     """
     if Raw in prepared.mechanism.needs:
         raise Unsupported(f"lens: {prepared.mechanism.name} adds its own noise, which cannot be left out.")
-    request = Request("", prepared.mechanism.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
+    request = Request("", prepared.mechanism.title, prepared.budget, per_unit(prepared.allot), 0, caps=prepared.caps)
     driver = PrivateAnswers if noise else Noiseless
     answers = driver(table.backend.rows, ProcessLedger().open(request), SystemEntropy(), prepared.admit)
     steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(seed))

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Column, Figure, Points, Row, Table
-from stratsynth.report.strip import Mark, Scale, legend, tick_text
+from stratsynth.report.strip import Axis, Mark, legend, tick_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ def heat(
     table = Table(
         "A dash: not estimable. Press a heading to sort; on a narrow screen numbers are shown by colour alone, and "
         "stand in the files.",
-        [Column(corner, "text"), *(Column(name, "shade", Scale(0, most)) for name in columns)],
+        [Column(corner, "text"), *(Column(name, "shade", Axis(0, most)) for name in columns)],
         [[row, *(values.get((row, column)) for column in columns)] for row in rows],
     )
     shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
@@ -37,8 +37,8 @@ def heat(
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
-    """Return a list: words, then a number with its interval at the end of each row, with a picture of it."""
-    scale = Scale.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
+    """A list: words, then a number with its interval at the end of each row, with a picture of it."""
+    scale = Axis.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
     shown: list[Row] = []
     for *words, number, low, high in rows:
         points = Points(
@@ -80,8 +80,8 @@ WIDTH, TALL, LEFT, BOTTOM = 320, 210, 44, 30
 class Panel:
     """Drawing with two axes."""
 
-    def __init__(self, x: Scale, y: Scale, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
-        """Draw the axes; `ticks` are the numbers below the horizontal one, by default round ones."""
+    def __init__(self, x: Axis, y: Axis, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
+        """`ticks` are the numbers below the horizontal axis; by default round ones."""
         self._x, self._y = x, y
         self._parts: list[Markup] = []
         right, floor = WIDTH - 6, TALL - BOTTOM

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.tables import EVERYBODY, OK
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Column, Figure, Points, Table, Value
-from stratsynth.report.strip import Mark, Scale, legend
+from stratsynth.report.strip import Axis, Mark, legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,8 @@ SERIES = {"vanilla": 0, "stratified": 1, "pooled": 2}
 
 
 @dataclass(frozen=True)
-class Score:
-    """Number with its interval; NaN where unknown."""
+class ScoreWithInterval:
+    """A number with its interval; NaN where there is none."""
 
     value: float
     """Estimate."""
@@ -39,7 +39,7 @@ class Score:
         return math.isfinite(self.value)
 
 
-NOTHING = Score(math.nan)
+NOTHING = ScoreWithInterval(math.nan)
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class GroupErrors:
     name: str
     """Columns and levels of the group, in words."""
     n: float
-    """Number of the group's real rows."""
-    errors: Mapping[str, Score]
-    """Error of each release, by its name."""
+    """Its real rows."""
+    errors: Mapping[str, ScoreWithInterval]
+    """By release."""
     chance: float = math.nan
     """Sampling error: the error of a perfect model; NaN without a baseline."""
     status: str = OK
@@ -59,8 +59,8 @@ class GroupErrors:
     levels: Mapping[str, str] = field(default_factory=dict)
     """Level of each grouping column; empty for everybody."""
 
-    def error(self, name: str) -> Score:
-        """Return the error of one release; NaN if it has none."""
+    def error(self, name: str) -> ScoreWithInterval:
+        """That of one release."""
         return self.errors.get(name, NOTHING)
 
     @property
@@ -109,8 +109,8 @@ def group_errors(
     return [s for s in made if s.levels], everybody
 
 
-def _score(row: Mapping[str, Any]) -> Score:
-    return Score(float(row["value"]), float(row["low"]), float(row["high"]))
+def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
+    return ScoreWithInterval(float(row["value"]), float(row["low"]), float(row["high"]))
 
 
 def series_of(names: Sequence[str]) -> dict[str, int]:
@@ -138,7 +138,7 @@ def card(
     series = series_of(names)
     based = any(math.isfinite(s.chance) for s in [*ordered, everybody])
     ends = [v for s in [*ordered, everybody] for e in s.errors.values() for v in (e.value, e.high)]
-    scale = Scale.over([*ends, *(s.chance for s in [*ordered, everybody])])
+    scale = Axis.over([*ends, *(s.chance for s in [*ordered, everybody])])
 
     def line(s: GroupErrors) -> list[Value]:
         marks = [Mark(n, e.value, e.low, e.high, series[n]) for n in names if (e := s.error(n))]

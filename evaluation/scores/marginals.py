@@ -29,7 +29,7 @@ SEED = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class WorkloadError:
     """INTERNAL. Total variation (half the L1 distance, from 0 to 1) between two tables' marginals, by clique and scope.
 
     Scopes are those of `Pair.frame`. A scope in which either table has no row has NaN.
@@ -97,7 +97,7 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
     return [every[i] for i in np.random.default_rng(SEED).permutation(len(every))[:most]]
 
 
-def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> Workload:
+def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> WorkloadError:
     """Count all cliques in both tables, and compare them in every scope.
 
     Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
@@ -122,7 +122,7 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means:
         values.append(np.concatenate([distance for distance, _ in found]))
         errors.append(np.concatenate([error for _, error in found]))
     groups, everybody = (influences[:2], influences[2:]) if pair.by else (influences[2:], influences[2:])
-    return Workload(
+    return WorkloadError(
         tuple(cliques), np.array(values), np.array(errors),
         (groups[0] / 2, groups[1] / 2), (everybody[0] / 2, everybody[1] / 2),
     )  # fmt: skip

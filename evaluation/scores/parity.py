@@ -16,8 +16,8 @@ import numpy as np
 
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import absolute, interval
-from stratsynth.evaluation.scores.marginals import Workload
-from stratsynth.evaluation.scores.parity_terms import Terms, marginal_terms, mean_terms
+from stratsynth.evaluation.scores.marginals import WorkloadError
+from stratsynth.evaluation.scores.parity_terms import ParityTerms, marginal_terms, mean_terms
 from stratsynth.evaluation.scores.workload import workload_of
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, joined, share
 from stratsynth.schema import Schema
@@ -118,13 +118,13 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
     return joined(parts)
 
 
-def marginals_frame(pair: Pair, found: Workload, weighting: Weighting) -> pd.DataFrame:
+def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
     """Parity error of the marginals."""
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
 
-def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
+def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
     """Rows of the groups and of everybody, for one variable."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
@@ -136,7 +136,7 @@ def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
     return pair.frame(value, low, high, items={"variable": [name]}, more=more, n=rows)
 
 
-def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
+def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
     """Mean over variables, in each group and for everybody."""
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
@@ -152,7 +152,7 @@ def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
     return pair.frame(value, low, high, items={"variable": [ALL]}, more=more)
 
 
-def _error_of_sum(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
+def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
     """Standard error of the scaled sum of several variables' errors in each scope; the variables share their rows."""
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
@@ -167,7 +167,7 @@ def _error_of_sum(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
     return found
 
 
-def _added(pair: Pair, name: str, every: Sequence[Terms], weighting: Weighting) -> pd.DataFrame:
+def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
     """Row with the parity error of Definition 10; for several variables, the mean of theirs."""
     import pandas as pd
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stratsynth.evaluation.scores.marginals import Workload
+from stratsynth.evaluation.scores.marginals import WorkloadError
 from stratsynth.evaluation.tables import Array, Pair
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class ParityTerms:
     """Terms of one statistic: arrays over the groups, then everybody."""
 
     real: Array
@@ -39,7 +39,7 @@ def mean_variances(pair: Pair, name: str) -> Array:
     return np.stack([_Side.of(pair, side, table.values(name)).variance for side, table in enumerate(pair.tables)])
 
 
-def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
+def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
     """Relative error of one variable's mean, in each group and for everybody."""
     values = [table.values(name) for table in pair.tables]
     sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
@@ -58,7 +58,7 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
     own = [step[group] * side.away for step, group, side in zip(steps, pair.members, sides, strict=True)]
     all_ = [step[-1] * side.away_everybody for step, side in zip(steps, sides, strict=True)]
     lost = ~undefined & np.isnan(made)
-    return Terms(truth, made, error, spread, undefined, lost, rows, (own[0], own[1]), (all_[0], all_[1]))
+    return ParityTerms(truth, made, error, spread, undefined, lost, rows, (own[0], own[1]), (all_[0], all_[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class _Side:
         return cls(rows, mean, variance, parts[0], parts[1])
 
 
-def marginal_terms(pair: Pair, found: Workload) -> Terms:
+def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
     """Mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
@@ -112,7 +112,7 @@ def marginal_terms(pair: Pair, found: Workload) -> Terms:
         whole, all_ = scale * found.influence_everybody[side], max(float(pair.mass[side].sum()), 1e-300)
         wholes.append(each * (whole - (each * whole).sum() / all_) / all_ if len(whole) else whole)
     # a distance rises with the real share and falls with the synthetic one
-    return Terms(
+    return ParityTerms(
         nothing, nothing, error, 2 * found.mean_errors(pair), undefined, ~undefined & np.isnan(error), pair.counts,
         (pulls[0], -pulls[1]), (wholes[0], -wholes[1]),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import interval
-from stratsynth.evaluation.scores.marginals import Workload, all_cliques, workload
+from stratsynth.evaluation.scores.marginals import WorkloadError, all_cliques, workload
 from stratsynth.evaluation.tables import FEW, By, Pair, judged
 from stratsynth.schema import Schema
 
@@ -109,14 +109,14 @@ def k_marginal_score(
 
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
-) -> Workload:  # fmt: skip
+) -> WorkloadError:  # fmt: skip
     """Workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
-def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
+def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
     """Mean over cliques, by scope; `scale` 2 for L1, 1 for total variation."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
@@ -124,14 +124,14 @@ def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFr
     return judged(pair.frame(scale * mean, scale * low, scale * high, more={"cliques": cliques}), mean)
 
 
-def score_frame(pair: Pair, found: Workload) -> pd.DataFrame:
+def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
     """NIST's score, by scope."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
-def clique_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
+def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
     """Row for each clique and scope, from the largest distance to the smallest; unknown ones last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}

@@ -26,7 +26,7 @@ TIMES = (0.1, 0.3, 3.0, 10.0)
 CONSTANTS = {
     "LENT": "stratsynth.mechanisms.prior_rows",
     "KIN": "stratsynth.mechanisms.prior_rows",
-    "WORTH": "stratsynth.adapters.tilted.likened",
+    "WORTH": "stratsynth.adapters.tilted.borrowed_rows",
 }
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 import stratsynth as ss
 from benches.figures import Timing, seconds, timed
-from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
-from stratsynth.evaluation.fermi.curve import Seen, summary, tradeoff
+from stratsynth.evaluation.fermi.columns import CurveFit, fitted, multiplier
+from stratsynth.evaluation.fermi.curve import CurveRows, summary, tradeoff
 from stratsynth.mechanisms import make
 from studies import data
 from studies.fermi.optimum import minimisers
@@ -69,7 +69,7 @@ def _speed() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         on_disk = timed(lambda: fit(Path(folder) / "people.ledger"), 1, warm=False)
     alone = timed(fit, 3)
-    columns = [Column(penalty, 3.0, s) for penalty in (0.5, 1.0, 2.0) for s in range(20)]
+    columns = [CurveFit(penalty, 3.0, s) for penalty in (0.5, 1.0, 2.0) for s in range(20)]
     beside = timed(lambda: fitted(people.frame, people.schema, columns, delta=DELTA, settings=settings), 1, warm=False)
     what = f"{STEPS:,} steps of batch 1,024 on {ROWS:,} rows"
     return [
@@ -96,10 +96,10 @@ def _correlated(seeds: int, apart: float) -> list[Figure]:
                 epsilons=[3.0], delta=DELTA, seeds=1, baseline=False, seed=seed,
             )
         )  # fmt: skip
-        seen = Seen.of(test.frame, test.schema, "Y", ["S"])
+        seen = CurveRows.of(test.frame, test.schema, "Y", ["S"])
         ends = (PENALTIES[0], PENALTIES[-1])
         exact = minimisers(train.frame, train.schema, ends, settings={"target": "Y", "groups": ["S"]})
-        best.append([[seen.measured(seen.said(model))[key] for key in ("parity", "error")] for model in exact])
+        best.append([[seen.measured(seen.predictions(model))[key] for key in ("parity", "error")] for model in exact])
     import pandas as pd
 
     (unfair, right), (fair, wrong) = np.mean(best, axis=0)

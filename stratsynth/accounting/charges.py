@@ -40,13 +40,13 @@ def _priced(amount: float, declared: float, other: float, power: int) -> Fractio
     return Fraction(amount) * _factor(declared, other, power)
 
 
-def alike(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
+def interned(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
     """Return one read-only mapping for all equal `items`: thousands of strata are charged with equal details."""
-    return _alike(items, tuple(type(value) for _, value in items))
+    return _interned(items, tuple(type(value) for _, value in items))
 
 
 @lru_cache(maxsize=2**12)
-def _alike(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
+def _interned(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
     """Keyed by the types as well: 1 and 1.0 are equal, and written differently."""
     return MappingProxyType(dict(items))
 

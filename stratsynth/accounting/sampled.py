@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
 from stratsynth.accounting.charges import Spending
-from stratsynth.checks import number, whole
+from stratsynth.checks import check_integer, number
 from stratsynth.errors import UsageError
 from stratsynth.strata import StratumPath, disjoint
 
@@ -55,7 +55,7 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
 def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
     """Return the least noise multiplier whose steps keep to a budget, to a relative 1e-4, rounded up."""
     number("sampled: the rate", rate, above=0, most=1)
-    whole("sampled: steps", steps, 1)
+    check_integer("sampled: steps", steps, 1)
     delta = budget.delta - budget.truncation_delta
 
     def excess(noise: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
 from stratsynth.accounting.totals import readable, total
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import per_unit
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.errors import BudgetRefused
 
@@ -78,7 +78,7 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
 
     def asked(epsilon: float) -> Allotment:
         promise = replace(like.promise, epsilon=epsilon)
-        return whole(promise.zcdp()) if like.currency == Currency.ZCDP else replace(like, promise=promise)
+        return per_unit(promise.zcdp()) if like.currency == Currency.ZCDP else replace(like, promise=promise)
 
     if like.currency == Currency.ZCDP:
         others = [allot for allot in reserved if allot.currency != Currency.ZCDP]

@@ -69,7 +69,7 @@ def _attribute(budget: Budget, schema: Schema) -> Budget:
     return replace(budget, unit=schema.unit, rows=1, public=public)
 
 
-def whole(allot: Allotment) -> Allotment:
+def per_unit(allot: Allotment) -> Allotment:
     """Return the allotment of a whole unit, amount k^power, from one for single rows: the cap of the fit's account."""
     rows = allot.promise.rows
     if rows == 1:

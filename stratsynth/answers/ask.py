@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.answers import intervals
-from stratsynth.answers.asked import Query, codes
-from stratsynth.answers.intervals import Answer, Quotient
+from stratsynth.answers.intervals import Answer, RatioOfSums
 from stratsynth.answers.quantiles import quantiles
+from stratsynth.answers.query import Query, codes
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.schema import Numeric
 
@@ -30,7 +30,7 @@ TOGETHER = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QueryBatch:
     """Linear functions of queries of one kind: one row per query and cell, all cells of the first query first."""
 
     numerator: Functions
@@ -79,7 +79,7 @@ def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level
         ones = np.eye(schema.size(name))[code]
         above = above.times(name, ones)
         below = below.times(name, ones) if name in by else below
-    asked, effect = Asked(above, below, above), float(schema.most_rows * schema.row_weight.most)
+    asked, effect = QueryBatch(above, below, above), float(schema.most_rows * schema.row_weight.most)
     rates = _quotient(squares, asked, share=True)
     return _counts(squares, asked, level, effect, None), rates.answer(level, effect)
 
@@ -97,7 +97,7 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
     return _quotients(squares, asked, first, effect, reference)
 
 
-def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
+def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
     """Numerators, denominators and sums of squares of queries of one kind, as linear functions of the counts."""
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
@@ -117,10 +117,10 @@ def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
         if name in first.by and first.statistic in {"rate", "mean", "quantile"}:
             below = below.times(name, ones)
     if not first.numeric:
-        return Asked(above, below, above)
+        return QueryBatch(above, below, above)
     # mean = sum of middles / rows with a number; the squares give its sampling variance
     middles, there = _numbers(schema, first.columns[0])
-    return Asked(
+    return QueryBatch(
         below.times(first.columns[0], middles), below.times(first.columns[0], there),
         below.times(first.columns[0], middles**2),
     )  # fmt: skip
@@ -147,7 +147,9 @@ def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
     return found
 
 
-def _counts(squares: Squares, asked: Asked, level: float, effect: float, reference: NDArray[np.intp] | None) -> Answer:
+def _counts(
+    squares: Squares, asked: QueryBatch, level: float, effect: float, reference: NDArray[np.intp] | None
+) -> Answer:
     value, known = squares.estimate(asked.numerator)
     variance = _variance(squares, asked.numerator, known)
     (rows,), (sized,) = squares.estimate(Functions(1, {}))
@@ -166,18 +168,18 @@ def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) 
     return np.where(known, np.maximum(squares.covariance(functions, functions), 0.0), np.nan)
 
 
-def _quotient(squares: Squares, asked: Asked, *, share: bool) -> Quotient:
+def _quotient(squares: Squares, asked: QueryBatch, *, share: bool) -> RatioOfSums:
     """Numerator over denominator, with the noise in both."""
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     second = a if share else squares.estimate(asked.squares)[0]
-    return Quotient(
+    return RatioOfSums(
         a, b, _variance(squares, asked.numerator, one), squares.covariance(asked.numerator, asked.denominator),
         _variance(squares, asked.denominator, two), second, share=share, most=squares.most(asked.denominator),
     )  # fmt: skip
 
 
 def _quotients(
-    squares: Squares, asked: Asked, query: Query, effect: float, reference: NDArray[np.intp] | None
+    squares: Squares, asked: QueryBatch, query: Query, effect: float, reference: NDArray[np.intp] | None
 ) -> Answer:
     quotient = _quotient(squares, asked, share=not query.numeric)
     if reference is None:
@@ -198,13 +200,13 @@ def _quotients(
 
 def _errors(
     variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
-) -> intervals.Errors:
+) -> intervals.ErrorCorrelations:
     """Correlations of errors, from their variances and their covariances with the errors of the reference cells."""
 
     def correlation(covariance: Floats, spread: Floats) -> Floats:
         scale = np.sqrt(spread * spread[reference])
         return np.clip(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0), -1.0, 1.0)
 
-    return intervals.Errors(
+    return intervals.ErrorCorrelations(
         correlation(between, variance), correlation(between + together, variance + np.maximum(sampling, 0.0))
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from stratsynth.answers.asked import Query
+from stratsynth.answers.query import Query
 from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
 from stratsynth.models.intervals import half_width

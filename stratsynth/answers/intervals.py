@@ -65,7 +65,7 @@ def counts(value: Floats, variance: Floats, rows: float, level: float, effect: f
 
 
 @dataclass(frozen=True, eq=False)
-class Quotient:
+class RatioOfSums:
     """Quotients a / b of noisy sums: the sums, their noise covariances, and what the sampling error needs."""
 
     a: Floats
@@ -129,7 +129,7 @@ class Quotient:
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
+class ErrorCorrelations:
     """Correlations in [-1, 1] of each estimate's error with the error of the estimate it is compared with."""
 
     noise: Floats
@@ -137,7 +137,7 @@ class Errors:
     """Correlations of the sums of noise and sampling error."""
 
 
-def difference(answer: Answer, reference: NDArray[np.intp], correlated: Errors) -> Answer:
+def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCorrelations) -> Answer:
     """Differences of estimates from those numbered `reference`, by combining both intervals (Zou and Donner 2008).
 
     With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from stratsynth.answers.asked import codes
+from stratsynth.answers.query import codes
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.answers.asked import Query
+    from stratsynth.answers.query import Query
     from stratsynth.models import Model, TableModel
 
     Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from stratsynth.schema import Numeric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.answers.asked import Query
+    from stratsynth.answers.query import Query
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]

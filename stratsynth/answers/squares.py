@@ -167,7 +167,7 @@ class Squares:
     def nearest(self, columns: Columns) -> list[Columns]:
         """Maximal subsets of `columns` that measured tables cover, largest first."""
         several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]
-        held = [c for c in several if self._held(c)]
+        held = [c for c in several if self._covers(c)]
         return [c for c in held if not any(set(c) < set(d) for d in held)]
 
     def forget(self, columns: Columns) -> None:
@@ -176,7 +176,7 @@ class Squares:
         for number, _ in self._merging:
             self._inside.pop((number, columns), None)
 
-    def _held(self, columns: Columns) -> bool:
+    def _covers(self, columns: Columns) -> bool:
         """True if a table of all records covers `columns`, or each stratum has one covering those that vary in it."""
         wanted, by = set(columns), self.tables.by
         return any(wanted <= set(t.columns) for t in self.tables.everybody) or all(
@@ -249,7 +249,7 @@ class Squares:
         """Copies of z(A) averaged in each stratum by inverse variance: (strata, entries), and variances (strata)."""
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))
-        for held, leaves, tables in self._alike:
+        for held, leaves, tables in self._by_shape:
             if set(columns) <= set(held):
                 found = _interactions(held, np.stack([table.values for table in tables]), columns)
                 weights = _summed(tables[0], columns) / np.array([table.variance for table in tables])
@@ -260,7 +260,7 @@ class Squares:
         return values, np.divide(1.0, worth, out=np.full_like(worth, np.inf), where=there)
 
     @cached_property
-    def _alike(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
+    def _by_shape(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
         """Tables grouped by columns and shape: (columns, numbers of their strata, tables)."""
         groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
         for number, leaf in enumerate(self.tables.leaves):

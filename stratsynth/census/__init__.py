@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
 from stratsynth.weights import Weights
@@ -58,8 +58,8 @@ def make(rows: int, *, seed: int = 0, offset: int = 0, year: int = 2019) -> pd.D
         A frame with the columns, order and types of the schema. Categories are texts, with "N" for not
         applicable; numbers are numbers, with NaN for people who were not asked.
     """
-    _whole("rows", rows)
-    _whole("offset", offset)
+    _check_integer("rows", rows)
+    _check_integer("offset", offset)
     if offset + rows > PEOPLE:
         raise UsageError("census: there are 2**40 people; the rows after them are the hold-out's.")
     return _frame(rows, seed, offset, year)
@@ -75,7 +75,7 @@ def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
     Returns:
         A frame as that of `make`.
     """
-    _whole("rows", rows)
+    _check_integer("rows", rows)
     return _frame(rows, seed, PEOPLE, 2019)
 
 
@@ -119,10 +119,10 @@ def __getattr__(name: str) -> object:
 def _frame(rows: int, seed: int, start: int, year: int) -> pd.DataFrame:
     from stratsynth.census import people, years
 
-    _whole("seed", seed)
+    _check_integer("seed", seed)
     years.check_year(year)
     return people.frame(seed, start, rows, year)
 
 
-def _whole(name: str, value: object) -> None:
-    whole(f"census: {name}", value, 0, (1 << 62) - 1)
+def _check_integer(name: str, value: object) -> None:
+    check_integer(f"census: {name}", value, 0, (1 << 62) - 1)

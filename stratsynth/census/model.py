@@ -41,7 +41,7 @@ _DIGITS = (8, 8, 8, 7)  # in bits: 31 together
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ConditionalTable:
     """Conditional distribution of a variable, or an amount, for every combination of the columns it depends on."""
 
     levels: tuple[str, ...]
@@ -80,7 +80,7 @@ def schema() -> Schema:
 
 
 @cache
-def tables() -> Mapping[str, Table]:
+def tables() -> Mapping[str, ConditionalTable]:
     """Table of each variable by name, in the order of drawing."""
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
@@ -93,7 +93,7 @@ def tables() -> Mapping[str, Table]:
     return {name: _table(levels[name], keys, levels) for name, keys in said}
 
 
-def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> Table:
+def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
     """Product of a variable's factors, on the coarsest groups of codes that refine those of every factor."""
     factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
     columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
@@ -113,8 +113,10 @@ def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, t
     strides = {column: math.prod(shape[i + 1 :]) for i, column in enumerate(columns)}
     parents = {column: (places[column].reshape(-1) * strides[column]).astype(np.intp) for column in columns}
     if "amount" in keys:
-        return Table(own, parents, np.empty((0, 0), np.uint32), flat[:, 0] > 0, flat[:, 0] // 100 ** (len(factors) - 1))
-    return Table(own, parents, *_thresholds(flat), np.empty(0, np.int64))
+        return ConditionalTable(
+            own, parents, np.empty((0, 0), np.uint32), flat[:, 0] > 0, flat[:, 0] // 100 ** (len(factors) - 1)
+        )
+    return ConditionalTable(own, parents, *_thresholds(flat), np.empty(0, np.int64))
 
 
 def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray[Any]:

@@ -56,7 +56,7 @@ def census_schema(
 ) -> None:
     """Write the public schema of person records: levels, bins, codes, rules. Reads no data."""
     from stratsynth.census.acs.make import make
-    from stratsynth.files.whole import write_text
+    from stratsynth.files.atomic import write_text
 
     output_path(out, "name another with -o")
     if not out.parent.is_dir():
@@ -118,7 +118,7 @@ def census_shares(
 ) -> None:
     """Work out public shares of groups from a public-use file of an earlier year, with their citation."""
     from stratsynth.census.acs.shares import shares
-    from stratsynth.files.whole import write_text
+    from stratsynth.files.atomic import write_text
 
     if out.suffix != ".csv" or not out.parent.is_dir():
         raise UsageError(f"{out}: shares are written to a .csv file in a folder that exists.")

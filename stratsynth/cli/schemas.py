@@ -70,7 +70,7 @@ def schema_check(
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
     """INTERNAL: write a draft beside the data, never into a release."""
     from stratsynth.data.draft import drafted, refuse_release_folder
-    from stratsynth.recipes.given import rows_of
+    from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema.weight_names import weight_warnings
 
     refuse_release_folder(out)
@@ -85,7 +85,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
     """INTERNAL: count the values of some data that a schema does not have."""
     from stratsynth.data.draft import check
-    from stratsynth.recipes.given import rows_of
+    from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
 
     return check(Schema.load(schema), rows_of(data, table, query).source).to_dict()

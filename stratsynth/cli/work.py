@@ -106,7 +106,7 @@ def sample_release(
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.words import rules_line
-    from stratsynth.release.sampling import PIECE, Wanted
+    from stratsynth.release.sampling import PIECE, SampleRequest
     from stratsynth.release.streaming import is_folder, write_file, write_folder
 
     if not is_folder(out):
@@ -127,9 +127,9 @@ def sample_release(
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         if is_folder(out):
-            number = write_folder(release, Wanted(rows, condition, by_group, None, columns), seed, out)
+            number = write_folder(release, SampleRequest(rows, condition, by_group, None, columns), seed, out)
         elif large:
-            number = write_file(release, Wanted(rows, condition, by_group, None, columns), seed, out, moved)
+            number = write_file(release, SampleRequest(rows, condition, by_group, None, columns), seed, out, moved)
         else:
             table = release.sample_arrow(
                 rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved
@@ -179,7 +179,7 @@ def predict_rows(
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
     """Return the fact on rows of the synthetic table that structural rules changed; none without rules."""
     from stratsynth.errors import ReleaseError
-    from stratsynth.files.whole import read_json
+    from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES
     from stratsynth.release.page.words import rules_line
 

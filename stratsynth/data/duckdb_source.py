@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from stratsynth.checks import path as given_path
-from stratsynth.checks import said
+from stratsynth.checks import quoted_value
 from stratsynth.data import sources
 from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, refuse_macros, select
-from stratsynth.data.seen import changed, stamp
+from stratsynth.data.file_stamps import changed, stamp
 from stratsynth.data.sources import FileSource
 from stratsynth.driver.counting import cores
 from stratsynth.errors import Unsupported, UsageError
@@ -209,7 +209,7 @@ def check_names(path: Path, table: object, query: object) -> None:
     """Refuse all but one of a table's name and a query, as text."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise UsageError(f"{name} is a text, not {said(value)}.")
+            raise UsageError(f"{name} is a text, not {quoted_value(value)}.")
     if (table is None) == (query is None):
         raise UsageError(
             f'{path}: of a database either table = "..." or query = "SELECT ..." says which rows are meant'

@@ -75,7 +75,7 @@ def _columns(source: Source) -> Iterator[memoryview]:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    table = source.whole()
+    table = source.all_columns()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     yield memoryview(sink.getvalue())

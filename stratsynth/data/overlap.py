@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.registry import Registry
 from stratsynth.data.csv_source import CsvSource
 from stratsynth.data.fingerprint import has_copy, size
-from stratsynth.data.held import ArrowSource, FrameSource
+from stratsynth.data.in_memory import ArrowSource, FrameSource
 from stratsynth.data.sources import Source, open_source
 from stratsynth.data.spark_source import SparkSource
 from stratsynth.errors import UsageError, WeightsError
@@ -71,7 +71,7 @@ def check_public_inputs(
             _refuse_account(path)
     given = ((tuple(weights), WEIGHTS), (tuple(prior), PRIOR))
     for inputs, refusal in given:
-        if private is not None and any(_same(private, each) for each in inputs):
+        if private is not None and any(_is_private_table(private, each) for each in inputs):
             raise WeightsError(refusal)
     if rows is not None:
         _refuse_copies(rows, given)
@@ -117,13 +117,13 @@ def _opened(other: Any, private: Source | None) -> Source | None:
     return table if in_memory and (private is None or private.columns() == table.columns()) else None
 
 
-def _same(private: Source | Path, other: Any) -> bool:
+def _is_private_table(private: Source | Path, other: Any) -> bool:
     """True for the private table's file under any name, a file in its folder, or its object in memory."""
     mine, theirs = _path(private), _path(other)
     if mine is not None and theirs is not None:
         return not _inodes(mine).isdisjoint(_inodes(theirs))
-    held = _held(private)
-    return held is not None and held is _held(other)
+    held = _in_memory(private)
+    return held is not None and held is _in_memory(other)
 
 
 def _path(data: Any) -> Path | None:
@@ -147,7 +147,7 @@ def _inodes(path: Path) -> set[tuple[int, int]]:
     return found
 
 
-def _held(data: Any) -> Any:
+def _in_memory(data: Any) -> Any:
     """Return the object in memory; None for a file."""
     if isinstance(data, FrameSource):
         return data.frame

@@ -18,9 +18,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stratsynth.checks import said
+from stratsynth.checks import quoted_value
 from stratsynth.data.csvlines import LeftOut
-from stratsynth.data.seen import Seen
+from stratsynth.data.file_stamps import StampedFiles
 from stratsynth.errors import UsageError
 from stratsynth.files.reading import open_regular
 from stratsynth.schema.encoding import locate
@@ -55,7 +55,7 @@ class Source(ABC):
     """Path of the file or folder; None for a table in memory."""
 
     @property
-    def held(self) -> object:
+    def in_memory(self) -> object:
         """Object that holds the rows in memory: two sources of one object have the same data."""
         return self
 
@@ -81,7 +81,7 @@ class Source(ABC):
         """INTERNAL. Numbers of lines that are no records."""
         return LeftOut()
 
-    def whole(self) -> pa.Table:
+    def all_columns(self) -> pa.Table:
         """Return all columns of every row, for a fingerprint; the next `read` may reuse them."""
         return self.read(self.columns())
 
@@ -109,10 +109,10 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
     if isinstance(data, (str, os.PathLike)):
         return _of_path(Path(data), table, query)
     if table is not None or query is not None:
-        raise UsageError(f"table and query go with the path of a database, not with {said(data)}.")
+        raise UsageError(f"table and query go with the path of a database, not with {quoted_value(data)}.")
     if isinstance(data, Source):
         return data
-    from stratsynth.data.held import ArrowSource, FrameSource
+    from stratsynth.data.in_memory import ArrowSource, FrameSource
 
     if isinstance(data, pa.Table):
         return ArrowSource(data)
@@ -173,7 +173,7 @@ class FileSource(Source):
 
     path: Path
     """Path of the file."""
-    seen: Seen = field(default_factory=Seen, init=False, repr=False, compare=False)
+    seen: StampedFiles = field(default_factory=StampedFiles, init=False, repr=False, compare=False)
     """Files whose fingerprints were taken for the account: no other one is read."""
 
     @contextmanager

@@ -63,7 +63,7 @@ class SparkSource(Source):
     engine = "spark"
 
     @property
-    def held(self) -> object:
+    def in_memory(self) -> object:
         """The DataFrame itself."""
         return self.frame
 
@@ -122,7 +122,7 @@ class SparkSource(Source):
         lanes = [*_hashes(frame.columns[: len(told)]), *_hashes(frame.columns[len(told) :])]
         try:
             hashes = frame.select(*lanes).coalesce(tasks(frame.sparkSession))
-            number, *sums = _told(collected(hashes, SumRows(VERSION))[0], len(lanes))
+            number, *sums = _rows_and_hashes(collected(hashes, SumRows(VERSION))[0], len(lanes))
         except StratsynthError:
             raise
         except Exception as error:  # noqa: BLE001 - Java's, of many classes, whose message may hold values
@@ -138,7 +138,7 @@ class SparkSource(Source):
     def check(self, columns: Sequence[str], sums: tuple[int, ...]) -> None:
         """Raise a LedgerError if a pass has read other rows than those whose fingerprint was taken."""
         known = self._known.get(tuple(columns))
-        if known is not None and known != {_told(sums, LANES)}:
+        if known is not None and known != {_rows_and_hashes(sums, LANES)}:
             raise LedgerError(
                 f"ledger: {self.name} has other rows than when its fingerprint was taken. What was charged stands; "
                 "with the same rows, the same fit is not charged again. A DataFrame that comes out otherwise each time "
@@ -167,7 +167,7 @@ def arrow_type(kind: Any) -> pa.DataType:
     return plain.get(type(kind), pa.opaque(pa.null(), kind.typeName(), "spark"))
 
 
-def _told(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
+def _rows_and_hashes(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
     """Return number of rows and hash sums, as zeros if no partition had a row."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import check_account, flag, said, whole
+from stratsynth.checks import check_account, check_integer, flag, quoted_value
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -103,7 +103,7 @@ def open_table(
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import check_source
 
-    whole("declared_size", declared_size, 1, 2**53, optional=True)
+    check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_account(ledger_epsilon, account, new_account)
     flag("public", public)
     if account is not None and ledger is None:
@@ -112,8 +112,8 @@ def open_table(
         raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
     if not isinstance(schema, Schema | str | PathLike):
         raise UsageError(
-            f"the schema must be a Schema or the path of a schema file, not {said(schema)}; `stratsynth schema draft` "
-            "or Schema.draft(data) makes one to be reviewed."
+            f"the schema must be a Schema or the path of a schema file, not {quoted_value(schema)}; `stratsynth schema "
+            "draft` or Schema.draft(data) makes one to be reviewed."
         )
     known = schema if isinstance(schema, Schema) else Schema.load(schema)
     source = open_source(data, table, query)
@@ -130,7 +130,7 @@ def open_table(
         if registry is not None:
             registry.refuse_other(None, new_account)
         kept = SharedLedger(
-            None if source.path is None else source.path.resolve(), source.held, rows.fingerprint, ledger_epsilon
+            None if source.path is None else source.path.resolve(), source.in_memory, rows.fingerprint, ledger_epsilon
         )
     else:
         from stratsynth.accounting.ledger_file import FileLedger

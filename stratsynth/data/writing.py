@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from stratsynth.errors import UsageError
-from stratsynth.files.whole import new_file
+from stratsynth.files.atomic import new_file
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.driver.counting import cores
-from stratsynth.driver.elsewhere import Elsewhere, Processes, there
+from stratsynth.driver.process_pool import Elsewhere, Processes, there
 from stratsynth.driver.solving import Failed
 from stratsynth.errors import StratsynthError, UsageError, nearest
 from stratsynth.version import VERSION

@@ -71,12 +71,12 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
         numbers = [i for i, clique in enumerate(cliques) if len(clique) == width]
         for start in range(0, len(numbers), AT_ONCE):
             here = numbers[start : start + AT_ONCE]
-            for number, table in zip(here, _alike(rows, [cliques[i] for i in here]), strict=True):
+            for number, table in zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True):
                 found[number] = table
     return found
 
 
-def _alike(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
+def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
     """Yield the tables of cliques with equally many columns, by one `bincount`."""
     shapes = list(map(rows.schema.shape, cliques))
     ends = list(accumulate(map(math.prod, shapes)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from stratsynth.digest import Said, digest
+from stratsynth.digest import Prehashed, digest
 from stratsynth.files.npz import State
 from stratsynth.questions.base import Answer, Kept
 from stratsynth.strata import StratumPath
@@ -65,9 +65,9 @@ def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
 
 
 @lru_cache(maxsize=2**15)  # every stratum asks at every moment
-def _hashed(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Said, Said]:
+def _hashed(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Prehashed, Prehashed]:
     """Return a path as it is hashed, by itself and as charges state it; cached."""
-    return Said(path), Said([stratum.to_dict() for stratum in path])
+    return Prehashed(path), Prehashed([stratum.to_dict() for stratum in path])
 
 
 def _rounded(value: object) -> object:

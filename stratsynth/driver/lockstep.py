@@ -37,7 +37,7 @@ class Asked:
         object.__setattr__(self, "question", admitted(self.question, self.schema, copies))
 
 
-class Answers(ABC):
+class AnswerSource(ABC):
     """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
 
     def admit(self, asked: Asked) -> None:
@@ -53,7 +53,7 @@ class Answers(ABC):
 class _Frame:
     """One running program: its path, and the question that it waits for."""
 
-    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema, answers: Answers) -> None:
+    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema, answers: AnswerSource) -> None:
         self.program = program
         self.path = path
         self.schema = schema
@@ -121,7 +121,7 @@ class _Frame:
         self.program.close()
 
 
-def run(program: Program[R], schema: Schema, answers: Answers, solve: Solving = together) -> R:
+def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solving = together) -> R:
     """Run a program, and the programs it splits into, to the end, and return its result.
 
     Args:
@@ -146,7 +146,7 @@ def run(program: Program[R], schema: Schema, answers: Answers, solve: Solving = 
         root.close()
 
 
-def _replies(frames: Sequence[_Frame], answers: Answers, solve: Solving) -> list[Answer]:
+def _replies(frames: Sequence[_Frame], answers: AnswerSource, solve: Solving) -> list[Answer]:
     """Return one reply per frame: work is solved in one batch per solver, all else is answered in one batch."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from stratsynth.accounting.units import for_units
 from stratsynth.driver import journal
 from stratsynth.driver.answering import Answerer
-from stratsynth.driver.lockstep import Answers, Asked
+from stratsynth.driver.lockstep import AnswerSource, Asked
 from stratsynth.noise import Entropy
 from stratsynth.questions import Answer, NoisyTable, PublicRows, Question, Split
 from stratsynth.questions.base import Setting
@@ -64,7 +64,7 @@ def tv_error(asked: Asked, neighbours: Neighbours) -> float:
     return asked.question.tv_error(Setting(asked.schema, neighbours))
 
 
-class PrivateAnswers(Answers):
+class PrivateAnswers(AnswerSource):
     """Answers from rows that are loaded after the first charge, and held nowhere else."""
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.driver.lockstep import Answers, Asked
+from stratsynth.driver.lockstep import AnswerSource, Asked
 from stratsynth.driver.private import Admits, bill, tv_error
 from stratsynth.questions import Answer, Split
 from stratsynth.questions.base import Seen, Setting
@@ -31,7 +31,7 @@ LOOKED_AT = 4
 """Number of questions of a batch by which it is decided if the batch reads rows: strata run alike."""
 
 
-class SimulatedAnswers(Answers):
+class SimulatedAnswers(AnswerSource):
     """Answers that charge as the private ones do, and simulate tables whose cells are all equally full."""
 
     def __init__(

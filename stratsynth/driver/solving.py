@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
-    from stratsynth.driver.elsewhere import Elsewhere
+    from stratsynth.driver.process_pool import Elsewhere
     from stratsynth.questions import Solver
 
 Tick = Callable[[], object]
@@ -121,7 +121,7 @@ def check_workers(workers: object) -> None:
 
         check_name(workers)
     elif not callable(workers):
-        whole("workers", workers, 1)
+        check_integer("workers", workers, 1)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.units import protecting
-from stratsynth.checks import check_seed, said
+from stratsynth.checks import check_seed, quoted_value
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
     """Refuse anything but an opened table with a reviewed schema, a budget for it, and a seed."""
     if not isinstance(table, PrivateTable):
-        data = "data" if said(table).endswith(" object") else said(table)
+        data = "data" if quoted_value(table).endswith(" object") else quoted_value(table)
         raise UsageError(
-            f"the table must come from open_table, not {said(table)}; write open_table({data}, schema=...)."
+            f"the table must come from open_table, not {quoted_value(table)}; write open_table({data}, schema=...)."
         )
     check_budget(budget)
     table.schema.ready(public=table.public)

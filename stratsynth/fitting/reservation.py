@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Request
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import per_unit
 from stratsynth.digest import digest
 
 if TYPE_CHECKING:
@@ -97,11 +97,11 @@ def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, qu
 
     All queries of a database's table share one account, so another query is another fit.
     """
-    from stratsynth.priors.stated import section_digest
+    from stratsynth.priors.certificate_section import section_digest
 
     how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
     given = () if prepared.prior is None else (prepared.prior.digest,)
     given = given if query is None else (*given, "query", query)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
     prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
-    return Request(identity, how.title, budget, whole(allot), seed, caps=prepared.caps, prior=prior)
+    return Request(identity, how.title, budget, per_unit(allot), seed, caps=prepared.caps, prior=prior)

@@ -71,14 +71,14 @@ class Public:
         schema, constant = self.schema.without(names), self.constant.union(names)
         return dataclasses.replace(self, schema=schema, constant=constant, known=known)
 
-    def told(self, clique: Iterable[str]) -> bool:
+    def already_known(self, clique: Iterable[str]) -> bool:
         """True if a certain known table has all of these columns, so that a table of them would add nothing."""
         return any(known.certain and known.tells(clique) for known in self.known)
 
     @property
     def asked(self) -> tuple[tuple[str], ...]:
         """All columns without a certain known table, as cliques: what a mechanism that counts columns asks for."""
-        return tuple(clique for clique in self.schema.oneways if not self.told(clique))
+        return tuple(clique for clique in self.schema.oneways if not self.already_known(clique))
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
         """Return the facts about one stratum that has this share of all records.

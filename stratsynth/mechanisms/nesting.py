@@ -29,7 +29,7 @@ code lists of the American Community Survey by `scripts/bench census`."""
 
 
 @dataclass(frozen=True)
-class CodeList:
+class CountedCodeList:
     """Level at which one code list is counted, with the reason."""
 
     column: str
@@ -56,7 +56,7 @@ class CodeList:
 
 def settle(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
-) -> tuple[Schema, tuple[CodeList, ...]]:
+) -> tuple[Schema, tuple[CountedCodeList, ...]]:
     """Return the schema as the fit counts it, and the decision about each code list.
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
@@ -150,12 +150,12 @@ def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
     return True
 
 
-def _stated(name: str, schema: Schema, size: float | None, noise: float | None, why: str) -> CodeList:
+def _stated(name: str, schema: Schema, size: float | None, noise: float | None, why: str) -> CountedCodeList:
     column = schema.column(name)
     assert isinstance(column, Nested)  # noqa: S101 - as `settle` found it
     drawn = ("by public shares" if column.shares else "evenly") if column.members else ""
     records = None if size is None else round(size / column.size, 1)
-    return CodeList(
+    return CountedCodeList(
         name, column.single.size, column.size, records, None if noise is None else round(noise, 1),
         drawn, column.source if drawn and column.shares else None, why,
     )  # fmt: skip

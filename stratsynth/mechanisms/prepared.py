@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting import units
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import DEAREST, Worst
-from stratsynth.checks import is_number, said, whole
+from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
-from stratsynth.mechanisms.nesting import CodeList, settle
-from stratsynth.mechanisms.prior_rows import Found, PriorSource
+from stratsynth.mechanisms.nesting import CountedCodeList, settle
+from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
 from stratsynth.schema import Nested, Schema
@@ -38,9 +38,9 @@ GIVEN = ("public_columns", "row_count")
 class Prepared(Terms):
     """The terms of one fit, with the facts that it starts from and that its certificate states."""
 
-    code_lists: tuple[CodeList, ...] = ()
+    code_lists: tuple[CountedCodeList, ...] = ()
     """Levels at which code lists are counted."""
-    prior: Found | None = None
+    prior: MappedPrior | None = None
     """Prior that the fit starts from, as the certificate names it; None without a prior."""
 
     def __post_init__(self) -> None:
@@ -129,16 +129,18 @@ def prepare(
     """
     mechanism = as_mechanism(mechanism)
     if not isinstance(schema, Schema):
-        raise UsageError(f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {said(schema)}.")
+        raise UsageError(
+            f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {quoted_value(schema)}."
+        )
     check_budget(budget)
-    whole("declared_size", declared_size, 1, 2**53, optional=True)
+    check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
     budget = units.protecting(budget, schema)
     check_delta(budget, declared_size)
     if prior is not None and type(prior) not in PriorSource.__subclasses__():
         raise UsageError(
             f"prior: a Prior is wanted, such as Prior.public(data, citation=...) or Prior.release(folder), not "
-            f"{said(prior)}."
+            f"{quoted_value(prior)}."
         )
     if prior is not None and not mechanism.takes_prior:
         raise Unsupported(
@@ -146,8 +148,8 @@ def prepare(
             "prior out."
         )
 
-    def facts(schema: Schema) -> tuple[Public, Found | None]:
-        found = None if prior is None else prior.found(schema)
+    def facts(schema: Schema) -> tuple[Public, MappedPrior | None]:
+        found = None if prior is None else prior.in_schema(schema)
         rows, tables = (None, ()) if found is None else (found.rows, found.tables)
         if not mechanism.takes_known:
             if any(not table.of_rows for table in tables):
@@ -173,7 +175,7 @@ def check_budget(budget: object) -> None:
     if not isinstance(budget, Budget):
         epsilon = f"{budget:g}" if is_number(budget) else "1"
         raise UsageError(
-            f"the budget must be a Budget, not {said(budget)}; write Budget(epsilon={epsilon}, delta=1e-9)."
+            f"the budget must be a Budget, not {quoted_value(budget)}; write Budget(epsilon={epsilon}, delta=1e-9)."
         )
 
 

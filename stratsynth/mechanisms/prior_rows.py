@@ -45,12 +45,12 @@ class PriorSource(ABC):
             )
 
     @abstractmethod
-    def found(self, schema: Schema) -> Found:
+    def in_schema(self, schema: Schema) -> MappedPrior:
         """Return its rows and tables in the levels of a schema; refuse those that have no place there."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MappedPrior:
     """The content of a prior in one schema."""
 
     stated: Mapping[str, Any]

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from stratsynth.checks import said
+from stratsynth.checks import quoted_value
 from stratsynth.errors import RecipeError, UsageError, nearest
 from stratsynth.mechanisms.contract import Mechanism
 
@@ -56,7 +56,7 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
     remedy = " A function from frame to frame is one as External.plain(function)." if callable(given) else ""
     raise UsageError(
         f"{where}a mechanism is wanted: a name such as 'mst', or an object that inherits "
-        f"stratsynth.mechanisms.Mechanism, such as MST(); not {said(given)}.{remedy}"
+        f"stratsynth.mechanisms.Mechanism, such as MST(); not {quoted_value(given)}.{remedy}"
     )
 
 

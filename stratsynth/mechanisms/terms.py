@@ -84,7 +84,7 @@ class Terms:
         if currency not in make:
             raise Unsupported(f"{self.mechanism.name}: strata have no budgets of their own in {currency}.")
         own = {s: replace(self.budget, epsilon=e) for s, e in layout.epsilons.items() if e < self.budget.epsilon}
-        return {stratum: units.whole(make[currency](budget)).amount for stratum, budget in own.items()}
+        return {stratum: units.per_unit(make[currency](budget)).amount for stratum, budget in own.items()}
 
     def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
         """Refuse undeclared kinds of questions and strata: the certificate's prices cover no others."""

@@ -182,7 +182,7 @@ class TableModel(Model):
 
         return Mixture(schema, dict(parts), dict(weights.shares))
 
-    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TableModel:
+    def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TableModel:
         """Conditional model of the rows whose columns have some levels; refused by default.
 
         Args:

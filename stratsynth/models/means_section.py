@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Cell, Column, Figure, Points, Section, Table
-from stratsynth.report.strip import Mark, Scale
+from stratsynth.report.strip import Axis, Mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
     """Figure of one column's means: one line for all records and for each group."""
-    scale = Scale.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
+    scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [
             named(row["stratum"]),

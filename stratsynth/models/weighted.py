@@ -51,7 +51,7 @@ def weighted(
             [_one(part, i) for part in parts.values()],
             None if not complete(schema, name) else w,
             c,
-            mixed=schema.alike if of_rows or not complete(schema, name) else 0,
+            mixed=schema.max_multiplicity if of_rows or not complete(schema, name) else 0,
             law=first.laplace,
         )
         for i, name in enumerate(first.columns)

@@ -8,14 +8,14 @@
 
 from stratsynth.noise import gaussian, laplace
 from stratsynth.noise.bernoulli import poisson_coins
-from stratsynth.noise.choice import Known, exponential_choice
+from stratsynth.noise.choice import WeightCache, exponential_choice
 from stratsynth.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 
 __all__ = [
     "Entropy",
-    "Known",
     "SeededEntropy",
     "SystemEntropy",
+    "WeightCache",
     "exponential_choice",
     "gaussian",
     "laplace",

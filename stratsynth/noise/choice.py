@@ -38,7 +38,7 @@ _DIGITS = 6
 
 
 def exponential_choice(
-    scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM, known: Known | None = None
+    scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM, known: WeightCache | None = None
 ) -> int:
     """Return index i with probability exactly proportional to exp(epsilon * scores[i] / 2).
 
@@ -52,7 +52,7 @@ def exponential_choice(
     exactly = list(map(index, scores))  # a float is refused: it has been rounded
     rate = Fraction(epsilon) / 2
     bits, u = _FIRST, entropy.bits(_FIRST)
-    sums, off = (known or Known()).sums(exactly, rate)
+    sums, off = (known or WeightCache()).sums(exactly, rate)
     while True:
         fewest, most = _borders_passed(sums, off, u, bits)
         if fewest == most:
@@ -63,7 +63,7 @@ def exponential_choice(
         sums, off = _weights([best - score for score in exactly], rate, bits)
 
 
-class Known:
+class WeightCache:
     """Weights of scores of an earlier choice at the same rate, kept to spare work; as private as the scores.
 
     A weight is exp(-rate (best - score)) in units of 2^-192, where best is that of the earlier choice, which need not

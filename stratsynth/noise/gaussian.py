@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from stratsynth.errors import Unsupported
 from stratsynth.noise.entropy import SYSTEM, Entropy
 from stratsynth.noise.exponential import half_weights
-from stratsynth.noise.table import Table
+from stratsynth.noise.table import SamplerTable
 from stratsynth.noise.wide_gaussian import WIDEST, sample_wide, wide_error
 
 _WIDE = 1024
@@ -44,9 +44,9 @@ def tv_error(sigma: float) -> float:
 
 @lru_cache(maxsize=64)
 # A symmetric table: the weights of 1, 2, ..., mirrored, stand before those of 0, 1, 2, ....
-def _table(sigma: float) -> Table:
+def _table(sigma: float) -> SamplerTable:
     half, error = half_weights(sigma)
-    return Table.of(1 - len(half), [*half[:0:-1], *half], error)
+    return SamplerTable.of(1 - len(half), [*half[:0:-1], *half], error)
 
 
 def _checked(sigma: float) -> float:

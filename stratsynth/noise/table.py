@@ -36,7 +36,7 @@ _UNDECIDED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class SamplerTable:
     """A sampler of one finite integer distribution, built by `Table.of`; method and error are in the head."""
 
     first: int
@@ -51,7 +51,7 @@ class Table:
     """Index decided by each 16-bit prefix, or -1 if a threshold shares the prefix."""
 
     @classmethod
-    def of(cls, first: int, weights: Sequence[int], error: Fraction) -> Table:
+    def of(cls, first: int, weights: Sequence[int], error: Fraction) -> SamplerTable:
         """Return the table of weights whose own law is within `error`, in total variation, of the law that is meant."""
         sums = list(accumulate(weights))
         if not sums or sums[-1] <= 0 or min(weights) < 0:

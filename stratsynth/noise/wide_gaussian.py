@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from stratsynth.noise.bernoulli import decay, settle
 from stratsynth.noise.entropy import Entropy, chunks
 from stratsynth.noise.exponential import half_weights
-from stratsynth.noise.table import Table
+from stratsynth.noise.table import SamplerTable
 
 _BLOCK_BITS = 10  # s lies in [2^9, 2^10)
 _COIN = np.uint64(47)  # of 64 bits: the sign, 16 for the coin, and up to 47 for the offset
@@ -45,7 +45,7 @@ WIDEST = 2.0**50
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    table: Table
+    table: SamplerTable
     sure: NDArray[np.uint64]
     """Per block Y the 16-bit word below which the coin accepts whatever the offset."""
 
@@ -56,7 +56,7 @@ def _blocks(s: float) -> _Blocks:
     # One unit below the rounded ratio: weights this large (at least 2^-123, off by 2^-290) have ratios right
     # to far less. The last block has no successor and is always settled in full.
     sure = [((after << 16) // here) - 1 for here, after in pairwise(weights)]
-    return _Blocks(Table.of(0, weights, error), np.array([*sure, 0], dtype=np.uint64))
+    return _Blocks(SamplerTable.of(0, weights, error), np.array([*sure, 0], dtype=np.uint64))
 
 
 def _split(sigma: float) -> tuple[int, float]:

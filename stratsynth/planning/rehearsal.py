@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.joined import entries
 from stratsynth.accounting.standing import Standing
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import per_unit
 from stratsynth.driver.counting import MANY
 from stratsynth.errors import Unsupported
 from stratsynth.files.reading import MAX_VALUES
@@ -123,7 +123,7 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
     how, public, solved = prepared.mechanism, prepared.public, list[int]()
     standing = Standing(None, None, prepared.budget.epsilon, 1)
-    account = FitAccount(prepared.budget, whole(prepared.allot), standing, 0, prepared.caps)
+    account = FitAccount(prepared.budget, per_unit(prepared.allot), standing, 0, prepared.caps)
     answers = SimulatedAnswers(account, lambda path: round(size_of(path, prepared)), prepared.admit)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:

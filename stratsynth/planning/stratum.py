@@ -125,7 +125,7 @@ class Foreseen:
             whole = [_relative(noise, float(declared_size)) for noise in asked.whole]
             one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
         alone = not pooled and prepared.worst is not None and one is not None and not asked.chooses
-        own_words = _moved(one, asked.columns, self._free(path)) if pooled else ""
+        own_words = _shared_start_verdict(one, asked.columns, self._free(path)) if pooled else ""
         said = "" if self._model is None else self._model.foretell(path)
         ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
         return StratumPlan(
@@ -201,8 +201,8 @@ class _Asked:
     """Number of columns that the stratum measures."""
 
 
-def _moved(error: float | None, measured: int, columns: int) -> str:
-    """Return the verdict on a stratum that starts from a model of everybody."""
+def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
+    """The verdict on a stratum that starts from a model of everybody."""
     if not measured:
         return "as everybody: too small to measure how it differs"
     return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"

@@ -18,11 +18,11 @@ from stratsynth.checks import path as given_path
 from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.inputs import check_citation, check_keys
-from stratsynth.mechanisms.prior_rows import Found, PriorSource
+from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
+from stratsynth.priors.certificate_section import file_hash
 from stratsynth.priors.mapping import Rules, mapped
 from stratsynth.priors.measured import FILES, measured_tables
 from stratsynth.priors.releases import release_of
-from stratsynth.priors.stated import file_hash
 from stratsynth.priors.tables import PublishedTable, mapped_table
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import check_files
@@ -186,7 +186,7 @@ class Prior(PriorSource):
         """Sources, paths and frames that the prior is read from, none of which may be the private table."""
         return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
 
-    def found(self, schema: Schema) -> Found:
+    def in_schema(self, schema: Schema) -> MappedPrior:
         """Rows and tables in the columns and levels of a schema; computed once for each schema.
 
         Raises:
@@ -199,20 +199,20 @@ class Prior(PriorSource):
         check_public_inputs(declared=public)  # again: an account may have been opened since
         key = schema.sha256
         if key not in self._mapped:
-            self._mapped[key] = self._found(schema)
+            self._mapped[key] = self._mapped_once(schema)
         return self._mapped[key]
 
     def rows(self, schema: Schema) -> PriorRows | None:
         """Rows in the columns and levels of a schema; None if there are tables alone."""
-        return self.found(schema).rows
+        return self.in_schema(schema).rows
 
-    def _found(self, schema: Schema) -> Found:
+    def _mapped_once(self, schema: Schema) -> MappedPrior:
         self.rules.check_names(schema)
         if self.behind is not None:
             check_files(*self.behind, [ROWS, *FILES])  # again: files may have been exchanged since
-        said = self._said()
+        said = self._stated_of_file()
         rows = None if self.source is None else mapped(self.source, self.rules, schema, said)
-        if self._said() != said:
+        if self._stated_of_file() != said:
             raise UsageError("prior: its file has changed while it was read. Try again when nobody writes to it.")
         read = [mapped_table(table, self.rules, schema) for table in self.published]
         stated = dict(self.stated if rows is None else rows.stated)
@@ -223,14 +223,14 @@ class Prior(PriorSource):
             known += measured_tables(*self.behind, self.rules, schema)
             stated["measurements"] = len(known) - len(read)
         marks = [(one.clique, one.shares, one.error) for one in known]
-        return Found(stated, digest(stated, marks), rows, known, self.origins)
+        return MappedPrior(stated, digest(stated, marks), rows, known, self.origins)
 
-    def _said(self) -> dict[str, Any]:
+    def _stated_of_file(self) -> dict[str, Any]:
         """Section of the certificate on the rows, with the hash of their file."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property
-    def _mapped(self) -> dict[str, Found]:
+    def _mapped(self) -> dict[str, MappedPrior]:
         return {}
 
 

@@ -21,8 +21,8 @@ from stratsynth.files.records import level, records
 from stratsynth.inputs import check_citation
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
+from stratsynth.priors.certificate_section import file_hash
 from stratsynth.priors.releases import release_of
-from stratsynth.priors.stated import file_hash
 from stratsynth.schema.text import figure
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import PRICED, Neighbours
-from stratsynth.accounting.charges import Charge, alike
+from stratsynth.accounting.charges import Charge, interned
 from stratsynth.errors import MechanismError
-from stratsynth.noise import Entropy, Known, exponential_choice
+from stratsynth.noise import Entropy, WeightCache, exponential_choice
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_positive
 from stratsynth.questions.composite import Composite
@@ -77,8 +77,8 @@ class Choose(Question):
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Return one charge of rho; its sensitivities are relative to that under add-remove."""
-        sensitivity = alike(tuple(self.sensitivity(schema).items()))
-        details = alike((("epsilon", self.epsilon), ("candidates", len(self.scores))))
+        sensitivity = interned(tuple(self.sensitivity(schema).items()))
+        details = interned((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)
 
     def needs(self) -> frozenset[type[Question]]:
@@ -97,7 +97,7 @@ class Choose(Question):
         """Return the index i of a candidate, with probability proportional to exp(epsilon score_i / (2 D))."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
-        known = memory.setdefault(Known, Known()) if type(self.scores) is Pairs else None
+        known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:

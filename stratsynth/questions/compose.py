@@ -84,7 +84,7 @@ class Split(WithoutRows):
             raise MechanismError("split: two strata have records in common, so their charges would add up.")
 
 
-def _same(problem: P) -> P:
+def _unchanged(problem: P) -> P:
     return problem
 
 
@@ -98,7 +98,7 @@ class Solver(Generic[P, R]):
     """True if it gains nothing from batches: problems are then solved side by side, each in one thread."""
     size: Callable[[P], float] | None = None
     """Approximate work of a problem: with several processes, the largest are begun first."""
-    hasty: Callable[[P], P] = _same
+    hasty: Callable[[P], P] = _unchanged
     """Version of a problem that is solved quickly and badly: for plans, whose answers are made up."""
 
 

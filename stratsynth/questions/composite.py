@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.checks import number, one_of, whole
+from stratsynth.checks import check_integer, number, one_of
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.admission import known
@@ -228,7 +228,7 @@ class Composite(Score):
             check_query("choose", query, schema)
         for score in scores:
             last = len(score.query.thetas) - 1
-            whole("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
+            check_integer("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
         for score in {(id(score.terms), id(score.query)): score for score in scores}.values():
             if not is_plain_tuple(score.terms, Term) or not score.terms:
                 raise MechanismError("choose: a composite score is made of terms.")
@@ -241,14 +241,16 @@ class Composite(Score):
         """Return the sensitivity: the largest movement of the score by one neighbouring step, weights included."""
         return _reach(self.terms, neighbours) * schema.row_weight.most
 
-    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+    def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return the reach as a float."""
         return float(self.reach(schema, neighbours))
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
         """Return the largest reach over the distinct lists of terms; candidates usually share one."""
-        return max(score.moved(schema, neighbours) for score in {id(score.terms): score for score in scores}.values())
+        return max(
+            score.sensitivity(schema, neighbours) for score in {id(score.terms): score for score in scores}.values()
+        )
 
     @property
     def candidate(self) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
-from stratsynth.accounting.charges import Charge, alike
+from stratsynth.accounting.charges import Charge, interned
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
 from stratsynth.questions.admission import known
@@ -123,8 +123,8 @@ class Counts(Question):
                 path=path,
                 kind="counts",
                 amount=math.fsum(rhos),
-                sensitivity=alike(tuple((n, table_sensitivity(schema, n) * math.sqrt(len(rhos))) for n in PRICED)),
-                details=alike((("sigma", sigma), ("cliques", len(rhos)))),
+                sensitivity=interned(tuple((n, table_sensitivity(schema, n) * math.sqrt(len(rhos))) for n in PRICED)),
+                details=interned((("sigma", sigma), ("cliques", len(rhos)))),
             )
             for sigma, rhos in groups.items()
         )

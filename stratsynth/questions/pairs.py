@@ -163,7 +163,7 @@ class Pairs(Sequence[Distance]):
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return the sensitivity of one L1 distance of weight 1, which every pair has."""
-        return _LIKE.moved(schema, neighbours)
+        return _LIKE.sensitivity(schema, neighbours)
 
     def candidates(self) -> str:
         """Return the pairs in order, written as `Distance.candidates` writes them."""

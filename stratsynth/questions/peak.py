@@ -70,7 +70,7 @@ class Peak(Score):
         """Replayed part of the query, and the number of affine functions."""
         return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
-    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+    def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return the sensitivity: the largest over j of the sum over blocks of |slopes_j| x block sensitivity."""
         # Cauchy and Schwarz, block by block: length of the slopes x sensitivity of the block.
         start, lengths = 0, np.zeros(np.shape(self.slopes)[0])

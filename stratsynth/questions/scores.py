@@ -47,7 +47,7 @@ class Score(ABC):
             cls.check(score, schema)
 
     @abstractmethod
-    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+    def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return the sensitivity: the largest movement of the score by one neighbouring step, in the score's unit."""
 
     @classmethod
@@ -58,7 +58,7 @@ class Score(ABC):
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
         """Return the largest sensitivity of all scores."""
-        return max(score.moved(schema, neighbours) for score in scores)
+        return max(score.sensitivity(schema, neighbours) for score in scores)
 
     @property
     def unverified(self) -> str:
@@ -150,14 +150,14 @@ class Distance(Score, Digested):
         both = neighbours != Neighbours.ADD_REMOVE and self.norm == "l1"
         return schema.row_weight.most * (2 if both else 1)
 
-    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+    def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return the sensitivity of the weighted distance."""
         return self.weight * self.reach(schema, neighbours)
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
         """Return the largest sensitivity; that of the largest weight of each norm."""
-        return max(score.moved(schema, neighbours) for score in _heaviest(scores).values())
+        return max(score.sensitivity(schema, neighbours) for score in _heaviest(scores).values())
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:

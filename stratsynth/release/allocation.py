@@ -95,17 +95,17 @@ def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, str],
         short = [key for key, _ in pairs if len(key) != len(names) or not all(isinstance(x, str) for x in key)]
         if short:
             raise UsageError(f"n_by_group: each key must be the levels, as texts, of {', '.join(names)}.")
-        return [(tuple(zip(names, key, strict=True)), _whole(number)) for key, number in pairs]
+        return [(tuple(zip(names, key, strict=True)), _checked_count(number)) for key, number in pairs]
     lines = records("n_by_group", given)
     if ROWS not in lines[0] or len(lines[0]) < 2:
         raise UsageError(f"n_by_group: a table of numbers has the groups' columns and one named {ROWS!r}.")
     return [
-        (tuple((column, level(value)) for column, value in line.items() if column != ROWS), _whole(line[ROWS]))
+        (tuple((column, level(value)) for column, value in line.items() if column != ROWS), _checked_count(line[ROWS]))
         for line in lines
     ]
 
 
-def _whole(number: Any) -> int:
+def _checked_count(number: Any) -> int:
     text = level(number)
     if isinstance(number, bool) or not text.isascii() or not text.isdigit() or len(text) > 15:
         raise UsageError("n_by_group: the number of rows of a group must be a whole number of at least 0.")

@@ -15,17 +15,17 @@ from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
 from stratsynth.certificate import FORMAT, Certificate
 from stratsynth.errors import ReleaseError
-from stratsynth.files.whole import read_json
+from stratsynth.files.atomic import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
 from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
+from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
 from stratsynth.release.declared import comparisons, too_close
 from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.notices import notices
 from stratsynth.release.shown import CertificateRecord
-from stratsynth.release.stated import ROW_WEIGHT, contradictions, read_stated
 from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 

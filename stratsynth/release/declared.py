@@ -34,7 +34,7 @@ SHARE = "share"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCount:
     """A measured number of records, with the standard deviation of its noise."""
 
     value: float
@@ -64,9 +64,9 @@ class Comparison:
     """One of: agrees, fewer, more, far fewer (less than half), far more (more than twice), cannot tell, nothing."""
 
     @property
-    def estimate(self) -> Measured:
+    def estimate(self) -> MeasuredCount:
         """Measured number with its noise."""
-        return Measured(self.measured, self.noise_sd)
+        return MeasuredCount(self.measured, self.noise_sd)
 
 
 def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparison]:
@@ -84,7 +84,7 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
     ways = [direct[()]] if () in direct else []
     if strata and len(groups) == len(strata):
         noise = math.sqrt(math.fsum(m.noise_sd**2 for m in groups.values()))
-        ways.append(Measured(math.fsum(m.value for m in groups.values()), noise))
+        ways.append(MeasuredCount(math.fsum(m.value for m in groups.values()), noise))
     if not ways:
         return []
     whole, size = _together(ways), prepared.public.size
@@ -124,26 +124,26 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
     return bool(gammainc((len(groups) - 1) / 2, away / 2) < TOO_CLOSE)
 
 
-def _measured(counted: Sequence[Counted]) -> dict[StratumPath, Measured]:
+def _measured(counted: Sequence[Counted]) -> dict[StratumPath, MeasuredCount]:
     """Return the number of records by path, the combination of all tables and counts that were asked there."""
-    ways: dict[StratumPath, list[Measured]] = {}
+    ways: dict[StratumPath, list[MeasuredCount]] = {}
     for one in counted:
-        ways.setdefault(one.path, []).append(Measured(one.records, one.noise_sd))
+        ways.setdefault(one.path, []).append(MeasuredCount(one.records, one.noise_sd))
     return {path: _together(several) for path, several in ways.items()}
 
 
-def _together(ways: Sequence[Measured]) -> Measured:
+def _together(ways: Sequence[MeasuredCount]) -> MeasuredCount:
     """Return the mean of independent measurements, each weighted by the inverse of its variance."""
     exact = [way for way in ways if not way.noise_sd > 0]
     if exact:
         return exact[0]
     weights = [way.noise_sd**-2 for way in ways]
     total = math.fsum(weights)
-    return Measured(math.fsum(w * way.value for w, way in zip(weights, ways, strict=True)) / total, total**-0.5)
+    return MeasuredCount(math.fsum(w * way.value for w, way in zip(weights, ways, strict=True)) / total, total**-0.5)
 
 
 def _compared(
-    what: str, stratum: str, declared: float | None, measured: Measured, z: float, *, sampled: int = 0
+    what: str, stratum: str, declared: float | None, measured: MeasuredCount, z: float, *, sampled: int = 0
 ) -> Comparison:
     """Return one comparison; differences of up to `z` standard deviations are none.
 
@@ -158,7 +158,7 @@ def _compared(
     )
 
 
-def _verdict(declared: float | None, measured: Measured, slack: float, *, sampled: bool) -> str:
+def _verdict(declared: float | None, measured: MeasuredCount, slack: float, *, sampled: bool) -> str:
     value, noise = measured.value, measured.noise_sd
     least = max(3 * noise, 1.0)
     if not sampled and value < least and (declared is None or not value + least > declared > least):

@@ -77,7 +77,7 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
         text
         for where, number in parts
         if number and any(column in where for column in by)
-        for text in _said(where, schema, order, cells)
+        for text in _warnings(where, schema, order, cells)
     )
     if named:
         more = f"; and {len(named) - NAMED} more groups" if len(named) > NAMED else ""
@@ -88,7 +88,7 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
         )
 
 
-def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
+def _warnings(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
     """Yield the warning about a condition, if it allows listed groups alone."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.checks import path as given_path
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.files.whole import new_folder, write_json, write_text
+from stratsynth.files.atomic import new_folder, write_json, write_text
 from stratsynth.models import Model, files
 from stratsynth.models.rules import Moved
 from stratsynth.release.certificate import read_certificate

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, Measured
+from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, MeasuredCount
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
@@ -74,7 +74,7 @@ def measured_line(certificate: Certificate) -> str:
     unclear = sum(c.verdict == "cannot tell" for c in groups)
     parts = [f"{len(groups) - len(other) - unclear} of {len(groups)} groups agree with their shares"] * bool(groups)
     parts += [f"{len(other)} differ"] * bool(other) + [f"noise hides {unclear}"] * bool(unclear)
-    return f"{declared}; measured {Measured(first.measured, first.noise_sd)}" + (
+    return f"{declared}; measured {MeasuredCount(first.measured, first.noise_sd)}" + (
         f"; {', '.join(parts)}" if parts else ""
     )
 

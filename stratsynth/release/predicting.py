@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import is_texts, whole
+from stratsynth.checks import check_integer, is_texts
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
 
@@ -84,5 +84,5 @@ def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
 def _seeded(model: Predictor, seed: int | None) -> Predictor:
     if seed is None:
         return model
-    whole("predict: seed", seed)
+    check_integer("predict: seed", seed)
     return model.seeded(seed)

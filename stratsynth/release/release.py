@@ -19,7 +19,7 @@ from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.folder import read, write
 from stratsynth.release.measurements import LazyTable
 from stratsynth.release.predicting import predicted, predicted_table
-from stratsynth.release.sampling import Drawing, Wanted, check_rows
+from stratsynth.release.sampling import Drawing, SampleRequest, check_rows
 from stratsynth.release.shown import CertificateRecord, release_html, release_text
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Release:
         """Return the rows of `sample` as an Arrow table; `moved` counts rows that the schema's rules move."""
         import pyarrow as pa
 
-        wanted, model = Wanted(n, where or {}, n_by_group, by, balance), self.table_model
+        wanted, model = SampleRequest(n, where or {}, n_by_group, by, balance), self.table_model
         check_rows(wanted.n or 0, model.schema)
         drawing = Drawing.of(model, self.statement, wanted, seed)
         check_rows(drawing.rows, model.schema)

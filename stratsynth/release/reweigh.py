@@ -29,7 +29,7 @@ HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Quotient:
+class RatioOfShares:
     """A result that depends on the shares alone, for fixed groups: M(w) of the head, by its a and b."""
 
     a: Floats
@@ -45,7 +45,7 @@ class Quotient:
         return self.a - value * self.b
 
 
-def root(quotient: Quotient, shares: Floats, group: int, value: float) -> float | None:
+def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
     """Return the share of one group at which the result is `value`, the others in proportion; None if there is none."""
     rest = 1 - shares[group]
     if rest <= 0:
@@ -70,7 +70,7 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
     return shares
 
 
-def extreme(quotient: Quotient, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
+def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
     """Return the largest (sign 1) or smallest (-1) result over all shares within intervals."""
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
@@ -88,7 +88,7 @@ def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 
-def together(quotient: Quotient, shares: Floats, moved: float) -> float | None:
+def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
     """Return the relative error of every share from which the result can move; None if 1 is not enough.
 
     Bisection: the wider the intervals, the further the result can move.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.answers.tables import Columns, measured
-from stratsynth.checks import check_seed, whole
+from stratsynth.checks import check_integer, check_seed
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.words import with_samples, words_of
 from stratsynth.models import TableModel
@@ -35,7 +35,7 @@ MOST = 1_000
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
     """Return the tables of `Release.samples`."""
-    whole("samples: m", m, 2, MOST)
+    check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
     name, weights = release.statement.mechanism.name, release.statement.weights.source
     sound, source = words_of(release.statement).samples, source_of(weights)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.checks import check_seed, said, whole
+from stratsynth.checks import check_integer, check_seed, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models import Codes, TableModel, Where
 from stratsynth.models.rules import Moved, draw_allowed
@@ -34,7 +34,7 @@ CELL_BYTES = 36
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SampleRequest:
     """A request for rows, as of `Release.sample`."""
 
     n: int | None
@@ -53,7 +53,7 @@ class Wanted:
         if self.n is None and self.n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
         object.__setattr__(self, "n", int(self.n) if isinstance(self.n, np.integer) else self.n)
-        whole("the number of rows", self.n, optional=True)
+        check_integer("the number of rows", self.n, optional=True)
         if self.n_by_group is not None and self.balance is not None:
             raise UsageError("give n_by_group or balance, not both.")
         if self.by is not None and not isinstance(self.n_by_group, Mapping):
@@ -77,7 +77,7 @@ class Drawing:
     """Generator of the only piece, if there is one."""
 
     @classmethod
-    def of(cls, model: TableModel, certificate: Certificate, wanted: Wanted, seed: int | None) -> Drawing:
+    def of(cls, model: TableModel, certificate: Certificate, wanted: SampleRequest, seed: int | None) -> Drawing:
         """Return the checked request, with nothing drawn; without a seed, one is drawn."""
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
@@ -116,7 +116,9 @@ class Drawing:
         return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
 
 
-def _parts(model: TableModel, certificate: Certificate, wanted: Wanted, rng: Generator) -> Sequence[tuple[Where, int]]:
+def _parts(
+    model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
+) -> Sequence[tuple[Where, int]]:
     """Return conditions, each with its number of rows."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
@@ -135,7 +137,7 @@ def _parts(model: TableModel, certificate: Certificate, wanted: Wanted, rng: Gen
 def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Return a condition's levels by column; refuse levels that the schema lacks."""
     if not isinstance(where, Mapping):
-        raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {said(where)}.")
+        raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {quoted_value(where)}.")
     found = {}
     for column, levels in where.items():
         several = (levels,) if isinstance(levels, str) else levels

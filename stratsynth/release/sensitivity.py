@@ -18,7 +18,7 @@ from stratsynth.checks import number
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
-from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
+from stratsynth.release.reweigh import RatioOfShares, extreme, root, spread, together
 from stratsynth.schema import Numeric
 from stratsynth.schema.text import figure
 
@@ -157,7 +157,9 @@ def _sample(model: Mixture, stratum: Stratum) -> Codes:
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
 
-def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) -> Iterator[tuple[str | None, Quotient]]:
+def _quotients(
+    model: Mixture, column: str, samples: Mapping[Stratum, Codes]
+) -> Iterator[tuple[str | None, RatioOfShares]]:
     """Yield the mean of a numeric column, by the middles of its bins; the share of each level of any other."""
     kind = model.schema.column(column)
     tables = np.array(
@@ -171,16 +173,16 @@ def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) ->
     if isinstance(kind, Numeric):
         middles = np.array(kind.middles)
         real = tables[:, : len(middles)]
-        yield None, Quotient(real @ middles, real.sum(axis=1))
+        yield None, RatioOfShares(real @ middles, real.sum(axis=1))
     else:
         for code, name in enumerate(kind.all_levels):
-            yield name, Quotient(tables[:, code], np.ones(len(tables)))
+            yield name, RatioOfShares(tables[:, code], np.ones(len(tables)))
 
 
 def _result(
     column: str,
     name: str | None,
-    quotient: Quotient,
+    quotient: RatioOfShares,
     strata: Sequence[Stratum],
     shares: Floats,
     threshold: float,
@@ -198,7 +200,7 @@ def _result(
     return Result(column, name, value, moved, low, high, together(quotient, shares, moved), tuple(tips))
 
 
-def _tip(quotient: Quotient, strata: Sequence[Stratum], shares: Floats, i: int, value: float, moved: float) -> Tip:
+def _tip(quotient: RatioOfShares, strata: Sequence[Stratum], shares: Floats, i: int, value: float, moved: float) -> Tip:
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
     below = max((s for s in found if s is not None and s < share), default=None)

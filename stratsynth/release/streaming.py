@@ -12,11 +12,11 @@ from typing import Any
 
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
-from stratsynth.files.whole import new_file, read_json, write_json
+from stratsynth.files.atomic import new_file, read_json, write_json
 from stratsynth.models.rules import Moved
 from stratsynth.progress import steps
 from stratsynth.release.release import Release
-from stratsynth.release.sampling import PIECE, Drawing, Wanted
+from stratsynth.release.sampling import PIECE, Drawing, SampleRequest
 
 NOTE = "_sample.json"
 """File that describes a folder's sample; readers of folders skip names with an underscore."""
@@ -28,7 +28,7 @@ def is_folder(out: Path) -> bool:
     return out.suffix == "" or out.is_dir()
 
 
-def write_file(release: Release, wanted: Wanted, seed: int | None, out: Path, moved: Moved) -> int:
+def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: Path, moved: Moved) -> int:
     """Write one Parquet file, a piece at a time, whole or not at all; return the number of rows."""
     import pyarrow.parquet as pq
 
@@ -46,7 +46,7 @@ def write_file(release: Release, wanted: Wanted, seed: int | None, out: Path, mo
     return drawing.rows
 
 
-def write_folder(release: Release, wanted: Wanted, seed: int | None, out: Path) -> int:
+def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out: Path) -> int:
     """Write a folder with a Parquet file for each piece, or resume it; return the number of rows.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.report.numbers import known, spelt
 from stratsynth.report.page import Cell, Points
-from stratsynth.report.strip import Scale, axis, strip
+from stratsynth.report.strip import Axis, axis, strip
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,7 +65,7 @@ def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int |
     if isinstance(value, Cell):
         return value.text, value.key, None
     if isinstance(value, Points):
-        picture = strip(column.scale or Scale(0, 1), value.marks, joined=value.joined, what=value.name)
+        picture = strip(column.scale or Axis(0, 1), value.marks, joined=value.joined, what=value.name)
         return picture, known(value.key), None
     text = spelt(value, column.kind)
     if column.kind == "text" or isinstance(value, str):

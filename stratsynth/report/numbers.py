@@ -104,17 +104,17 @@ def several(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def said(value: Any) -> str:
-    """Return a setting in words: nested settings in brackets, lists as lists."""
+def setting_text(value: Any) -> str:
+    """A setting in words: nested settings in brackets, lists as lists, no value where there is none."""
     if isinstance(value, Mapping):
         if set(value) == {"name", "settings"}:
-            settings = said(value["settings"])
+            settings = setting_text(value["settings"])
             return f"{value['name']} ({settings})" if settings else str(value["name"])
         given = {key: item for key, item in value.items() if item is not None and item not in ({}, [])}
-        return ", ".join(f"{key} {inner}" for key, item in given.items() if (inner := said(item)))
+        return ", ".join(f"{key} {inner}" for key, item in given.items() if (inner := setting_text(item)))
     if isinstance(value, list | tuple):
         nested = any(isinstance(item, list | tuple) for item in value)
-        return ("; " if nested else ",").join(said(item) for item in value)
+        return ("; " if nested else ",").join(setting_text(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -14,7 +14,7 @@ from stratsynth.report.numbers import Numbers, spelt
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from stratsynth.report.strip import Mark, Scale
+    from stratsynth.report.strip import Axis, Mark
 
 Text: TypeAlias = "str | Markup"
 """Text of a page: a `str` is escaped when the page is written; only code of this project makes `Markup`."""
@@ -49,10 +49,10 @@ class Column:
 
     name: str
     kind: str = "number"
-    """Kind of the values: "text"; "number", with significant digits; "count", a whole number; "share", a percentage;
-    "shade", darker where it is larger; or "picture", of `Points`."""
-    scale: Scale | None = None
-    """Scale of a picture; for shades, 0 and the number with the darkest colour."""
+    """"text"; "number", with the digits that matter; "count", a whole number; "share", a percentage; "shade", darker
+    where it is larger; or "picture", of `Points`."""
+    scale: Axis | None = None
+    """Of a picture; of shades, 0 and the number whose colour is the darkest."""
     aside: bool = False
     """True if the column is left out beside a picture, whose numbers include it."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from stratsynth.checks import is_number, is_whole, said
+from stratsynth.checks import is_number, is_whole, quoted_value
 from stratsynth.schema import bins, checks, typed
 from stratsynth.schema.text import MISSING, check_text, number
 
@@ -272,7 +272,7 @@ class Numeric(Categories):
 
     def _number(self, key: str, value: object) -> float:
         if not is_number(value):
-            checks.refuse(f"{key} must be a finite number, not {said(value)}")
+            checks.refuse(f"{key} must be a finite number, not {quoted_value(value)}")
         if self.integer and key == "edges" and is_whole(value) and value == EXACT + 1:
             return value  # where a bin ends that has the largest number; as a real it would be that number
         real = float(value) + 0.0  # -0.0 becomes 0.0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stratsynth.checks import is_whole, said
+from stratsynth.checks import is_whole, quoted_value
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.columns import Categorical, Column, Numeric
@@ -80,7 +80,7 @@ class Schema(SchemaDoor):
             if not isinstance(column, (Categorical, Numeric)):
                 raise SchemaError(
                     f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
-                    f"not {said(column)}"
+                    f"not {quoted_value(column)}"
                 )
         if self.origin not in (PUBLIC, PRIVATE):
             raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
@@ -132,7 +132,7 @@ class Schema(SchemaDoor):
         return 1 if isinstance(self.unit, str) else self.unit.max_rows
 
     @property
-    def alike(self) -> int:
+    def max_multiplicity(self) -> int:
         """Largest weighted number of equal rows of one unit: its rows, each of the largest weight.
 
         The variance of a sum over a random sample is at most this many times that over as many unweighted, single rows.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
-from stratsynth.checks import is_number, said
+from stratsynth.checks import is_number, quoted_value
 from stratsynth.schema import checks
 from stratsynth.schema.columns import Numeric
 from stratsynth.schema.text import MAX_TEXT, number
@@ -109,7 +109,7 @@ class Temporal(Numeric):
         found = self.quantity(_text(value))
         if found is None:
             example = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "23:59:59", "duration": "90"}
-            checks.refuse(f"{key} must be a {self.kind} such as {example[self.kind]!r}, not {said(value)}")
+            checks.refuse(f"{key} must be a {self.kind} such as {example[self.kind]!r}, not {quoted_value(value)}")
         return int(found)
 
     def _check_dtype(self) -> None:

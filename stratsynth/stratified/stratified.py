@@ -24,7 +24,7 @@ from stratsynth.models import Returns, combine
 from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified.around import Groupwise
+from stratsynth.stratified.wrapper import Groupwise
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 
@@ -38,7 +38,7 @@ ONE_WAY = "independent"
 
 
 @dataclass(frozen=True)
-class Given:
+class StratumInputs:
     """One stratum's mechanism with its facts and its allotment; the stratum's levels are not among them."""
 
     mechanism: Mechanism[Any]
@@ -51,7 +51,7 @@ class Given:
     """
 
 
-def alike(given: Mapping[Stratum, Given]) -> dict[Stratum, list[Stratum]]:
+def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
     """Return the first stratum of each equivalence class, with its class: equal mechanism, facts and allotment."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
@@ -161,7 +161,7 @@ class Stratified(Groupwise[Any]):
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Run all strata's programs in lock-step, and combine their results by weights."""
-        given, weights = yield from self._given(public, allot)
+        given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
             {
@@ -177,8 +177,8 @@ class Stratified(Groupwise[Any]):
         All use one seed, and one stratum stands for its equivalence class; strata within strata are rehearsed
         one by one.
         """
-        given, weights = yield from self._given(public, allot)
-        kinds = alike(given) if not public.constant else {stratum: [stratum] for stratum in given}
+        given, weights = yield from self._stratum_inputs(public, allot)
+        kinds = equivalence_classes(given) if not public.constant else {stratum: [stratum] for stratum in given}
         seed = rng.bit_generator.random_raw()
         programs = {
             s: one.mechanism.rehearsal(one.public, one.allot, np.random.default_rng(seed))
@@ -191,7 +191,9 @@ class Stratified(Groupwise[Any]):
         first = {stratum: one for one, kind in kinds.items() for stratum in kind}
         return combine(public.schema, {stratum: parts[first[stratum]] for stratum in given}, weights)
 
-    def _given(self, public: Public, allot: Allotment) -> Program[tuple[Mapping[Stratum, Given], Resolved]]:
+    def _stratum_inputs(
+        self, public: Public, allot: Allotment
+    ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
         """Return each stratum's mechanism, facts and allotment, and the strata's weights."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
@@ -203,7 +205,7 @@ class Stratified(Groupwise[Any]):
         inner, exact = self._inner(layout), self.weights.exact
         made_up = {s: share if size is None else round(size * share) for s, share in layout.shares.items()}
         return {
-            s: Given(inner(s), public.within(s, weights.shares[s], exact=exact), allots[s], made_up[s])
+            s: StratumInputs(inner(s), public.within(s, weights.shares[s], exact=exact), allots[s], made_up[s])
             for s in layout.strata
         }, weights
 

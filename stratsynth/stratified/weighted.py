@@ -20,7 +20,7 @@ from stratsynth.models import Model, Returns, combine
 from stratsynth.questions import Program, Question, Split
 from stratsynth.strata import within
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified.around import Around
+from stratsynth.stratified.wrapper import Around
 from stratsynth.weights import Weights
 from stratsynth.weights.sources import SHARE_SOURCES
 

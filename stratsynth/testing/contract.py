@@ -17,8 +17,8 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.mechanisms import Mechanism
-from stratsynth.testing.moved import exact_answers, moved, standard_noise
-from stratsynth.testing.record import CAN_FORK, Driver, Run, apart, record, same
+from stratsynth.testing.privacy_loss import exact_answers, privacy_loss, standard_noise
+from stratsynth.testing.record import CAN_FORK, Driver, Run, apart, identical, record
 from stratsynth.testing.worlds import World, worlds
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Bu
     """Compare the privacy loss between neighbouring tables with the charges, for each question and in all."""
     neighbours, everywhere = budget.neighbours, Fraction(0)
     for (a, answer), one, two in zip(_asked(run), here, there, strict=True):
-        cost = moved(a, one, two, neighbours, answer)
+        cost = privacy_loss(a, one, two, neighbours, answer)
         charged = sum(
             (Fraction(c.amount) for c in a.question.charges(a.schema, a.path, neighbours.priced)), Fraction(0)
         )
@@ -234,5 +234,5 @@ def _compare(first: Run, second: Run) -> Iterator[Finding]:
         return
     if first.certified != second.certified:
         yield Finding("settings", SAID["settings"])
-    if not same(first.result, second.result) or first.given != second.given:
+    if not identical(first.result, second.result) or first.given != second.given:
         yield Finding("result", SAID["result"])

@@ -17,10 +17,10 @@ import numpy as np
 
 from stratsynth.accounting.account import Account
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import per_unit
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
-from stratsynth.driver.lockstep import Answers, Asked, run
+from stratsynth.driver.lockstep import AnswerSource, Asked, run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.driver.solving import together
 from stratsynth.files.npz import State
@@ -30,8 +30,8 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Split
 from stratsynth.release.certificate import certificate
 from stratsynth.testing.content import content
-from stratsynth.testing.given import given_out
-from stratsynth.testing.moved import shape
+from stratsynth.testing.contract_inputs import given_out
+from stratsynth.testing.privacy_loss import shape
 from stratsynth.testing.watch import Interrupted, Watched, watching
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ class _Parted(Exception):
 
 
 @dataclass
-class _Recorder(Answers):
+class _Recorder(AnswerSource):
     """Answers that record the driver's, and pass on those of `frozen`, or of the driver on the twin table."""
 
-    answers: Answers
-    others: Answers | None
+    answers: AnswerSource
+    others: AnswerSource | None
     account: Account
     prepared: Prepared
     run: Run
@@ -151,7 +151,7 @@ def record(
     def fit() -> None:
         table = open_table(rows, schema=world.schema, declared_size=world.declared_size)
         prepared = prepare(mechanism, world.schema, budget, world.declared_size, world.prior)
-        request = Request("", mechanism.name, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
+        request = Request("", mechanism.name, prepared.budget, per_unit(prepared.allot), 0, caps=prepared.caps)
         account = ProcessLedger().open(request)
         seen.stated = content(_stated(mechanism, prepared.allot))
         answers = driver(table.backend.rows, account, SeededEntropy(seed))
@@ -239,7 +239,7 @@ def _what(asked: Sequence[Asked]) -> str:
     return digest([(a.path, a.schema.sha256, a.question) for a in asked])
 
 
-def same(a: Any, b: Any) -> bool:
+def identical(a: Any, b: Any) -> bool:
     """True if two results are equal to the last bit, arrays included."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return (
@@ -247,11 +247,11 @@ def same(a: Any, b: Any) -> bool:
             and a.dtype == b.dtype and a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
         )  # fmt: skip
     if isinstance(a, dict) and isinstance(b, dict):
-        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+        return list(a) == list(b) and all(identical(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
     if type(a) is not type(b):
         return False
     if isinstance(a, State):
-        return same(a.facts, b.facts) and same(a.arrays, b.arrays)
+        return identical(a.facts, b.facts) and identical(a.arrays, b.arrays)
     return bool(a == b)

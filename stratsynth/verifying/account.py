@@ -14,8 +14,8 @@ from stratsynth.accounting.joined import joined
 from stratsynth.accounting.lines import allotment_of, head_of
 from stratsynth.accounting.totals import readable, total
 from stratsynth.errors import LedgerError
+from stratsynth.release.consistency import TOLERANCE, Stated
 from stratsynth.release.shown import CertificateRecord
-from stratsynth.release.stated import TOLERANCE, Stated
 from stratsynth.verifying.prior import check_reserved
 from stratsynth.verifying.verdict import Notes
 

@@ -10,8 +10,8 @@ from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.reading import sha256
 from stratsynth.mechanisms.prepared import GIVEN
 from stratsynth.models.files import made_of_prior, mixed_by
+from stratsynth.release.consistency import Stated
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, names, schema_of
-from stratsynth.release.stated import Stated
 from stratsynth.schema import Schema
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes

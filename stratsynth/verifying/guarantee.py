@@ -15,8 +15,8 @@ from stratsynth.accounting.prices import Worst, prices
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
+from stratsynth.release.consistency import TOLERANCE, Stated, contradictions
 from stratsynth.release.page.measured import named_path
-from stratsynth.release.stated import TOLERANCE, Stated, contradictions
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
 
@@ -123,10 +123,12 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     """Compare every stated price with those that follow from the charges, in each reading of an older certificate."""
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
-        notes.findings.append("certificate.json states a dearest course that is cheaper than what was asked.")
+        notes.findings.append(
+            "certificate.json states a worst case (`dearest`) that is cheaper than the questions that were asked."
+        )
         return
     found = [prices(stated.spending, stated.budget, allot, worst) for allot, worst in _possible(stated)]
-    if not any(_same(said, each) for each in found):
+    if not any(_prices_agree(said, each) for each in found):
         step = next((s for s, price in found[0].items() if not _close(said.get(s), price)), "a step that is none")
         notes.findings.append(
             f"certificate.json states the price of {step} as {_figure(said.get(step))}; its charges give "
@@ -136,7 +138,7 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     notes.checked.append(f"The prices of other notions of neighbour ({', '.join(said)}) follow from the charges.")
     if stated.adaptive and stated.worst is None:
         notes.unchecked.append(
-            "the dearest course of the fit, on which its prices for moves and exchanges rest: an older version did not "
+            "the worst case of the fit, on which its prices for moves and exchanges rest: an older version did not "
             "write it down; the prices are right for one that is possible"
         )
 
@@ -153,7 +155,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
     return [(allot, worst) for allot in allots for worst in worsts]
 
 
-def _same(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
+def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
     """True if every stated price equals the recomputed one."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 

@@ -12,9 +12,9 @@ from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import ReleaseError
+from stratsynth.release.consistency import TOLERANCE, Stated
 from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.page.measured import named_path
-from stratsynth.release.stated import TOLERANCE, Stated
 from stratsynth.strata import StratumPath, label
 from stratsynth.verifying.verdict import Notes
 
@@ -118,7 +118,7 @@ def _measurements(
         elif charge.kind == "total" and charge.currency != Currency.SAMPLED:
             sums[paths[charge.path], _digits(_deviation(charge))] += charge.times
     try:
-        held = [(name, is_sum, _digits(sigma)) for name, is_sum, sigma in _held(folder)]
+        held = [(name, is_sum, _digits(sigma)) for name, is_sum, sigma in _noise_of_measurements(folder)]
     except ReleaseError as error:
         notes.findings.append(str(error))
         return
@@ -177,7 +177,7 @@ def _deviation(charge: Charge) -> float:
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 
 
-def _held(folder: Path) -> Iterator[tuple[str, bool, float]]:
+def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
     """Yield (stratum, is a sum, noise standard deviation) of each table and sum, in batches: the file may be large."""
     import pyarrow as pa
     import pyarrow.compute as pc

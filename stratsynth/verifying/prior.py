@@ -12,8 +12,8 @@ from typing import Any
 
 from stratsynth.errors import ReleaseError
 from stratsynth.files.reading import sha256
+from stratsynth.priors.certificate_section import FILE, section_digest
 from stratsynth.priors.prior import KEPT, ROWS
-from stratsynth.priors.stated import FILE, section_digest
 from stratsynth.release.certificate import read_record
 from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.limits import KEY

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from stratsynth.checks import path
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.release.certificate import read_record
-from stratsynth.release.stated import read_stated
+from stratsynth.release.consistency import read_stated
 from stratsynth.verifying.account import check_account
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee

@@ -13,7 +13,7 @@ from stratsynth.weights.sources import source_of
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
-    from stratsynth.release.stated import Stated
+    from stratsynth.release.consistency import Stated
     from stratsynth.verifying.verdict import Notes
 
 

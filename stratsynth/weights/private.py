@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked(Basis):
+class PlannedShares(Basis):
     """Counts to be asked in the fit, with public shares for planning."""
 
     share: float
@@ -109,7 +109,7 @@ class Private(ShareSource):
             raise WeightsError("weights: the prior of private weights is public weights, as of another year.")
         unprotected = () if prior is None else prior.unprotected
         cited = f"noisy counts of these data, for {share:g} of the budget"
-        return self.made(cited, Asked(float(share), prior), unprotected)
+        return self.made(cited, PlannedShares(float(share), prior), unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
         """Return weights with the section's share, and its prior if it has one."""

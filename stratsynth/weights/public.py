@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stratsynth.weights.sources import Place, Weights
 
 
-class Public(ShareSource):
+class PublicShares(ShareSource):
     """Shares from published figures; the certificate has the hash of their table."""
 
     name: ClassVar[str] = "public"

@@ -15,7 +15,7 @@ from stratsynth.strata import Stratum, impossible
 from stratsynth.weights.holdout import Holdout
 from stratsynth.weights.invariant import COUNTS, Invariant
 from stratsynth.weights.private import Private
-from stratsynth.weights.public import Public
+from stratsynth.weights.public import PublicShares
 from stratsynth.weights.raking import Raked
 from stratsynth.weights.source import Basis, Resolved, ShareSource
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Data
     from stratsynth.weights.table import Tabular
 
-SHARE_SOURCES: tuple[ShareSource, ...] = (Public(), Raked(), Holdout(), Private(), Invariant())
+SHARE_SOURCES: tuple[ShareSource, ...] = (PublicShares(), Raked(), Holdout(), Private(), Invariant())
 """All sources of weights."""
 _BY_NAME = {source.name: source for source in SHARE_SOURCES}
 SOURCES = tuple(_BY_NAME)
@@ -60,7 +60,7 @@ class Weights:
         Raises:
             WeightsError: Another kind of table, or no citation.
         """
-        return Public().of(shares, citation=citation)
+        return PublicShares().of(shares, citation=citation)
 
     @staticmethod
     def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
@@ -175,7 +175,7 @@ class Place:
         source = source_of(section.get("source"))
         if unraked is not None and source is not None and not source.raked:
             raise WeightsError(unraked)
-        return inside.read(section, Public.name)
+        return inside.read(section, PublicShares.name)
 
     def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
         """Return the weights that this section describes; `default` is the source if it names none."""

@@ -13,7 +13,7 @@ from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.adapters import FairSGD
 from stratsynth.adapters.fair_sgd import leaning
 from stratsynth.mechanisms import make
-from stratsynth.questions.sums import bent, mitigation, networks
+from stratsynth.questions.sums import mitigation, networks, penalised
 from stratsynth.testing import World, check_contract
 
 SCHEMA = Schema({
@@ -79,8 +79,8 @@ def test_within_strata_of_another_column():
 
 def test_a_penalty_outside_the_clip_is_caught(monkeypatch):
     """Loss and penalty each within the clip, and added up afterwards."""
-    into_ball = bent.into_ball
-    monkeypatch.setattr(bent, "into_ball", lambda *given: 2 * into_ball(*given))
+    into_ball = penalised.into_ball
+    monkeypatch.setattr(penalised, "into_ball", lambda *given: 2 * into_ball(*given))
     assert "sensitivity" in kinds({"clip": 0.1})
 
 

@@ -27,7 +27,7 @@ from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact
 from stratsynth.release.page.summary import summary
 from stratsynth.testing import worlds
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 ROUNDS = 4
 
@@ -152,7 +152,7 @@ def test_an_interrupted_fit_is_given_the_same_answers_from_the_journal(how, stop
 
 def test_an_answer_comes_back_from_the_journal_as_it_went_in():
     answer = Maximum(-7, 2.5)
-    assert same(dataclasses.astuple(Largest.recall(Largest.keep(answer))), dataclasses.astuple(answer))
+    assert identical(dataclasses.astuple(Largest.recall(Largest.keep(answer))), dataclasses.astuple(answer))
 
 
 def test_outside_the_closed_set_it_is_refused_before_anything_is_reserved(monkeypatch):

@@ -1,10 +1,10 @@
 """Answers by a plain function, for programs that are run without a driver."""
 
-from stratsynth.driver.lockstep import Answers
+from stratsynth.driver.lockstep import AnswerSource
 
 
-class Replies(Answers):
-    """Answers by a function of the questions of one moment."""
+class Replies(AnswerSource):
+    """Whatever a function of the questions of one moment returns."""
 
     def __init__(self, function):
         self.function = function

@@ -219,7 +219,7 @@ def test_how_far_a_term_moves_follows_what_is_exchanged():
         assert value.value([5] * 8) == before
         scores = ask(question, regressing.SCHEMA).scores
         fresh = Composite(question.scores[0].query, 0, (dataclasses.replace(term),))
-        expected = fresh.moved(regressing.SCHEMA, Neighbours.ADD_REMOVE)
+        expected = fresh.sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE)
         assert expected >= 100 * first
         assert scores[0].moved(regressing.SCHEMA, Neighbours.ADD_REMOVE) == expected
         assert Composite.most_moved(scores, regressing.SCHEMA, Neighbours.ADD_REMOVE) == expected
@@ -245,7 +245,7 @@ def test_a_method_that_is_written_into_a_term_is_refused(name):
 def test_a_forged_step_is_not_taken():
     """Steps follow from whole numbers that are worked out once, and kept beside the fields."""
     question, term, _ = composite()
-    before = question.scores[0].moved(regressing.SCHEMA, Neighbours.ADD_REMOVE)
+    before = question.scores[0].sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE)
     small = dataclasses.replace(term, slopes=term.slopes / 10**6)
     vars(term)["_worked"] = small._worked
     asked = ask(question, regressing.SCHEMA)
@@ -277,7 +277,7 @@ def test_the_farthest_of_all_candidates_is_that_of_each_gone_through(kinds):
     scores = [Distance(("A", "B"), np.zeros((2, 3)), weight, norm=norm) for weight, norm in kinds]
     for neighbours in PRICED:
         at, exact = Setting(SCHEMA, neighbours), Exact([TABLE] * len(scores))
-        assert Distance.most_moved(scores, SCHEMA, neighbours) == max(s.moved(SCHEMA, neighbours) for s in scores)
+        assert Distance.most_moved(scores, SCHEMA, neighbours) == max(s.sensitivity(SCHEMA, neighbours) for s in scores)
         units, reach = Distance.units(scores, exact, at, {})
         heaviest = max(s.weight for s in scores)
         each = [max(1, round(s.weight / heaviest * 2**20)) * s.reach(SCHEMA, neighbours) * 2**16 for s in scores]

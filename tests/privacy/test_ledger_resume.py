@@ -20,7 +20,7 @@ from stratsynth.driver.answering import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 # The order: charge, sync, read, store, answer
 
@@ -120,7 +120,7 @@ def test_a_resumed_fit_makes_the_same_release(data):
         raise KeyError
     second = ss.fit(Random(), table(data), BUDGET)
     assert first.measurements.equals(second.measurements)
-    assert same(first.model.state(), second.model.state())
+    assert identical(first.model.state(), second.model.state())
 
 
 def test_what_is_asked_anew_is_charged_anew_and_refused_beyond_the_allotment(data, ledger, reads):
@@ -249,7 +249,7 @@ def test_an_answer_that_was_seen_and_is_gone_is_not_drawn_again(data, ledger, st
 
 def test_an_answer_that_fills_the_disk_is_charged_and_drawn_when_there_is_room(data, ledger, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("stratsynth.files.whole.os.fsync", full_for("*.npz.*.part"))
+        broken.setattr("stratsynth.files.atomic.os.fsync", full_for("*.npz.*.part"))
         with pytest.raises(LedgerError, match=r"No space left.*The charge stands"):
             ss.fit(ladder(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]

@@ -203,13 +203,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("stratsynth.priors.prior.mapped", swapped)
     with pytest.raises(UsageError, match="has changed while it was read"):
-        Prior.public(path, citation=CITATION).found(SCHEMA)
+        Prior.public(path, citation=CITATION).in_schema(SCHEMA)
 
 
 def test_a_fit_with_another_file_of_the_same_rows_is_another_fit(place: Path, tmp_path: Path):
     copy = tmp_path / "last.csv"
     copy.write_text((place / "last.csv").read_text().replace("\n", "\r\n"))
-    one, two = (Prior.public(path, citation=CITATION).found(SCHEMA) for path in (place / "last.csv", copy))
+    one, two = (Prior.public(path, citation=CITATION).in_schema(SCHEMA) for path in (place / "last.csv", copy))
     assert one.stated["sha256"] == two.stated["sha256"]
     assert one.stated["file"] != two.stated["file"]
     assert one.digest != two.digest

@@ -14,7 +14,7 @@ from helpers.ledgers import kinds, recipe_on_a_ledger
 from helpers.solvers import Task
 from stratsynth.driver import solving
 from stratsynth.errors import MechanismError
-from stratsynth.files.whole import new_file, new_folder
+from stratsynth.files.atomic import new_file, new_folder
 from stratsynth.questions import Solver
 from stratsynth.strata import Stratum
 

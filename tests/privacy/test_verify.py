@@ -299,7 +299,7 @@ def test_the_dearest_course_of_an_adaptive_fit_cannot_be_made_cheaper(tmp_path):
     record = record_of(folder)
     assert record["dearest"]["factor"] == 4
     edited(folder, lambda r: (r["dearest"].update(factor=1), r["prices"].update(dict.fromkeys(r["prices"], 1.0))))
-    assert "dearest course" in problems(folder)
+    assert "a worst case" in problems(folder)
     edited(folder, lambda r: r["dearest"].update(factor=4))
     assert "price of move" in problems(folder)
 

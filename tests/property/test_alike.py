@@ -86,7 +86,7 @@ def test_strata_that_private_weights_give_one_size_are_alike_where_answers_are_m
         kinds.append((given, real(given)))
         return kinds[-1][1]
 
-    real = stratified.alike
+    real = stratified.equivalence_classes
     monkeypatch.setattr(stratified, "alike", noted)
     weights = ss.Weights.private(share=0.1, prior=_weights(BY, parts))
     prepared = prepare(MADE["independent"](BY, weights, Groups()), SCHEMA, ss.Budget(0.1, 1e-9), 900)

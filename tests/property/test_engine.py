@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stratsynth import Categorical, Schema
-from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution, junction_tree, solve
+from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, Solution, junction_tree, solve
 from stratsynth.adapters.engine.dense import Dense
 from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.structure import model_cells, taken_in
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 NAMES = "abcdef"
 
@@ -217,7 +217,7 @@ def test_a_model_that_is_moved_to_one_exact_table_is_the_projection_of_the_base(
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     values = np.where(own > 1e-6, np.rint(rng.uniform(100, 300, shape)), 0).astype(np.int64)
     for prior, sigma in ((1.0, 1e-3), (1e12, 1.0)):
-        table = Measured(clique, values, sigma)
+        table = MeasuredTable(clique, values, sigma)
         problem = Problem(tree.sizes, (table,), None, {}, base=base, prior=prior, iterations=5000, tolerance=0.0)
         after = joint_of(solve([problem])[0])
         order = sorted(clique, key=names.index)
@@ -239,7 +239,7 @@ def problems(draw):
     tables, forbidden = [], {}
     for clique in {*cliques, *((name,) for name in levels)}:
         shape = tuple(levels[c] for c in clique)
-        tables.append(Measured(clique, np.rint(rng.normal(0, sigma + 1, shape)).astype(np.int64), sigma))
+        tables.append(MeasuredTable(clique, np.rint(rng.normal(0, sigma + 1, shape)).astype(np.int64), sigma))
         never = rng.random(shape) < draw(st.sampled_from([0, 0.4]))
         never[tuple(row[c] for c in clique)] = False
         if never.any():
@@ -255,7 +255,7 @@ def test_fits_to_pure_noise_stay_finite_and_never_allow_what_cannot_occur(severa
         model = Graphical.of(schema_of(problem.sizes), solution)
         assert np.isfinite(flat(solution.potentials)).all()
         assert np.isfinite(solution.objective)
-        assert same(Graphical.from_state(model.schema, model.state()).state(), model.state())
+        assert identical(Graphical.from_state(model.schema, model.state()).state(), model.state())
         for clique, never in problem.forbidden.items():
             assert not model.marginal(clique).ravel()[never].any()
         where = {name: frozenset({int(code)}) for name, code in row.items()}

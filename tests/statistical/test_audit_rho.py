@@ -12,7 +12,7 @@ from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.evaluation.audit import estimators as est
 from stratsynth.evaluation.audit.claims import WITHOUT_CHOICES, claimed
 from stratsynth.evaluation.audit.mechanism import QUICK
-from stratsynth.evaluation.audit.pair import Pair, recorded
+from stratsynth.evaluation.audit.pair import NeighbouringTables, recorded
 from stratsynth.mechanisms import make
 
 BUDGET = Budget(3, 1e-6)
@@ -43,7 +43,7 @@ def test_no_evidence_is_zero_and_more_errors_are_less():
 def mst():
     """A recorded run with choices, and its worst neighbour."""
     world, first, base = recorded(lambda world: make("mst", {}), None, BUDGET)
-    return first, Pair.worst(world, first, base, BUDGET, 20)
+    return first, NeighbouringTables.worst(world, first, base, BUDGET, 20)
 
 
 def test_claims_are_of_everything_and_of_what_is_gaussian(mst):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from stratsynth.noise import gaussian
-from stratsynth.noise.table import Table
+from stratsynth.noise.table import SamplerTable
 from stratsynth.noise.wide_gaussian import _blocks, _split
 
 Judge = Callable[..., float]
@@ -23,7 +23,7 @@ def pmf(sigma: float) -> Callable[[np.ndarray], np.ndarray]:
     return law
 
 
-def probabilities(table: Table) -> list[int]:
+def probabilities(table: SamplerTable) -> list[int]:
     """What the table gives each value, in units of 2^-128, exactly."""
     borders = [(int(h) << 64) | int(c) for h, c in zip(table.high, table.low, strict=True)]
     return [b - a for a, b in zip([0, *borders], [*borders, 1 << 128], strict=True)]

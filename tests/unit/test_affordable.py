@@ -13,7 +13,7 @@ from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.standing import largest, rule
 from stratsynth.accounting.totals import total
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import ClippedMean, Independent
 from stratsynth.errors import BudgetRefused
 
@@ -21,7 +21,7 @@ D = 1e-9
 
 
 def zcdp(epsilon, delta=D, rows=1):
-    return whole(Budget(epsilon, delta, unit="record" if rows == 1 else "WHO", rows=rows).zcdp())
+    return per_unit(Budget(epsilon, delta, unit="record" if rows == 1 else "WHO", rows=rows).zcdp())
 
 
 @pytest.mark.parametrize("cap", [0.3, 1.0, 1.5, 3.0, 40.0])

@@ -13,10 +13,10 @@ from stratsynth import Budget, Groups, Stratified, Weights, fit
 from stratsynth.adapters import MST, Fixed, Independent, Pooled
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
-from stratsynth.answers.intervals import Quotient
+from stratsynth.answers.intervals import RatioOfSums
+from stratsynth.answers.release_answers import HIDDEN
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
-from stratsynth.answers.told import HIDDEN
 from stratsynth.errors import ReleaseError, SchemaError, Unsupported, UsageError
 from stratsynth.evaluation.scores.coverage import interval_coverage, real_values
 from stratsynth.evaluation.scores.marginals import coded
@@ -161,7 +161,7 @@ def test_rates_need_a_denominator_that_is_far_from_nobody(rows, known):
 
 def test_the_ends_of_a_quotient_are_where_its_test_just_passes():
     numbers = [np.array([x]) for x in (40.0, 100.0, 90.0, 30.0, 160.0, 40.0)]
-    found = Quotient(*numbers, share=True).answer(0.95, 1.0)
+    found = RatioOfSums(*numbers, share=True).answer(0.95, 1.0)
     a, b, va, c, vb, _ = (x[0] for x in numbers)
     for r, sampling in ((found.noise_low[0], 0), (found.noise_high[0], 0), (found.low[0], 1), (found.high[0], 1)):
         spread = va - 2 * r * c + r**2 * vb + sampling * b * r * (1 - r)

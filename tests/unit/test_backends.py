@@ -18,7 +18,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Work
 from stratsynth.strata import within
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ def test_tables_are_enough_for_mechanisms_of_tables(how):
         for table in (small.table(), tables_only(small.table()))
     )
     assert one.measurements.equals(other.measurements)
-    assert same(one.model.state(), other.model.state())
+    assert identical(one.model.state(), other.model.state())
     assert without_account(one) == without_account(other)
 
 

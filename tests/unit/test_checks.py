@@ -6,24 +6,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stratsynth.checks import check_seed, flag, is_list, is_number, is_texts, number, one_of, said, whole
+from stratsynth.checks import (
+    check_integer,
+    check_seed,
+    flag,
+    is_list,
+    is_number,
+    is_texts,
+    number,
+    one_of,
+    quoted_value,
+)
 from stratsynth.errors import MechanismError, UsageError
 
 
 @pytest.mark.parametrize("value", [0, 5, 10])
 def test_whole_numbers_within_bounds_pass(value):
-    whole("x", value, 0, 10)
+    check_integer("x", value, 0, 10)
 
 
 @pytest.mark.parametrize("value", [-1, 11, 0.5, 1.0, True, "1", None, np.int64(3), math.nan])
 def test_what_is_no_whole_number_within_bounds_is_refused_by_name(value):
     with pytest.raises(UsageError, match=r"^mst: iterations must be a whole number from 0 to 10, not "):
-        whole("mst: iterations", value, 0, 10)
+        check_integer("mst: iterations", value, 0, 10)
 
 
 def test_the_offending_value_is_named():
     with pytest.raises(UsageError, match=r"^mst: iterations must be a whole number of at least 1, not 0\.5\.$"):
-        whole("mst: iterations", 0.5, 1)
+        check_integer("mst: iterations", 0.5, 1)
     with pytest.raises(UsageError, match=r"^the seed must be a whole number of at least 0, not -3\.$"):
         check_seed(-3)
 
@@ -72,15 +82,15 @@ def test_a_text_is_no_list():
 def test_a_message_quotes_plain_values_only():
     """A frame given by mistake for a number holds rows."""
     rows = pd.DataFrame({"x": ["secret"]})
-    assert "secret" not in said(rows) + said(["secret"]) + said({"a": "secret"})
-    assert len(said("x" * 1000)) < 40
-    assert said(10**5000) == "a number that large"
+    assert "secret" not in quoted_value(rows) + quoted_value(["secret"]) + quoted_value({"a": "secret"})
+    assert len(quoted_value("x" * 1000)) < 40
+    assert quoted_value(10**5000) == "a number that large"
 
 
 def test_what_is_optional_may_be_left_out():
-    whole("x", None, 1, optional=True)
+    check_integer("x", None, 1, optional=True)
     number("x", None, above=0, optional=True)
     with pytest.raises(UsageError, match="whole number"):
-        whole("x", 0, 1, optional=True)
+        check_integer("x", 0, 1, optional=True)
     with pytest.raises(UsageError, match="above 0"):
         number("x", 0, above=0, optional=True)

@@ -17,12 +17,12 @@ from helpers.small import SCHEMA, SIZE
 from helpers.solvers import Task, dying, dying_once, picky, squares, threads
 from stratsynth.adapters import MST
 from stratsynth.driver import clusters, solving
-from stratsynth.driver.elsewhere import Elsewhere
+from stratsynth.driver.process_pool import Elsewhere
 from stratsynth.errors import MechanismError, StratsynthError, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Solver
 from stratsynth.strata import Stratum
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 PATHS = [(Stratum.of({"GROUP": str(i)}),) for i in range(6)]
 TASKS = [Task(i, size=10 * i % 7) for i in range(6)]
@@ -64,7 +64,7 @@ def fitted(workers, **settings):
 @pytest.mark.parametrize("workers", WORKERS)
 def test_a_fit_is_the_same_bit_for_bit(workers):
     one, other = fitted(workers), fitted(1)
-    assert same(one.model.state(), other.model.state())
+    assert identical(one.model.state(), other.model.state())
     assert without_account(one) == without_account(other)
     assert one.sample(200, seed=2).equals(other.sample(200, seed=2))
 

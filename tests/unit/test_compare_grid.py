@@ -11,7 +11,7 @@ from stratsynth.adapters import MST, Independent
 from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.comparisons.grid import Cell, Grid
+from stratsynth.evaluation.comparisons.grid import Grid, GridFit
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum, crossing
 
@@ -67,14 +67,14 @@ def test_the_grid_is_every_setting_every_time_and_pooled_in_its_own_strata_only(
 
 def test_each_cell_has_the_mechanism_that_it_says(recipe):
     found = grid(add(recipe))
-    assert found.how(Cell("independent", (), 1, 1)) == Independent()
-    split = found.how(Cell("independent", ("SEX",), 1, 1))
+    assert found.how(GridFit("independent", (), 1, 1)) == Independent()
+    split = found.how(GridFit("independent", ("SEX",), 1, 1))
     assert isinstance(split, Stratified)
     assert (split.mechanism, split.by) == (Independent(), ("SEX",))
-    pooled = found.how(Cell("pooled (base mst)", ("SEX", "GROUP"), 1, 1))
+    pooled = found.how(GridFit("pooled (base mst)", ("SEX", "GROUP"), 1, 1))
     assert isinstance(pooled, Pooled)
     assert pooled.base == MST()
-    assert found.budget(Cell("independent", (), 0.5, 1)).epsilon == 0.5
+    assert found.budget(GridFit("independent", (), 0.5, 1)).epsilon == 0.5
 
 
 def test_without_a_section_the_recipe_is_compared_with_its_vanilla_fit(recipe):
@@ -109,7 +109,7 @@ def test_weights_of_merged_groups_are_summed_too(recipe):
     shares = "SEX,GROUP,share\n1,both,0.3\n2,both,0.7\n"
     (recipe.parent / "shares.csv").write_text(shares, encoding="utf-8")
     found = grid(recipe)
-    how = found.how(Cell("independent", ("SEX",), 1, 1))
+    how = found.how(GridFit("independent", ("SEX",), 1, 1))
     layout = how.weights.resolve(crossing(small.SCHEMA, ["SEX"]), small.SCHEMA).shares
     assert sorted(layout.values()) == pytest.approx([0.3, 0.7])
     assert not how.groups.merge  # GROUP is no column of these strata
@@ -180,7 +180,7 @@ def test_strata_without_weights_are_refused_with_the_remedy(recipe):
     unweighted(recipe)
     add(recipe, '[compare]\nstratifications = [[], ["SEX"]]\n')
     with pytest.raises(UsageError, match=r"needs a section \[weights\]"):
-        grid(recipe).how(Cell("independent", ("SEX",), 1, 1))
+        grid(recipe).how(GridFit("independent", ("SEX",), 1, 1))
 
 
 def test_pooled_without_strata_is_refused_with_the_remedy(recipe):

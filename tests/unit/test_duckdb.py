@@ -29,7 +29,7 @@ from stratsynth.files.scratch import Scratch
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Unit
 from stratsynth.schema.encoding import check_source
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed; scripts/test --with duckdb installs it")
 pytestmark = pytest.mark.duckdb
@@ -90,7 +90,7 @@ def test_releases_are_those_of_rows_in_memory(how, tmp_path):
         for table in (plain, opened(written(tmp_path)))
     )
     assert one.measurements.equals(other.measurements)
-    assert same(one.model.state(), other.model.state())
+    assert identical(one.model.state(), other.model.state())
     assert without_account(one) == without_account(other)
 
 

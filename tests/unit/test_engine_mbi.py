@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from stratsynth import Categorical, Schema
-from stratsynth.adapters.engine import Graphical, Measured, Problem, solve
+from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, solve
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.errors import Unsupported
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 pytestmark = pytest.mark.reference
 
@@ -42,7 +42,7 @@ def problem(seed=0, sigma=8.0, **settings):
         shape = tuple(LEVELS[c] for c in clique)
         exact = np.zeros(shape, dtype=np.int64)
         np.add.at(exact, tuple(rows[c] for c in clique), 1)
-        tables.append(Measured(clique, exact + np.rint(rng.normal(0, sigma, shape)).astype(np.int64), sigma))
+        tables.append(MeasuredTable(clique, exact + np.rint(rng.normal(0, sigma, shape)).astype(np.int64), sigma))
     return Problem(tuple(LEVELS.items()), tuple(tables), **settings)
 
 
@@ -123,7 +123,7 @@ def test_its_objective_is_ours_of_its_marginals(solved):
 def test_its_models_draw_and_are_stored_like_ours(solved):
     model = Graphical.of(SCHEMA, solved[2])
     assert len(model.sample(10, np.random.default_rng(0))["a"]) == 10
-    assert same(Graphical.from_state(SCHEMA, model.state()).state(), model.state())
+    assert identical(Graphical.from_state(SCHEMA, model.state()).state(), model.state())
 
 
 def test_what_it_does_not_know_is_refused():

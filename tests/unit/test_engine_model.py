@@ -14,11 +14,11 @@ from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.marginals import Marginals
-from stratsynth.adapters.engine.model import Asked
+from stratsynth.adapters.engine.model import RecentModels
 from stratsynth.adapters.engine.sampling import draw
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import State, TableModel, files
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 SIZES = (("left", 4), ("top", 3), ("right", 5), ("far", 2), ("alone", 3))
 CLIQUES = (("left", "top"), ("top", "right"), ("right", "far"))
@@ -146,7 +146,7 @@ def test_a_seed_gives_the_same_rows_and_no_global_state_is_touched(model):
     assert all((one[c] == two[c]).all() for c in one)
     assert any((one[c] != other[c]).any() for c in one)
     assert before[0] == after[0]
-    assert same(State(arrays=before[1]["state"]), State(arrays=after[1]["state"]))
+    assert identical(State(arrays=before[1]["state"]), State(arrays=after[1]["state"]))
 
 
 # conditions
@@ -183,7 +183,7 @@ def test_a_model_comes_back_equal_and_draws_the_same(model, tmp_path):
     files.save(model, tmp_path / "model")
     again = files.load(tmp_path / "model")
     assert type(again) is Graphical
-    assert same(again.state(), model.state())
+    assert identical(again.state(), model.state())
     assert (again.tree, again.total, again.objective, again.steps) == (model.tree, 1000.0, 12.5, 30)
     rows, same_rows = (m.sample(1000, np.random.default_rng(3), {"top": frozenset({1, 2})}) for m in (model, again))
     assert all((rows[c] == same_rows[c]).all() for c in rows)
@@ -198,7 +198,7 @@ def test_a_model_of_no_column_comes_back_and_draws_nothing(tmp_path):
     empty = Graphical(Schema({}), junction_tree((), ()), (np.zeros(()),), 5.0)
     assert (empty.sample(7, np.random.default_rng(0)), empty.mass({})) == ({}, 1)
     again = files.restore("graphical", Schema({}), empty.state())
-    assert same(again.state(), empty.state())
+    assert identical(again.state(), empty.state())
 
 
 FACTS = {
@@ -295,12 +295,12 @@ def test_columns_of_independent_parts_have_the_product_of_their_tables():
 
 def test_models_asked_long_ago_forget_their_tables_and_say_the_same_again(monkeypatch):
     models = [graphical(seed) for seed in range(4)]
-    monkeypatch.setattr("stratsynth.adapters.engine.model.ASKED", Asked(2 * models[0].tree.cells))
+    monkeypatch.setattr("stratsynth.adapters.engine.model.ASKED", RecentModels(2 * models[0].tree.cells))
     first = [model.oneway("top") for model in models]
     for kept in ("_calibrated", "_marginals"):
         assert [kept in vars(model) for model in models] == [False, False, True, True]
     for model, due in zip(models, first, strict=True):
         np.testing.assert_array_equal(model.oneway("top"), due)
-    monkeypatch.setattr("stratsynth.adapters.engine.model.ASKED", Asked(1))  # one alone may be larger
+    monkeypatch.setattr("stratsynth.adapters.engine.model.ASKED", RecentModels(1))  # one alone may be larger
     drawn = [models[0].sample(50, np.random.default_rng(0))["top"] for _ in range(2)]
     np.testing.assert_array_equal(*drawn)

@@ -5,9 +5,9 @@ import pytest
 
 from stratsynth.adapters.engine import Problem, solve
 from stratsynth.adapters.engine.marginals import Marginals
-from stratsynth.adapters.engine.moved import moved
-from stratsynth.adapters.engine.reduced import extended, marginals_of, reduced
-from stratsynth.adapters.engine.solve import Measured, _solved
+from stratsynth.adapters.engine.restricted_fit import extended, marginals_of, reduced
+from stratsynth.adapters.engine.single_update import updated
+from stratsynth.adapters.engine.solve import MeasuredTable, _solved
 
 SIZES = tuple((column, 4) for column in "ABCDEFGH")
 RNG = np.random.default_rng(0)
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 
 def table(columns, people, sigma):
     cells = RNG.dirichlet(np.ones(4 ** len(columns))).reshape([4] * len(columns))
-    return Measured(tuple(columns), np.rint(people * cells).astype(np.int64), sigma)
+    return MeasuredTable(tuple(columns), np.rint(people * cells).astype(np.int64), sigma)
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +107,13 @@ def test_terms_do_not_write_into_the_base(base):
 @pytest.mark.parametrize("own", ["AF", "FA", "D"])
 def test_one_table_moves_all_marginals_of_a_base_as_in_the_whole_model(base, own):
     noisy = np.random.default_rng(5).integers(0, 200, (4,) * len(own))
-    (solution,) = solve([Problem(SIZES, (Measured(tuple(own), noisy, 5.0),), 1000.0, base=base, prior=20.0)])
+    (solution,) = solve([Problem(SIZES, (MeasuredTable(tuple(own), noisy, 5.0),), 1000.0, base=base, prior=20.0)])
     cliques = [("D",), ("F", "A"), ("H", "B", "A"), ("G",), ("D", "E")]
-    whole, found = marginals_of(solution).tables(cliques), moved(base, solution, cliques)
+    whole, found = marginals_of(solution).tables(cliques), updated(base, solution, cliques)
     for table, due in zip(found, whole, strict=True):
         np.testing.assert_allclose(table, due, rtol=1e-9, atol=1e-13)
-    assert moved(base, solution, [tuple("BCDEGH")]) is None  # too large a table of the base
-    assert moved(base, base, cliques) is None
+    assert updated(base, solution, [tuple("BCDEGH")]) is None  # too large a table of the base
+    assert updated(base, base, cliques) is None
 
 
 def test_kept_tables_do_not_depend_on_what_was_asked_before(base, monkeypatch):

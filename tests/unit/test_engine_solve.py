@@ -12,13 +12,13 @@ import pytest
 from scipy.optimize import nnls
 
 from stratsynth import Categorical, Schema
-from stratsynth.adapters.engine import Graphical, Measured, Problem, dense, junction_tree, solve
+from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, dense, junction_tree, solve
 from stratsynth.adapters.engine.forest import NEVER, Forest
-from stratsynth.adapters.engine.goal import Goal
+from stratsynth.adapters.engine.goal import Objectives
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.models import files
 from stratsynth.questions import NoisyTable
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 SIZES = (("a", 3), ("b", 2), ("c", 4))
 EXACT = {"iterations": 20_000, "tolerance": 0.0}
@@ -31,7 +31,7 @@ def _both_ways(request, monkeypatch):
 
 
 def measured(clique, values, sigma=1.0, **more):
-    return Measured(tuple(clique), np.array(values), sigma, **more)
+    return MeasuredTable(tuple(clique), np.array(values), sigma, **more)
 
 
 def noisy(cliques, seed, *, sigma=5.0, mean=10.0, sizes=SIZES):
@@ -214,7 +214,7 @@ def test_a_warm_start_takes_over_what_its_tables_added_also_of_tables_measured_t
                         ((pair, again, lone), (again, lone))):  # fmt: skip
         start = one(*first, total=70)
         problem = Problem(SIZES, then, 70, start=start)
-        goal = Goal(Forest([problem.tree()]), [problem], np.array([70.0]))
+        goal = Objectives(Forest([problem.tree()]), [problem], np.array([70.0]))
         terms = goal.first()
         assert dict(start.terms).keys() == {("a", "b"), ("c",)}
         cells, _ = Forest([problem.tree()]).calibrated(goal.potentials(terms))
@@ -259,7 +259,7 @@ def test_cells_that_do_not_count_have_no_influence():
 
 def test_a_released_table_is_fitted_as_it_is():
     table = NoisyTable(("b", "a"), np.arange(6).reshape(2, 3), 2.5)
-    seen = Measured.of(table)
+    seen = MeasuredTable.of(table)
     assert (seen.clique, seen.sigma, seen.counted) == (("b", "a"), 2.5, None)
     assert seen.values is table.values
 
@@ -341,7 +341,7 @@ def test_where_one_row_fits_best_the_steps_do_not_run_over_what_is_forbidden(cas
         for drawn in (rows, fitted.sample(1000, rng, allowed)):
             assert not np.isin(np.ravel_multi_index([drawn[c] for c in clique], shape), never).any()
     assert set(fitted.sample(100, rng, allowed)["a"]) == allowed["a"]
-    assert same(files.restore("graphical", fitted.schema, fitted.state()).state(), fitted.state())
+    assert identical(files.restore("graphical", fitted.schema, fitted.state()).state(), fitted.state())
 
 
 def test_a_prior_makes_noise_even_and_leaves_what_is_known():
@@ -349,7 +349,7 @@ def test_a_prior_makes_noise_even_and_leaves_what_is_known():
     rng = np.random.default_rng(0)
     for people, least, most in ((5, 0.5, 1.0), (50_000, 0.0, 0.01)):
         truth = np.array([0.7, 0.1, 0.1, 0.1])
-        table = Measured(("a",), np.rint(people * truth + rng.normal(0, 50, 4)).astype(np.int64), 50.0)
+        table = MeasuredTable(("a",), np.rint(people * truth + rng.normal(0, 50, 4)).astype(np.int64), 50.0)
         alone, spread = (
             Graphical.of(
                 Schema({"a": Categorical(levels=tuple("0123"))}),
@@ -369,7 +369,7 @@ def test_large_models_are_fitted_side_by_side_as_far_as_memory_allows(fit, most,
     """Of five models, as many as fit into the bound together, whatever the number of cores."""
     module, running, seen = sys.modules["stratsynth.adapters.engine.solve"], [], []
     problems = [
-        Problem((("A", 100), ("B", 100)), (Measured(("A", "B"), np.full((100, 100), i), 1.0),)) for i in range(5)
+        Problem((("A", 100), ("B", 100)), (MeasuredTable(("A", "B"), np.full((100, 100), i), 1.0),)) for i in range(5)
     ]
     cells = problems[0].tree().cells
     assert dense.is_large(problems[0].tree())

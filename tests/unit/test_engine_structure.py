@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stratsynth.adapters.engine import Measured, Problem, junction_tree, solve
+from stratsynth.adapters.engine import MeasuredTable, Problem, junction_tree, solve
 from stratsynth.adapters.engine.structure import check_size
 from stratsynth.errors import Unsupported
 
@@ -93,7 +93,7 @@ def test_a_model_that_is_too_large_is_refused_by_name_and_one_that_just_fits_is_
 def test_solving_refuses_a_model_that_is_too_large_before_it_makes_anything():
     sizes = tuple((c, 400) for c in "abc")
     ring = [("a", "b"), ("b", "c"), ("a", "c")]
-    tables = tuple(Measured(pair, np.broadcast_to(np.int64(0), (400, 400)), 1.0) for pair in ring)
+    tables = tuple(MeasuredTable(pair, np.broadcast_to(np.int64(0), (400, 400)), 1.0) for pair in ring)
     assert math.prod((400, 400, 400)) > 2**24
     with pytest.raises(Unsupported, match="too large"):
         solve([Problem(sizes, tables)])

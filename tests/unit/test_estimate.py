@@ -18,7 +18,7 @@ from stratsynth.models import Estimate, Figures, State, files
 from stratsynth.models.intervals import sampled_shares_covariance
 from stratsynth.models.weighted import weighted
 from stratsynth.strata import Stratum, crossing
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 SCHEMA = Schema({
     "g": Categorical(levels=("a", "b")),
@@ -229,7 +229,7 @@ def fitted():
 def test_an_estimate_comes_back_equal(fitted, tmp_path):
     files.save(fitted, tmp_path / "model")
     again = files.load(tmp_path / "model")
-    assert same(again.state(), fitted.state())
+    assert identical(again.state(), fitted.state())
     pd.testing.assert_frame_equal(again.estimates(), fitted.estimates())
 
 

@@ -10,7 +10,7 @@ import stratsynth as ss
 from stratsynth.adapters.fermi.ermi import ermi
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.fermi import pareto, picture, summary, tradeoff, violations
-from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
+from stratsynth.evaluation.fermi.columns import CurveFit, fitted, multiplier
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
 from stratsynth.evaluation.fermi.violations import gaps
 from stratsynth.mechanisms import make
@@ -113,7 +113,7 @@ def test_results_are_the_same_each_time():
 def test_a_column_has_the_noise_of_a_fit_of_its_own():
     """The law of one column is that of a private fit: means and spreads of a coefficient agree."""
     settings = {"target": "Y", "groups": ["S"], "features": ["X0"], "iterations": 30, "sampling": 0.5, "penalty": 1.0}
-    columns = [Column(1.0, 0.3, s) for s in range(100)]
+    columns = [CurveFit(1.0, 0.3, s) for s in range(100)]
     models = fitted(PROBLEM.frame, PROBLEM.schema, columns, delta=1e-6, settings=settings)
     beside = np.array([model.theta[1] for model in models])
     table = ss.open_table(PROBLEM.frame, schema=PROBLEM.schema, declared_size=2000)
@@ -216,7 +216,7 @@ def test_a_fit_without_noise_and_clip_comes_near_the_exact_minimiser(criterion, 
         "iterations": 800, "sampling": 1.0, "tail": 0.1,
     }  # fmt: skip
     (best,) = minimisers(rare, PROBLEM.schema, [2.0], settings=settings)
-    (model,) = fitted(rare, PROBLEM.schema, [Column(2.0, math.inf, 0)], delta=1e-6, settings=settings)
+    (model,) = fitted(rare, PROBLEM.schema, [CurveFit(2.0, math.inf, 0)], delta=1e-6, settings=settings)
     assert np.abs(model.theta - best.theta).max() < 0.05
     (other,) = minimisers(rare, PROBLEM.schema, [2.0], settings={**settings, "criterion": "odds"} | OTHER[weights])
     assert np.abs(other.theta - best.theta).max() > 0.1

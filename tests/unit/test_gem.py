@@ -21,7 +21,7 @@ from stratsynth.models import files
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, NoisyTable, Work
 from stratsynth.schema import Rule
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 TINY = {"components": 8, "hidden": [4], "latent": 3, "iterations": 2}
 """A network for tests of what is asked, where what comes out does not matter."""
@@ -178,7 +178,7 @@ def test_cells_fit_the_one_most_wrong_cell_of_a_table():
 
 def test_the_same_answers_and_seed_give_the_same_model_bit_for_bit():
     one, other = (ByHand(schema_of(LEVELS), rows_of(500)).run(GEM(components=16), size=500) for _ in range(2))
-    assert same(one.state(), other.state())
+    assert identical(one.state(), other.state())
 
 
 def test_strata_are_trained_as_they_would_be_alone_and_in_processes():
@@ -191,7 +191,7 @@ def test_strata_are_trained_as_they_would_be_alone_and_in_processes():
         opened = open_table(table, schema=schema, declared_size=3000)
         return fit(how, opened, BUDGET, seed=1, entropy=SeededEntropy(0), **settings).model
 
-    assert same(model().state(), model(workers=2).state())
+    assert identical(model().state(), model(workers=2).state())
 
 
 def test_columns_alone_are_kept_as_far_as_they_stand_out_from_noise():
@@ -306,7 +306,7 @@ def test_no_rows_and_rows_that_cannot_be():
 def test_a_model_comes_back_equal(tmp_path):
     model = mixture()
     files.save(model, tmp_path / "model")
-    assert same(files.load(tmp_path / "model").state(), model.state())
+    assert identical(files.load(tmp_path / "model").state(), model.state())
 
 
 DAMAGE = {

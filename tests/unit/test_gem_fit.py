@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.gem.adam import Adam
-from stratsynth.adapters.gem.fit import Goal, Training, train
-from stratsynth.adapters.gem.layout import Layout, marginals
-from stratsynth.adapters.gem.network import Network, Table
+from stratsynth.adapters.gem.fit import TableLoss, Training, train
+from stratsynth.adapters.gem.layout import LogitBlocks, marginals
+from stratsynth.adapters.gem.network import LogitTable, ResidualNetwork
 
-LAYOUT = Layout((("a", 3), ("b", 4), ("one", 1), ("c", 2), ("d", 5)))
+LAYOUT = LogitBlocks((("a", 3), ("b", 4), ("one", 1), ("c", 2), ("d", 5)))
 CLIQUES = [("a",), ("one",), ("d", "a"), ("c", "one"), ("b", "a", "c"), ("a", "b", "c", "d")]
 
 
@@ -23,24 +23,24 @@ def noisy(cliques=CLIQUES, seed=0):
     found = []
     for i, clique in enumerate(cliques):
         shape = tuple(sizes[name] for name in clique)
-        found.append(Measured(clique, draw.integers(-5, 50, shape), 2.0 + i, draw.random(shape) < 2 / 3))
+        found.append(MeasuredTable(clique, draw.integers(-5, 50, shape), 2.0 + i, draw.random(shape) < 2 / 3))
     return tuple(found)
 
 
 def sources(seed=1):
     noise = rng(seed).standard_normal((4, 6))
     return {
-        "table": Table(LAYOUT, 6),
-        "network": Network(LAYOUT, noise, (7, 8)),
-        "one block": Network(LAYOUT, noise, (5,)),
-        "three blocks": Network(LAYOUT, noise, (5, 3, 4)),
+        "table": LogitTable(LAYOUT, 6),
+        "network": ResidualNetwork(LAYOUT, noise, (7, 8)),
+        "one block": ResidualNetwork(LAYOUT, noise, (5,)),
+        "three blocks": ResidualNetwork(LAYOUT, noise, (5, 3, 4)),
     }
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", sources())
 def test_the_slope_is_that_of_finite_differences(name, seed):
-    source, goal = sources(seed)[name], Goal(LAYOUT, noisy(seed=seed), 100.0, np.float64)
+    source, goal = sources(seed)[name], TableLoss(LAYOUT, noisy(seed=seed), 100.0, np.float64)
     point = source.first(rng(seed), rng(seed).standard_normal(LAYOUT.rows))
     odds, tape = source.forward(point)
     found = source.backward(point, tape, goal.slope(odds)[1])
@@ -57,7 +57,7 @@ def test_the_slope_is_that_of_finite_differences(name, seed):
 def test_the_distance_is_that_of_its_definition(name):
     source, tables = sources()[name], noisy()
     odds, _ = source.forward(source.first(rng(), np.zeros(LAYOUT.rows)))
-    goal = Goal(LAYOUT, tables, 100.0, np.float64)
+    goal = TableLoss(LAYOUT, tables, 100.0, np.float64)
     fitted = marginals(LAYOUT, odds, np.full(6, 1 / 6), [table.clique for table in tables])
     expected = sum(
         0.5 * (((table.values - 100 * mine) / table.sigma)[table.counted] ** 2).sum()
@@ -86,7 +86,7 @@ def test_marginals_are_the_means_of_products():
 
 
 def problem(seed):
-    source = Network(LAYOUT, rng(seed).standard_normal((4, 6)), (7, 8))
+    source = ResidualNetwork(LAYOUT, rng(seed).standard_normal((4, 6)), (7, 8))
     return Training(source, source.first(rng(seed), np.zeros(LAYOUT.rows)), noisy(seed=seed), 100.0, 20, 0.01)
 
 
@@ -108,16 +108,16 @@ def test_training_does_not_change_where_it_started():
 
 def test_training_stops_where_noise_explains_the_misfit():
     """Tables that are the start's own, but for a little of the noise that they claim."""
-    source = Table(LAYOUT, 6)
+    source = LogitTable(LAYOUT, 6)
     start = source.first(rng(), np.zeros(LAYOUT.rows)).astype(np.float32)
     fitted = marginals(LAYOUT, source.forward(start)[0], np.full(6, 1 / 6), [("a", "b")])[0] * 1000
-    tables = (Measured(("a", "b"), np.rint(fitted).astype(np.int64), 10.0),)
+    tables = (MeasuredTable(("a", "b"), np.rint(fitted).astype(np.int64), 10.0),)
     (trained,) = train([Training(source, start, tables, 1000.0, 50, 0.1)])
     np.testing.assert_array_equal(trained, start)
 
 
 def test_no_table_at_all_leaves_the_start():
-    source = Table(LAYOUT, 3)
+    source = LogitTable(LAYOUT, 3)
     start = source.first(rng(), np.zeros(LAYOUT.rows)).astype(np.float32)
     (trained,) = train([Training(source, start, (), 1.0, 10, 0.1)])
     np.testing.assert_array_equal(trained, start)

@@ -35,7 +35,7 @@ REAL = rows([60, 30, 10], [10, 20, 70])
 
 def chain(*given):
     """Written, real, noiseless, model, ruled, release; the last one stands for all that are not given."""
-    return tables.Chain(*given, *[given[-1]] * (6 - len(given)))
+    return tables.TableChain(*given, *[given[-1]] * (6 - len(given)))
 
 
 def parts(*given, by=("G",)):

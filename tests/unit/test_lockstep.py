@@ -4,7 +4,7 @@ import pytest
 
 from helpers.replies import Replies
 from helpers.small import SCHEMA
-from stratsynth.driver.lockstep import Answers, run
+from stratsynth.driver.lockstep import AnswerSource, run
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Counts, Solver, counts, split, work
 from stratsynth.strata import crossing, label
@@ -12,7 +12,7 @@ from stratsynth.strata import crossing, label
 STRATA = crossing(SCHEMA, ["SEX", "GROUP"])
 
 
-class Teller(Answers):
+class Teller(AnswerSource):
     """Answers every question with its name, and remembers what was asked together."""
 
     def __init__(self):

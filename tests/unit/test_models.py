@@ -26,7 +26,7 @@ from stratsynth.models.mixture import allot
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import NoisyTable
 from stratsynth.strata import Stratum, crossing, within
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 from stratsynth.weights import Resolved
 
 SEX1, SEX2 = Stratum.of({"SEX": "1"}), Stratum.of({"SEX": "2"})
@@ -174,7 +174,7 @@ def the_npz(folder):
 
 def test_a_model_comes_back_equal(fitted, stored):
     again = files.load(stored)
-    assert same(again.state(), fitted.state())
+    assert identical(again.state(), fitted.state())
     assert again.schema == fitted.schema
     assert list(again.parts) == list(fitted.parts) == list(crossing(SCHEMA, ["SEX", "GROUP"]))
 
@@ -186,7 +186,7 @@ def test_a_mixture_of_mixtures_comes_back_equal(halves, tmp_path):
     inner = combine(within(SCHEMA, (SEX1,)), {g: product(deep) for g in group}, shares)
     model = combine(SCHEMA, {SEX1: inner, SEX2: halves.parts[SEX2]}, Resolved({SEX1: 0.5, SEX2: 0.5}))
     files.save(model, tmp_path / "model")
-    assert same(files.load(tmp_path / "model").state(), model.state())
+    assert identical(files.load(tmp_path / "model").state(), model.state())
 
 
 YOUNG, OLD = Stratum.of({"AGE": ("0-2", "3-5")}, ("young",)), Stratum.of({"AGE": "6-9"})
@@ -218,7 +218,7 @@ def test_merged_levels_are_drawn_by_their_own_numbers_and_shares_are_exact(merge
 def test_a_mixture_of_merges_comes_back_equal(merged, tmp_path):
     files.save(merged, tmp_path / "model")
     again = files.load(tmp_path / "model")
-    assert same(again.state(), merged.state())
+    assert identical(again.state(), merged.state())
     assert list(again.parts) == [YOUNG, OLD]
 
 
@@ -234,7 +234,7 @@ def test_a_column_may_have_any_name(name, tmp_path):
     schema = type(SCHEMA)({name: SCHEMA.columns["SEX"], "x": SCHEMA.columns["WORK"]})
     model = product(schema, **{name: [1, 3]})
     files.save(model, tmp_path / "model")
-    assert same(files.load(tmp_path / "model").state(), model.state())
+    assert identical(files.load(tmp_path / "model").state(), model.state())
 
 
 def test_nothing_is_a_pickle(stored):

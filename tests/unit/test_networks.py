@@ -10,7 +10,7 @@ from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth import fitting
 from stratsynth.adapters import DPFermi
-from stratsynth.adapters.fermi.network_task import NetworkTask
+from stratsynth.adapters.fermi.network_task import FermiNetworkProblem
 from stratsynth.adapters.networks import Blueprint, Module, per_row
 from stratsynth.adapters.sklearn import FermiClassifier
 from stratsynth.errors import MechanismError, StratsynthError, Unsupported, UsageError
@@ -177,8 +177,8 @@ class Stop(Exception):
 
 
 def test_an_interrupted_fit_goes_on_from_the_same_first_weights(tmp_path, monkeypatch):
-    started, seen, begin = [], [], NetworkTask.start
-    monkeypatch.setattr(NetworkTask, "start", lambda *given: started.append(begin(*given)) or started[-1])
+    started, seen, begin = [], [], FermiNetworkProblem.start
+    monkeypatch.setattr(FermiNetworkProblem, "start", lambda *given: started.append(begin(*given)) or started[-1])
     how = DPFermi(**{**HOW, "iterations": 3})
 
     def tick():

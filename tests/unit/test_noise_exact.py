@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stratsynth.errors import Unsupported
-from stratsynth.noise import Known, exponential_choice, gaussian, laplace, poisson_coins
+from stratsynth.noise import WeightCache, exponential_choice, gaussian, laplace, poisson_coins
 from stratsynth.noise.bernoulli import Bounds, decay, flips, settle
 from stratsynth.noise.choice import _borders_passed, _weights
 from stratsynth.noise.entropy import Entropy, SeededEntropy
@@ -267,7 +267,7 @@ def test_tiny_sigma_gives_zeros():
 
 def test_what_is_known_of_scores_changes_no_choice():
     """Some of the same scores, again and again, by two prices: as if nothing were known."""
-    rng, known = random.Random(1), Known()
+    rng, known = random.Random(1), WeightCache()
     scores = [rng.randrange(3_000) for _ in range(40)]
     ours, theirs = SeededEntropy(3), SeededEntropy(3)
     for turn in range(60):
@@ -278,7 +278,7 @@ def test_what_is_known_of_scores_changes_no_choice():
 
 def test_weights_that_became_light_are_worked_out_anew():
     """The best of what is left has 2^-180 of the weight of the best before: 12 bits of 192 would be left."""
-    known, rate = Known(), Fraction(1)
+    known, rate = WeightCache(), Fraction(1)
     known.sums([0, 125, 124, 0], rate)
     sums, _ = known.sums([0, 0], rate)
     assert sums == [1 << 192, 2 << 192]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stratsynth.noise import gaussian
 from stratsynth.noise.entropy import Entropy
-from stratsynth.noise.table import Table
+from stratsynth.noise.table import SamplerTable
 from stratsynth.noise.wide_gaussian import _blocks
 
 WORD = (1 << 64) - 1
@@ -32,7 +32,7 @@ class Scripted(Entropy):
         return word.to_bytes(size, "little")
 
 
-def thresholds(table: Table) -> list[int]:
+def thresholds(table: SamplerTable) -> list[int]:
     return [(int(h) << 64) | int(c) for h, c in zip(table.high, table.low, strict=True)]
 
 
@@ -42,11 +42,11 @@ TABLES = {
     "sigma 5.8": gaussian._table(5.8),
     "sigma 300": gaussian._table(300.0),
     "blocks": _blocks(777.7).table,
-    "zero weights": Table.of(-3, [0, 0, 5, 0, 3, 0, 0], Fraction(0)),
-    "dyadic": Table.of(0, [1] * 64, Fraction(0)),  # every threshold ends in 122 zero bits
-    "one value": Table.of(7, [1], Fraction(0)),
-    "all within one prefix": Table.of(0, [1 << 200, 1, 1, 1 << 80, 1 << 100], Fraction(0)),
-    "one high word": Table.of(0, [1 << 70, *([1] * 30), 1 << 70], Fraction(0)),
+    "zero weights": SamplerTable.of(-3, [0, 0, 5, 0, 3, 0, 0], Fraction(0)),
+    "dyadic": SamplerTable.of(0, [1] * 64, Fraction(0)),  # every threshold ends in 122 zero bits
+    "one value": SamplerTable.of(7, [1], Fraction(0)),
+    "all within one prefix": SamplerTable.of(0, [1 << 200, 1, 1, 1 << 80, 1 << 100], Fraction(0)),
+    "one high word": SamplerTable.of(0, [1 << 70, *([1] * 30), 1 << 70], Fraction(0)),
 }
 
 
@@ -102,16 +102,16 @@ def test_every_prefix(name: str, rest: bytes, low: int):
 
 def test_thresholds_are_the_rounded_down_shares():
     weights = [3, 0, 1, 7]
-    assert thresholds(Table.of(0, weights, Fraction(0))) == [(s << 128) // 11 for s in (3, 3, 4)]
+    assert thresholds(SamplerTable.of(0, weights, Fraction(0))) == [(s << 128) // 11 for s in (3, 3, 4)]
 
 
 def test_the_error_is_never_rounded_down():
     stated = Fraction(1, 3**90)
-    table = Table.of(0, [1, 1, 1], stated)
+    table = SamplerTable.of(0, [1, 1, 1], stated)
     assert Fraction(table.error) >= stated + Fraction(3, 1 << 129)
 
 
 @pytest.mark.parametrize("weights", [[], [0, 0], [2, -1, 2]])
 def test_weights_that_are_no_distribution_are_refused(weights: list[int]):
     with pytest.raises(ValueError, match="weights"):
-        Table.of(0, weights, Fraction(0))
+        SamplerTable.of(0, weights, Fraction(0))

@@ -64,7 +64,7 @@ from stratsynth.schema.weight import RowWeight
 from stratsynth.schema.weight_names import looks_like_weight, weight_warnings
 from stratsynth.strata import crossing
 from stratsynth.testing import check_contract, worlds
-from stratsynth.testing.moved import exact_answers
+from stratsynth.testing.privacy_loss import exact_answers
 from stratsynth.weights.totals import group_totals, write_totals
 
 WEIGHT = RowWeight(300, "PWGTP", mean=100)
@@ -239,7 +239,7 @@ def test_noise_and_sensitivity_grow_with_the_largest_weight(question, neighbours
 @pytest.mark.parametrize("neighbours", PRICED)
 def test_a_score_moves_by_the_largest_weight(neighbours):
     score = Distance(("SEX",), np.array([40.0, 60.0]))
-    assert score.moved(WEIGHED, neighbours) == 300 * score.moved(SCHEMA, neighbours)
+    assert score.sensitivity(WEIGHED, neighbours) == 300 * score.sensitivity(SCHEMA, neighbours)
     assert Choose((score,), 0.2).charges(WEIGHED, (), neighbours) == Choose((score,), 0.2).charges(
         SCHEMA, (), neighbours
     )
@@ -249,7 +249,7 @@ def test_a_score_moves_by_the_largest_weight(neighbours):
 def test_scores_of_sums_move_by_the_largest_weight(neighbours):
     """In whole units, before and after one more row of the largest weight, whose contribution is a whole clip."""
     peak = Peak(Columns(("AGE",), (-100.0,), (1.0,), 1.0), np.array([[2.0], [1.0]]), np.zeros(2), sign=-1)
-    assert peak.moved(WEIGHED, neighbours) == pytest.approx(300 * peak.moved(SCHEMA, neighbours))
+    assert peak.sensitivity(WEIGHED, neighbours) == pytest.approx(300 * peak.sensitivity(SCHEMA, neighbours))
     one = people(40)
     two = pd.concat([one, one.iloc[:1].assign(PWGTP="300")])
     at, found = Setting(WEIGHED, neighbours), []

@@ -8,7 +8,7 @@ import stratsynth as ss
 from helpers import recompute
 from stratsynth import Budget, Weights, census
 from stratsynth.adapters import Pooled
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.independent import Product
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.errors import Unsupported
@@ -57,7 +57,7 @@ class Columns(Poolable[Product]):
 
     def learned(self, public, allot, rng):
         tables = yield from counts(public.schema.oneways, rho=allot.rho)
-        return LastTables(schema=public.schema, size=public.size, tables=list(map(Measured.of, tables)))
+        return LastTables(schema=public.schema, size=public.size, tables=list(map(MeasuredTable.of, tables)))
 
     def candidates(self, public, rho):
         return dict.fromkeys(public.schema.oneways, 1.0)

@@ -159,8 +159,8 @@ def test_a_condition_that_no_row_meets_leaves_the_others_as_they_are():
     tables = {"g": np.array([[1.0, 0.0], [1.0, 0.0]]), "a": np.array([[0.2, 0.8], [0.6, 0.4]])}
     model = ProductMixture(schema, np.array([0.25, 0.75]), tables)
     inside = schema_of({"a": 2})
-    np.testing.assert_allclose(model.given(inside, {"g": [1]}).marginal(("a",)), [0.5, 0.5])
-    both = model.given(schema, {"g": [1, 0]})
+    np.testing.assert_allclose(model.conditioned(inside, {"g": [1]}).marginal(("a",)), [0.5, 0.5])
+    both = model.conditioned(schema, {"g": [1, 0]})
     np.testing.assert_allclose(both.marginal(("g",)), [0, 1])
 
 

@@ -8,12 +8,12 @@ import stratsynth as ss
 from stratsynth import Budget, Categorical, Schema, Weights
 from stratsynth.adapters import AIM, GEM, MST, Pooled
 from stratsynth.adapters.shared import workload
-from stratsynth.data.held import FrameSource
+from stratsynth.data.in_memory import FrameSource
 from stratsynth.errors import UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import prepare
 from stratsynth.noise import SeededEntropy
-from stratsynth.stratified import around
+from stratsynth.stratified import wrapper
 
 LEVELS = {"g": 3, "a": 3, "b": 2, "c": 4}
 SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(k)))) for name, k in LEVELS.items()})
@@ -48,7 +48,7 @@ def worked_out(monkeypatch):
         monkeypatch.setattr(module, name, lambda *a, **k: found[name].append(what(*a)) or real(*a, **k))
 
     counted(workload, "closure", lambda sets: frozenset(column for clique in sets for column in clique))
-    counted(around, "lay_out", lambda schema, *_: schema)
+    counted(wrapper, "lay_out", lambda schema, *_: schema)
     counted(FrameSource, "read", lambda source, columns: tuple(columns))
     return found
 

@@ -40,7 +40,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_the_tables_of_everybody_come_in_with_their_own_noise(folder: Path):
-    found = Prior.release(folder).found(SCHEMA)
+    found = Prior.release(folder).in_schema(SCHEMA)
     assert len(found.tables) == found.stated["measurements"] == 9  # five columns and a tree of four pairs
     one = next(known for known in found.tables if known.clique == ("A",))
     truth = people(ROWS, 5).A.value_counts(normalize=True).sort_index().to_numpy()
@@ -64,8 +64,8 @@ def test_levels_are_mapped_merged_and_summed_over(folder: Path):
     other = Schema({name: Categorical(levels=tuple(some)) for name, some in levels.items()})
     prior = Prior.release(folder, rename={"Alpha": "A"}, recode={"Alpha": {"0": "some", "1": "some"}})
     # the first of each: a pair with G becomes another table of the other column, which lacks G
-    before = {known.clique: known for known in reversed(Prior.release(folder).found(SCHEMA).tables)}
-    after = {known.clique: known for known in reversed(prior.found(other).tables)}
+    before = {known.clique: known for known in reversed(Prior.release(folder).in_schema(SCHEMA).tables)}
+    after = {known.clique: known for known in reversed(prior.in_schema(other).tables)}
     assert after["Alpha",].shares == pytest.approx([before["A",].shares[:2].sum(), before["A",].shares[2]])
     assert after["Alpha",].error == pytest.approx(before["A",].error * np.sqrt(3 / 2))
     assert not any("G" in clique for clique in after)
@@ -74,7 +74,7 @@ def test_levels_are_mapped_merged_and_summed_over(folder: Path):
 def test_a_column_with_levels_of_its_own_brings_no_table(folder: Path):
     columns = {name: SCHEMA.column(name) for name in "BCDG"}
     other = Schema({**columns, "A": Categorical(levels=("0", "1", "2", "new"))})
-    assert not any("A" in known.clique for known in Prior.release(folder).found(other).tables)
+    assert not any("A" in known.clique for known in Prior.release(folder).in_schema(other).tables)
 
 
 def test_a_fit_states_how_many_tables_came_in(folder: Path, tmp_path: Path):
@@ -89,7 +89,7 @@ def test_other_measurements_than_those_that_are_listed_are_refused(folder: Path,
     shutil.copytree(folder, copy)
     prior = Prior.release(copy)
     (copy / "measurements.parquet").write_bytes(b"another file")
-    for use in (lambda: Prior.release(copy), lambda: prior.found(SCHEMA)):
+    for use in (lambda: Prior.release(copy), lambda: prior.in_schema(SCHEMA)):
         with pytest.raises(StratsynthError, match=r"measurements\.parquet is not the file"):
             use()
 
@@ -99,7 +99,7 @@ def test_other_rows_than_those_that_are_listed_are_refused(folder: Path, tmp_pat
     shutil.copytree(folder, copy)
     prior = Prior.release(copy)
     people(500, 9).to_parquet(copy / "synthetic.parquet")
-    for use in (lambda: Prior.release(copy), lambda: prior.found(SCHEMA)):
+    for use in (lambda: Prior.release(copy), lambda: prior.in_schema(SCHEMA)):
         with pytest.raises(StratsynthError, match=r"synthetic\.parquet is not the file"):
             use()
 
@@ -128,7 +128,7 @@ def test_a_release_whose_files_are_links_is_no_public_file(folder: Path, tmp_pat
 def test_a_release_of_nobody_brings_rows_alone(tmp_path: Path):
     private = open_table(people(ROWS, 5).iloc[:0], schema=SCHEMA, declared_size=None)
     fit("mst", private, Budget(0.001, 1e-9), entropy=None).save(tmp_path / "r", rows=100, seed=0)
-    found = Prior.release(tmp_path / "r").found(SCHEMA)
+    found = Prior.release(tmp_path / "r").in_schema(SCHEMA)
     assert found.rows is not None
     for known in found.tables:  # what noise makes of nobody is known for what it is worth
         assert known.error > 0.05
@@ -156,11 +156,11 @@ def test_priors_of_ones_own_making_are_refused(folder: Path):
 
 
 def test_rows_that_are_left_out_are_counted():
-    many = Prior.public(people(20_000, 3), citation="made up for testing").found(SCHEMA).stated
+    many = Prior.public(people(20_000, 3), citation="made up for testing").in_schema(SCHEMA).stated
     assert many["thinned"] == 5_000
     assert "against_rules" not in many
     frame = people(500, 3)
     ruled = Schema(SCHEMA.columns, rules=(Rule(when={"A": ("2",)}, never={"G": ("1",)}),))
-    stated = Prior.public(frame, citation="made up for testing").found(ruled).stated
+    stated = Prior.public(frame, citation="made up for testing").in_schema(ruled).stated
     assert stated["against_rules"] == int(((frame.A == "2") & (frame.G == "1")).sum()) > 0
     assert "thinned" not in stated

@@ -154,7 +154,7 @@ def test_strata_take_what_a_table_says_of_them():
 
 def test_standard_errors_and_sums():
     frame = counted(["A", "B"]).assign(error=100.0)
-    known = Prior.tables([PublishedTable(frame, CITATION)]).found(SCHEMA).tables[0]
+    known = Prior.tables([PublishedTable(frame, CITATION)]).in_schema(SCHEMA).tables[0]
     assert known.error == pytest.approx(0.001)
     assert known.without(["B"]).error == pytest.approx(0.002)  # of four cells together
     assert known.variance(("A", "B"), 1e6) > 1e6 * 1e6 * 0.001**2
@@ -166,8 +166,8 @@ def test_codes_and_names_are_mapped():
     frame = pd.concat([frame, pd.DataFrame({"Alpha": ["abroad"], "count": [50]})])
     how = {"rename": {"A": "Alpha"}, "recode": {"A": {"none": "0"}}}
     with pytest.raises(StratsynthError, match="has the value 'abroad' of A"):
-        Prior.tables([PublishedTable(frame, CITATION)], **how).found(SCHEMA)
-    found = Prior.tables([PublishedTable(frame, CITATION)], **how, unknown="drop").found(SCHEMA)
+        Prior.tables([PublishedTable(frame, CITATION)], **how).in_schema(SCHEMA)
+    found = Prior.tables([PublishedTable(frame, CITATION)], **how, unknown="drop").in_schema(SCHEMA)
     assert found.tables[0].shares == pytest.approx(counted(["A"])["count"] / 100_000)
     assert found.stated["tables"][0]["left_out"] == 1
 
@@ -175,13 +175,13 @@ def test_codes_and_names_are_mapped():
 def test_different_values_of_one_level_add_up_and_the_same_value_twice_does_not():
     frame = pd.DataFrame({"A": ["0", "none", "1", "2"], "count": [10, 20, 30, 40], "error": [3.0, 4.0, 0, 0]})
     how = {"recode": {"A": {"none": "0"}}}
-    known = Prior.tables([PublishedTable(frame, CITATION)], **how).found(SCHEMA).tables[0]
+    known = Prior.tables([PublishedTable(frame, CITATION)], **how).in_schema(SCHEMA).tables[0]
     assert known.shares == pytest.approx([0.3, 0.3, 0.4])
     assert known.error == pytest.approx((25 / 3) ** 0.5 / 100)
     for again in ("none", " none "):
         more = pd.concat([frame, frame.iloc[1:2].assign(A=again)])
         with pytest.raises(StratsynthError, match=r"lines 3 and 6 .* both give the figure of A=none"):
-            Prior.tables([PublishedTable(more, CITATION)], **how).found(SCHEMA)
+            Prior.tables([PublishedTable(more, CITATION)], **how).in_schema(SCHEMA)
 
 
 def test_an_error_of_all_there_is_can_be_stored():
@@ -217,7 +217,7 @@ REFUSED = {
     "all 0": (lambda: published_of(counted(["A"]).assign(count=0)), "all 0"),
     "a cell twice": (lambda: published_of(twice()), "lines 2 and 14 of a published table of A, B both give .* A=0 B=0"),
     "a cell twice, to be dropped": (
-        lambda: Prior.tables([PublishedTable(abroad(2), CITATION)], unknown="drop").found(SCHEMA),
+        lambda: Prior.tables([PublishedTable(abroad(2), CITATION)], unknown="drop").in_schema(SCHEMA),
         "lines 5 and 6 .* A=abroad",
     ),
     "an error without an end": (
@@ -236,7 +236,7 @@ REFUSED = {
 
 
 def published_of(frame: pd.DataFrame):
-    return Prior.tables([PublishedTable(frame, CITATION)]).found(SCHEMA)
+    return Prior.tables([PublishedTable(frame, CITATION)]).in_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
@@ -320,7 +320,7 @@ def test_mechanisms_that_take_no_tables_refuse_them_and_other_tables_are_another
     assert one is not None
     assert two is not None
     assert one.digest != two.digest
-    assert last_year().found(SCHEMA).digest != one.digest
+    assert last_year().in_schema(SCHEMA).digest != one.digest
 
 
 RECIPE = """

@@ -11,7 +11,7 @@ from helpers.small import even
 from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
 from stratsynth.accounting.charges import Spending
 from stratsynth.adapters import Reductions
-from stratsynth.adapters.reductions.oracles import Cost, DescentOracle, ExponentialOracle, shifted, thresholds
+from stratsynth.adapters.reductions.oracles import DescentOracle, ExponentialOracle, OracleCost, shifted, thresholds
 from stratsynth.adapters.reductions.rates import Sizes
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -142,7 +142,7 @@ def test_oracles_declare_their_divergences():
     assert math.isinf(approximate.epsilon)
     assert approximate.renyi(5) == pytest.approx(0.1)
     assert pure.approximate(1e-6) <= min(pure.epsilon, approximate.approximate(1e-6))
-    assert Cost(3.0, 0.5).renyi(10) == 0.5
+    assert OracleCost(3.0, 0.5).renyi(10) == 0.5
 
 
 def test_a_pool_moves_the_intercept_and_the_groups_alone():

@@ -139,7 +139,7 @@ BAD_SETTINGS = [
     ({"clip": -1.0}, "clip"), ({"radius": 1e9}, "radius"), ({"momentum": 1.0}, "momentum"), ({"tail": 2}, "tail"),
     ({"count_share": 1.0}, "count_share"), ({"stage_one": 1.0}, "stage_one"), ({"most_weight": 0.5}, "most_weight"),
     ({"mode": "DPSE"}, "needs groups"), ({"mode": "DPSE", "groups": ["G"]}, "tailored"),
-    ({"sizes": {"a": 1.0}}, "citation"), ({"sizes": {"a": -1.0}, "sizes_citation": "x"}, "size of a"),
+    ({"sizes": {"a": 1.0}}, "citation"), ({"sizes": {"a": -1.0}, "sizes_citation": "x"}, "sizes of a"),
 ]  # fmt: skip
 
 

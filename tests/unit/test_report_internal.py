@@ -13,7 +13,7 @@ from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.comparisons.page import comparison_page
 from stratsynth.evaluation.evaluations.output import write
 from stratsynth.evaluation.evaluations.page import evaluation_page, in_a_paragraph
-from stratsynth.evaluation.report.groups import GroupErrors, Score, series_of, smallest_groups, verdict
+from stratsynth.evaluation.report.groups import GroupErrors, ScoreWithInterval, series_of, smallest_groups, verdict
 from stratsynth.report.html import render
 
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")
@@ -131,11 +131,13 @@ def test_a_release_beside_is_measured_as_if_it_were_alone(evaluation):
 
 
 def group(name, n, vanilla, stratified, chance=0.05, width=0.01):
-    errors = {k: Score(v, v - width, v + width) for k, v in (("vanilla", vanilla), ("stratified", stratified))}
+    errors = {
+        k: ScoreWithInterval(v, v - width, v + width) for k, v in (("vanilla", vanilla), ("stratified", stratified))
+    }
     return GroupErrors(name, n, errors, chance, levels={"RACE": name})
 
 
-EVERYBODY = GroupErrors("everybody", 1000, {"vanilla": Score(0.1), "stratified": Score(0.09)})
+EVERYBODY = GroupErrors("everybody", 1000, {"vanilla": ScoreWithInterval(0.1), "stratified": ScoreWithInterval(0.09)})
 LARGER = [group(f"L{i}", 500 + i, 0.3, 0.2) for i in range(5)]
 
 

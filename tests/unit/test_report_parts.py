@@ -12,14 +12,14 @@ from stratsynth.report import notebook, text
 from stratsynth.report.html import render
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Column, Figure, Page, Points, Section, Table
-from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+from stratsynth.report.strip import Axis, Mark, axis, legend, strip
 
 HOSTILE = "<script>alert(1)</script>\"'&]]>--><img src=x onerror=alert(1)>"
 
 
 def page(text="text", **settings):
     columns = [
-        Column(text, "text"), Column(text), Column(text, "picture", Scale(0, 1)), Column(text, "shade", Scale(0, 2)),
+        Column(text, "text"), Column(text), Column(text, "picture", Axis(0, 1)), Column(text, "shade", Axis(0, 2)),
         Column(text, aside=True),
     ]  # fmt: skip
     points = Points(text, [Mark(text, 0.5)], 0.5)
@@ -78,7 +78,7 @@ def test_numbers_are_the_same_in_csv_and_json_and_carry_their_stamp():
     st.booleans(),
 )
 def test_a_scale_keeps_order_and_its_ticks_lie_on_it(values, log):
-    scale = Scale.over(values, log=log)
+    scale = Axis.over(values, log=log)
     places = [scale.at(v) for v in sorted(values)]
     assert places == sorted(places)
     assert all(0 <= place <= 100 for place in places)
@@ -91,13 +91,13 @@ def test_a_scale_keeps_order_and_its_ticks_lie_on_it(values, log):
 @pytest.mark.parametrize("values", [[], [math.nan], [0.0], [None], [5.0, 5.0], [5e-324], [-5e-324, 0.0]])
 @pytest.mark.parametrize("log", [True, False])
 def test_a_scale_of_nothing_much_is_a_scale_all_the_same(values, log):
-    scale = Scale.over(values, log=log)
+    scale = Axis.over(values, log=log)
     assert 0 <= scale.at(1.0) <= 100
     assert len(scale.ticks()) <= 12
 
 
 def test_a_picture_says_in_words_what_it_shows():
-    picture = strip(Scale(0, 2), [Mark("vanilla", 0.5, 0.4, 0.6), Mark("other", None)], what="group <1>")
+    picture = strip(Axis(0, 2), [Mark("vanilla", 0.5, 0.4, 0.6), Mark("other", None)], what="group <1>")
     assert isinstance(picture, Markup)
     assert 'aria-label="group &lt;1&gt;: vanilla 0.500 (0.400 to 0.600); other not estimable"' in picture
 
@@ -128,7 +128,7 @@ def test_lists_and_counts_in_words():
 
 TABLE = Table(
     "Caption.",
-    [Column("name", "text"), Column("picture", "picture", Scale(0, 1)), Column("people", "count"),
+    [Column("name", "text"), Column("picture", "picture", Axis(0, 1)), Column("people", "count"),
      Column("part", "share"), Column("error", aside=True)],
     [[f"row {i}", Points("a point", [Mark("x", 0.5)], 0.5), 1000 * i, i / 100, i / 7] for i in range(50)],
     [["all", None, math.nan, 1.0, None]],

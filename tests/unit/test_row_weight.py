@@ -24,7 +24,7 @@ from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import crossing, within
 from stratsynth.testing import check_contract, worlds
-from stratsynth.testing.moved import exact_answers, moved
+from stratsynth.testing.privacy_loss import exact_answers, privacy_loss
 
 HEAVY = dataclasses.replace(SCHEMA, row_weight=RowWeight(3))
 AGE = Columns(("AGE",), (4.0,), (3.0,), clip=1.0)
@@ -88,7 +88,7 @@ def test_a_choice_costs_the_same_and_a_row_moves_its_scores_by_three_times_as_mu
         (light,), (heavy,) = (question.charges(schema, (), neighbours) for schema in (SCHEMA, HEAVY))
         assert heavy == light
         for score in question.scores:
-            assert score.moved(HEAVY, neighbours) == pytest.approx(3 * score.moved(SCHEMA, neighbours))
+            assert score.sensitivity(HEAVY, neighbours) == pytest.approx(3 * score.sensitivity(SCHEMA, neighbours))
         kind, (found,) = type(question.scores[0]), exact(SCHEMA, question)
         reach = [kind.units(question.scores, found, Setting(s, neighbours), {})[1] for s in (SCHEMA, HEAVY)]
         assert reach[1] / reach[0] == pytest.approx(3, rel=1e-6)
@@ -103,7 +103,7 @@ def test_one_row_is_priced_to_the_last_bit_of_what_was_charged():
     (charge,) = release.certificate["charges"]
     (sigma,) = asked.question.sigmas(HEAVY, Neighbours.ADD_REMOVE)
     answer = [NoisyTable(("SEX",), np.zeros(2, np.int64), sigma)]
-    cost = moved(asked, here, there, Neighbours.ADD_REMOVE, answer)
+    cost = privacy_loss(asked, here, there, Neighbours.ADD_REMOVE, answer)
     assert Fraction(0.4) * (1 - Fraction(1, 10**12)) <= cost <= Fraction(0.4)
     assert charge["sensitivity"]["add-remove"] == pytest.approx(3 * len(HEAVY.names) ** 0.5)
 

@@ -27,7 +27,7 @@ from stratsynth.adapters import (
     Pooled,
     Reductions,
 )
-from stratsynth.checks import flag, is_list, number, one_of, whole
+from stratsynth.checks import check_integer, flag, is_list, number, one_of
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, load
 from stratsynth.mechanisms.documented import documented, listed
@@ -42,7 +42,7 @@ share, part = partial(number, above=0, below=1), partial(number, least=0, most=1
 positive = partial(number, above=0, most=1e6)
 prior = partial(number, least=0, most=1e6)
 sampling = partial(number, above=0, most=1, optional=True)
-cells = partial(whole, least=1, most=2**24)
+cells = partial(check_integer, least=1, most=2**24)
 box = partial(one_of, known=("box", "ball"))
 steady = partial(number, least=0, below=1)
 
@@ -77,7 +77,7 @@ def auto(what, value):
 SETTINGS = {
     MST: {
         "engine": partial(one_of, known=("numpy", "mbi")),
-        "iterations": partial(whole, least=1),
+        "iterations": partial(check_integer, least=1),
         "rare": partial(number, least=0),
         "prior": prior,
     },
@@ -92,22 +92,22 @@ SETTINGS = {
     GEM: {
         "measure": partial(one_of, known=("marginals", "cells")),
         "generator": partial(one_of, known=("network", "table")),
-        "hidden": partial(each_of, check=partial(whole, least=1, most=2**16), fewest=1),
-        "components": partial(whole, least=1, most=2**16),
-        "latent": partial(whole, least=1, most=2**16),
-        "iterations": partial(whole, least=1, most=2**16),
-        "rounds": partial(whole, least=1, most=2**16, optional=True),
+        "hidden": partial(each_of, check=partial(check_integer, least=1, most=2**16), fewest=1),
+        "components": partial(check_integer, least=1, most=2**16),
+        "latent": partial(check_integer, least=1, most=2**16),
+        "iterations": partial(check_integer, least=1, most=2**16),
+        "rounds": partial(check_integer, least=1, most=2**16, optional=True),
         "least": partial(number, least=0),
         "rate": partial(number, above=0, most=10, optional=True),
     },
     Fixed: {
         "errors": partial(one_of, known=("squared", "absolute")),
         "prior": prior,
-        "iterations": partial(whole, least=1),
+        "iterations": partial(check_integer, least=1),
         "model_cells": cells,
     },
     Pooled: {"share": auto, "prior": prior},
-    External: {"rows": partial(whole, least=1, optional=True)},
+    External: {"rows": partial(check_integer, least=1, optional=True)},
     ClippedMean: {
         "count": partial(one_of, known=("noisy", "declared")),
         "variance": partial(one_of, known=("bought", "bounded")),
@@ -125,8 +125,8 @@ SETTINGS = {
     GroupRegression: {
         "mode": partial(one_of, known=("DPNoSE",)),
         "region": box,
-        "iterations": partial(whole, least=1, most=10_000),
-        "hidden": partial(whole, least=1, most=1024),
+        "iterations": partial(check_integer, least=1, most=10_000),
+        "hidden": partial(check_integer, least=1, most=1024),
         "sharpness": positive,
         "multiplier": positive,
         "loss_clip": positive,
@@ -144,7 +144,7 @@ SETTINGS = {
         "odds_weights": partial(one_of, known=("alike", "shares")),
         "protect": partial(one_of, known=("all", "sensitive")),
         "region": box,
-        "iterations": partial(whole, least=1, most=100_000),
+        "iterations": partial(check_integer, least=1, most=100_000),
         "penalty": partial(number, least=0, most=1000),
         "batch": partial(number, least=1, most=1e12),
         "sampling": sampling,
@@ -156,15 +156,15 @@ SETTINGS = {
         "radius": partial(number, above=0, most=1000),
         "warm_up": part,
         "tail": part,
-        "hidden": partial(each_of, check=partial(whole, least=1, most=2**16)),
+        "hidden": partial(each_of, check=partial(check_integer, least=1, most=2**16)),
     },
     FairSGD: {
         "model": partial(one_of, known=("logistic", "network")),
-        "hidden": partial(whole, least=1, most=1024),
+        "hidden": partial(check_integer, least=1, most=1024),
         "mitigation": partial(one_of, known=("surrogate", "group_clip", "global_adapt", "none")),
         "scaling": partial(one_of, known=("bounds",)),
         "region": box,
-        "iterations": partial(whole, least=1, most=100_000),
+        "iterations": partial(check_integer, least=1, most=100_000),
         "gamma1": partial(number, least=0, most=1000),
         "gamma2": partial(number, least=0, most=1000),
         "batch": partial(number, least=1, most=1e12),
@@ -187,10 +187,10 @@ SETTINGS = {
         "mixing": partial(one_of, known=("corrected", "classic")),
         "smoothing": partial(one_of, known=("moreau", "softmax", "none")),
         "deterministic": flag,
-        "number": partial(whole, least=2, most=10_000),
-        "iterations": partial(whole, least=1, most=1000),
-        "inner_steps": partial(whole, least=1, most=1000),
-        "start_steps": partial(whole, least=1, most=1000),
+        "number": partial(check_integer, least=2, most=10_000),
+        "iterations": partial(check_integer, least=1, most=1000),
+        "inner_steps": partial(check_integer, least=1, most=1000),
+        "start_steps": partial(check_integer, least=1, most=1000),
         "start_share": share,
         "loss_share": share,
         "count_share": share,

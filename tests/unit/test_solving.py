@@ -15,7 +15,7 @@ from helpers.ledgers import without_account
 from helpers.solvers import Task, greedy, picky, refusing, squares, threads
 from stratsynth.adapters import AIM, GEM, MST
 from stratsynth.adapters.engine import Problem
-from stratsynth.driver import elsewhere, solving
+from stratsynth.driver import process_pool, solving
 from stratsynth.driver.solving import in_process, together
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import installed, make, prepare
@@ -23,7 +23,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Solver, Work
 from stratsynth.strata import Stratum
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 PATHS = [(Stratum.of({"GROUP": str(i)}),) for i in range(6)]
 TASKS = [Task(i, size=10 * i % 7) for i in range(6)]
@@ -51,8 +51,10 @@ def test_one_worker_is_this_process_and_so_is_a_single_problem():
 
 
 def test_the_largest_are_begun_first(monkeypatch):
-    begun, real = [], elsewhere._numbered
-    monkeypatch.setattr(elsewhere, "_numbered", lambda s, i, task, all_: begun.append(task) or real(s, i, task, all_))
+    begun, real = [], process_pool._numbered
+    monkeypatch.setattr(
+        process_pool, "_numbered", lambda s, i, task, all_: begun.append(task) or real(s, i, task, all_)
+    )
     with solving.solving(2) as solve:
         solve(SQUARES, TASKS, PATHS)
     sizes = [task.size for task in begun]
@@ -92,13 +94,13 @@ def by_group(**settings):
 
 
 def test_a_fit_is_the_same_bit_for_bit(monkeypatch):
-    handed, real = [], elsewhere._numbered
-    monkeypatch.setattr(elsewhere, "_numbered", lambda s, i, one, all_: handed.append(one) or real(s, i, one, all_))
+    handed, real = [], process_pool._numbered
+    monkeypatch.setattr(process_pool, "_numbered", lambda s, i, one, all_: handed.append(one) or real(s, i, one, all_))
     pooled = fitted(by_group(), 2)
     assert len(handed) == 4
     assert {type(problem) for problem in handed} == {Problem}  # noisy tables and public facts, no row
     alone = fitted(by_group(), 1)
-    assert same(pooled.model.state(), alone.model.state())
+    assert identical(pooled.model.state(), alone.model.state())
     assert without_account(pooled) == without_account(alone)
     assert pooled.sample(200, seed=2).equals(alone.sample(200, seed=2))
 
@@ -142,7 +144,7 @@ class Cluster:
 def test_a_solver_of_ones_own_gives_the_same_fit_bit_for_bit():
     cluster = Cluster()
     own, usual = fitted(by_group(), cluster), fitted(by_group(), 1)
-    assert same(own.model.state(), usual.model.state())
+    assert identical(own.model.state(), usual.model.state())
     assert without_account(own) == without_account(usual)
     assert own.sample(200, seed=2).equals(usual.sample(200, seed=2))
     ((_, paths),) = cluster.handed

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from stratsynth import open_table
-from stratsynth.data.held import ArrowSource
+from stratsynth.data.in_memory import ArrowSource
 from stratsynth.data.sources import open_source
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Schema

@@ -36,7 +36,7 @@ from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Unit
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import Stratum
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 pytestmark = MARKS
 KEY = b"k" * 32
@@ -119,7 +119,7 @@ def test_releases_are_those_of_rows_in_memory(how, where, tmp_path, session):
         for table in (opened(small.people().astype(str), engine="memory"), opened(held(where, tmp_path, session)))
     )
     assert one.measurements.equals(other.measurements)
-    assert same(one.model.state(), other.model.state())
+    assert identical(one.model.state(), other.model.state())
     assert without_account(one) == without_account(other)
 
 

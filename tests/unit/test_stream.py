@@ -30,7 +30,7 @@ from stratsynth.errors import LedgerError, SchemaError, StratsynthError, Unsuppo
 from stratsynth.files.scratch import NoRoomError, Scratch
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Unit
-from stratsynth.testing.record import same
+from stratsynth.testing.record import identical
 
 KEY = b"k" * 32
 
@@ -98,7 +98,7 @@ def test_releases_are_those_of_rows_in_memory(how, kind, tmp_path):
         for engine in ("memory", "stream")
     )  # fmt: skip
     assert one.measurements.equals(other.measurements)
-    assert same(one.model.state(), other.model.state())
+    assert identical(one.model.state(), other.model.state())
     assert without_account(one) == without_account(other)
 
 

@@ -79,7 +79,7 @@ def test_bounds_of_any_size_are_scaled(lower, upper, middle):
 
 
 def test_the_reach_is_the_largest_that_fits():
-    _, reach = design.whole(KIND, made(), slice(None))
+    _, reach = design.integer_features(KIND, made(), slice(None))
     x = np.rint(design.features(KIND, made()).T * design.UNIT).astype(int)
     for m, row in zip(reach.tolist(), x.tolist(), strict=True):
         square = sum(v * v for v in row)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from helpers.priors import SCHEMA, last_year
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, fit, rounding
 from stratsynth.adapters.tilted.arbiter import EARLY, EARNED, MOST, Arbiter, misfit
 from stratsynth.adapters.tilted.blocks import ROWS_A_CELL, cells_within, columns_counted, laid_out, packed
+from stratsynth.adapters.tilted.borrowed_rows import reweighted
 from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
 from stratsynth.adapters.tilted.learner import FEWER, LEAST_LENT, MOST_LENT, MOST_OF_EVERYBODY, trust
-from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.rounding import rounded
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.mechanisms import Public
@@ -157,7 +157,7 @@ def learner(people=1_000, size=2_000):
 
 
 def trusted(at, values, sigma):
-    table = Measured(("A",), np.rint(values).astype(np.int64), sigma)
+    table = MeasuredTable(("A",), np.rint(values).astype(np.int64), sigma)
     return trust(table, at.marginals([("A",)])[0], at.total, at._most)
 
 
@@ -267,7 +267,7 @@ def borrowing(own, others):
 def made_like(own, others):
     codes, weights, lent = borrowing(own, others)
     columns = {n: Categorical(levels=("0", "1", "2")) for n in "AB"}
-    problem = likened(Schema(columns), codes, weights / weights.sum(), lent, weights.sum())
+    problem = reweighted(Schema(columns), codes, weights / weights.sum(), lent, weights.sum())
     (found,) = tilt([problem])
     return np.bincount(codes["A"][lent], found.weights, 3)
 
@@ -283,14 +283,14 @@ def test_borrowed_rows_take_the_shares_of_a_stratum_that_differs_and_keep_theirs
 def test_a_column_in_which_all_rows_have_one_level_is_left_alone():
     codes, weights, lent = borrowing([10, 0, 0], [1.0, 0.0, 0.0])
     columns = {n: Categorical(levels=("0", "1", "2")) for n in "AB"}
-    problem = likened(Schema(columns), codes, weights / weights.sum() * (1 + 1e-15), lent, weights.sum())
+    problem = reweighted(Schema(columns), codes, weights / weights.sum() * (1 + 1e-15), lent, weights.sum())
     assert len(problem.aims) == 1  # B alone
 
 
 def test_without_rows_of_its_own_a_stratum_takes_what_it_borrows_as_it_is():
     codes, weights, lent = borrowing([0, 0, 0], [0.6, 0.3, 0.1])
     columns = {n: Categorical(levels=("0", "1", "2")) for n in "AB"}
-    assert likened(Schema(columns), codes, weights / weights.sum(), lent, weights.sum()) is None
+    assert reweighted(Schema(columns), codes, weights / weights.sum(), lent, weights.sum()) is None
 
 
 def test_a_learner_makes_borrowed_rows_alike_once():
@@ -346,7 +346,7 @@ def test_given_levels_that_no_row_has_all_rows_get_them():
     made = replace(
         made, weights=np.where(made.codes["G"] == 1, 0.0, made.weights / made.weights[made.codes["G"] == 0].sum())
     )
-    inside = made.given(SCHEMA.without(["G"]), {"G": [1]})
+    inside = made.conditioned(SCHEMA.without(["G"]), {"G": [1]})
     assert inside.weights.sum() == pytest.approx(1)
     assert inside.oneway("A") == pytest.approx(made.oneway("A"))
 
@@ -386,13 +386,13 @@ def arbiter(**given):
 
 def judged(at, near, far, times=1):
     """`near` and `far` are how much of column C's first level the prior's rows and the mechanism's model foretold."""
-    seen = Measured(("C",), np.array([600, 400]), 10.0)
+    seen = MeasuredTable(("C",), np.array([600, 400]), 10.0)
     for _ in range(times):
         at.judge([seen], [np.array([near, 1 - near])], [np.array([far, 1 - far])])
 
 
 def test_the_lead_is_the_ratio_of_likelihoods():
-    seen = Measured(("C",), np.array([600, 400]), 10.0)
+    seen = MeasuredTable(("C",), np.array([600, 400]), 10.0)
     assert misfit(seen, np.array([580.0, 400.0])) == pytest.approx(2.0)
     at = arbiter()
     at.judge([seen], [np.array([0.58, 0.40])], [np.array([0.57, 0.40])])
@@ -461,8 +461,8 @@ def test_rows_that_are_lent_weigh_little_until_the_prior_was_wrong():
     at.begin()
     assert at.borrowed == pytest.approx(LEAST_LENT)
     assert at.model.codes["A"].dtype == at.codes["A"].dtype
-    at.tables.append(Measured(("A",), np.array([200, 200, 1_600]), 1.0))
-    at.tables.append(Measured(("C",), np.rint(2_000 * at.marginals([("C",)])[0]).astype(np.int64), 1.0))
+    at.tables.append(MeasuredTable(("A",), np.array([200, 200, 1_600]), 1.0))
+    at.tables.append(MeasuredTable(("C",), np.rint(2_000 * at.marginals([("C",)])[0]).astype(np.int64), 1.0))
     lent(at).begin()
     assert at.wrong == 0.5
     assert at.borrowed == pytest.approx(0.5 * MOST_LENT)
@@ -474,7 +474,7 @@ def test_a_tilt_takes_lent_rows_where_the_prior_has_none():
     at = learner()
     only = at.codes["B"] != 1
     at.codes, at.base = {n: c[only] for n, c in at.codes.items()}, at.base[only] / at.base[only].sum()
-    at.tables.append(Measured(("B",), np.array([100, 1_500, 300, 100]), 5.0))
+    at.tables.append(MeasuredTable(("B",), np.array([100, 1_500, 300, 100]), 5.0))
     lent(at)
     done(at.fit(last=True))
     assert at.model.oneway("B") == pytest.approx([0.05, 0.75, 0.15, 0.05], abs=0.01)
@@ -486,7 +486,7 @@ def test_a_stratum_has_everybody_beside_its_own_the_more_the_more_the_prior_was_
         public = Public(SCHEMA, 2_000, prior=last_year(1_000).rows(SCHEMA))
         at = TiltedLearner.of(public, settled=2_000.0)
         right = np.rint(2_000 * at.marginals([("A",)])[0]).astype(np.int64)
-        at.tables.append(Measured(("A",), right if values is None else values, 1.0))
+        at.tables.append(MeasuredTable(("A",), right if values is None else values, 1.0))
         done(at.fit(last=True))
         inside = done(at.stratum(public.within(Stratum.of({"G": "1"}), 0.1), 20.0))
         assert at.wrong == wrong
@@ -509,7 +509,7 @@ def done(program):
 
 def test_fits_are_handed_out_as_work_and_nothing_is_asked():
     at = learner()
-    at.tables.append(Measured(("A",), np.array([900, 700, 400]), 5.0))
+    at.tables.append(MeasuredTable(("A",), np.array([900, 700, 400]), 5.0))
     program = at.fit()
     question = next(program)
     assert isinstance(question, Work)
@@ -523,6 +523,6 @@ def test_a_stratum_leaves_published_tables_that_answers_about_everybody_contradi
     tables = (Known(("A",), np.array([0.98, 0.01, 0.01])), Known(("B",), np.full(4, 0.25)))
     at = TiltedLearner.of(public, settled=2_000.0)
     at.published = tables
-    at.tables += [Measured(("A",), np.array([20, 20, 1_960]), 1.0), Measured(("B",), np.full(4, 500), 1.0)]
+    at.tables += [MeasuredTable(("A",), np.array([20, 20, 1_960]), 1.0), MeasuredTable(("B",), np.full(4, 500), 1.0)]
     within = replace(public.within(Stratum.of({"G": "1"}), 0.1), known=tables)
     assert [known.clique for known in done(at.stratum(within, 20.0)).published] == [("B",)]

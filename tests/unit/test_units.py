@@ -21,7 +21,7 @@ from stratsynth import cli
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import check_allotment, prices
-from stratsynth.accounting.units import protecting, whole
+from stratsynth.accounting.units import per_unit, protecting
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -33,7 +33,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, total
 from stratsynth.schema import Schema, Unit
 from stratsynth.schema.values import identities
-from stratsynth.testing.moved import exact_answers, moved
+from stratsynth.testing.privacy_loss import exact_answers, privacy_loss
 
 K = 3
 SCHEMA = Schema(small.SCHEMA.columns, unit=Unit(column="PERSON", max_rows=K))
@@ -137,7 +137,7 @@ def asked_and_charged(how, data, budget=BUDGET):
     public = Public(SCHEMA, 300, budget.neighbours)
     allot = how.price(public, budget)
     check_allotment(allot, budget)
-    account = ProcessLedger().open(Request("", "", budget, whole(allot), 0))
+    account = ProcessLedger().open(Request("", "", budget, per_unit(allot), 0))
     answers = PrivateAnswers(lambda: load_rows(SCHEMA, open_source(data)), account, SeededEntropy(0))
     asked, given_ = [], []
 
@@ -171,7 +171,7 @@ def test_a_whole_person_moves_no_answer_by_more_than_was_paid(name, stratified):
             other = pd.concat([data, new])
         there = exact_answers(load_rows(SCHEMA, open_source(other)), asked)
         cost = sum(
-            moved(a, x, y, Neighbours.ADD_REMOVE, reply)
+            privacy_loss(a, x, y, Neighbours.ADD_REMOVE, reply)
             for a, x, y, reply in zip(asked, here, there, replies, strict=True)
         )
         assert cost <= spent
@@ -212,7 +212,7 @@ def test_one_row_each_costs_what_a_record_costs():
 def test_pure_epsilon_is_divided_by_the_rows():
     budget = protecting(Budget(1, 1e-6), SCHEMA)
     query = Columns(("AGE",), (4.0,), (1.0,), clip=2.0, norm="l1")
-    account = ProcessLedger().open(Request("", "", budget, whole(budget.pure()), 0))
+    account = ProcessLedger().open(Request("", "", budget, per_unit(budget.pure()), 0))
     answers = PrivateAnswers(lambda: load_rows(SCHEMA, open_source(people())), account, SeededEntropy(0))
 
     def program():

@@ -18,7 +18,7 @@ from stratsynth.errors import UsageError
 from stratsynth.mechanisms import make
 from stratsynth.models import Mixture
 from stratsynth.models.rules import forbidden
-from stratsynth.release.reweigh import Quotient, extreme, heaviest, root, spread, together
+from stratsynth.release.reweigh import RatioOfShares, extreme, heaviest, root, spread, together
 from stratsynth.release.sensitivity_page import sensitivity_page
 from stratsynth.report.text import render
 from stratsynth.schema import Categorical, Numeric, Rule, Schema
@@ -132,7 +132,7 @@ def test_extremes_are_those_of_a_linear_program(a, data):
     # scipy calls boxes that are narrower than its tolerance of 1e-7 infeasible
     shares, off = raw / raw.sum(), data.draw(st.just(0.0) | st.floats(1e-3, 2))
     low, high = spread(shares, off)
-    quotient = Quotient(np.array(a), np.ones(size))
+    quotient = RatioOfShares(np.array(a), np.ones(size))
     for sign in (1, -1):
         solved = linprog(
             -sign * quotient.a, A_eq=np.ones((1, size)), b_eq=[1], bounds=list(zip(low, high, strict=True))
@@ -148,7 +148,7 @@ def test_quotients_reach_their_extremes(a, data):
     b[0] = 1.0
     raw = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=size, max_size=size)))
     shares = raw / raw.sum()
-    quotient = Quotient(np.array(a) * b, b)
+    quotient = RatioOfShares(np.array(a) * b, b)
     low, high = spread(shares, 0.5)
     top, bottom = (extreme(quotient, shares, low, high, sign) for sign in (1, -1))
     rng = np.random.default_rng(0)
@@ -167,7 +167,7 @@ def test_quotients_reach_their_extremes(a, data):
 
 def test_a_tipping_point_worked_out_by_hand():
     """Groups of 10 % and 90 % with means 50 and 40: overall 41; 2 % more is 41.82, where the share is 18.2 %."""
-    quotient = Quotient(np.array([50.0, 40.0]), np.ones(2))
+    quotient = RatioOfShares(np.array([50.0, 40.0]), np.ones(2))
     shares = np.array([0.1, 0.9])
     assert quotient.at(shares) == pytest.approx(41)
     assert root(quotient, shares, 0, 41 * 1.02) == pytest.approx(0.182)
@@ -178,7 +178,7 @@ def test_a_tipping_point_worked_out_by_hand():
 
 def test_a_group_without_numbers_counts_for_nothing():
     """Where nobody has a number, only the other groups' proportions matter."""
-    quotient = Quotient(np.array([0.0, 30.0, 50.0]), np.array([0.0, 1.0, 1.0]))
+    quotient = RatioOfShares(np.array([0.0, 30.0, 50.0]), np.array([0.0, 1.0, 1.0]))
     shares = np.array([0.5, 0.25, 0.25])
     assert quotient.at(shares) == 40
     assert root(quotient, shares, 0, 41) is None

@@ -31,7 +31,7 @@ from stratsynth import (
     plan,
     verify,
 )  # fmt: skip
-from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, farthest, undisputed
 from stratsynth.layout.layout import lay_out
@@ -115,12 +115,12 @@ def test_how_other_columns_go_with_the_groups_is_kept():
 
 def test_answers_that_disagree_make_a_public_table_count_less():
     even = Known(("A",), np.array([0.5, 0.5]))
-    paid = [Measured(("A", "B"), np.array([[800, 100], [90, 10]]), 5.0)]
+    paid = [MeasuredTable(("A", "B"), np.array([[800, 100], [90, 10]]), 5.0)]
     (alone,), (judged,) = believed([even], [], 1_000), believed([even], paid, 1_000)
     assert alone.sigma == pytest.approx(np.sqrt(250))
     assert judged.sigma == pytest.approx(400, rel=0.01)  # 900 and 100, where 500 and 500 were said
     assert judged.values.tolist() == [500, 500]
-    near = [Measured(("A",), np.array([510, 488]), 5.0)]
+    near = [MeasuredTable(("A",), np.array([510, 488]), 5.0)]
     assert believed([even], near, 1_000)[0].sigma == alone.sigma
 
 
@@ -131,12 +131,12 @@ def test_chance_alone_takes_no_trust_from_a_public_table_in_thousands_of_compari
         right = Known(("A",), np.array(shares))
         drawn = rng.multinomial(people, shares, comparisons)
         noisy = np.rint(drawn + rng.normal(0, sigma, drawn.shape)).astype(np.int64)
-        paid = [Measured(("A",), values, sigma) for values in noisy]
+        paid = [MeasuredTable(("A",), values, sigma) for values in noisy]
         assert undisputed([right], paid, people) == [right]
         assert believed([right], paid, people)[0].sigma == believed([right], [], people)[0].sigma
         # one answer of people half of whom have another level now is found among them all the same
         moved = drawn[0] // 2 + np.append(np.zeros(len(shares) - 1, np.int64), people // 2)
-        assert not undisputed([right], [*paid, Measured(("A",), moved, sigma)], people)
+        assert not undisputed([right], [*paid, MeasuredTable(("A",), moved, sigma)], people)
 
 
 @pytest.mark.parametrize("chance", [CHANCE, 1e-4])
@@ -162,9 +162,9 @@ def test_strata_doubt_what_answers_about_everybody_contradict():
     here = np.array([0.5, 0.3, 0.2])
     everybody = [Known(("A",), here), Known(("B",), np.array([0.5, 0.5])), Known(("C",), here)]
     paid = [
-        Measured(("A",), np.array([5_020, 2_950, 2_030]), 10.0),  # as published
-        Measured(("B",), np.array([5_500, 4_500]), 10.0),  # off by .05
-        Measured(("C",), np.array([500, 2_500, 7_000]), 10.0),  # worse than even levels
+        MeasuredTable(("A",), np.array([5_020, 2_950, 2_030]), 10.0),  # as published
+        MeasuredTable(("B",), np.array([5_500, 4_500]), 10.0),  # off by .05
+        MeasuredTable(("C",), np.array([500, 2_500, 7_000]), 10.0),  # worse than even levels
     ]
     off = doubts(everybody, paid, 10_000)
     assert off == {frozenset("B"): pytest.approx(0.05**2, rel=0.02), frozenset("C"): np.inf}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.evaluation.fermi.columns import Column, fitted
+from stratsynth.evaluation.fermi.columns import CurveFit, fitted
 from stratsynth.evaluation.fermi.violations import violations
 from stratsynth.schema import Categorical, Numeric, Schema
 from studies.data import Problem
@@ -110,7 +110,7 @@ def reproduce(*, seeds: int = 1, iterations: int = 600, rows: int = ROWS) -> tup
             for penalty in PENALTIES:
                 begun = time.perf_counter()
                 (model,) = fitted(
-                    train.frame, train.schema, [Column(penalty, epsilon, seed)], delta=DELTA, settings=settings,
+                    train.frame, train.schema, [CurveFit(penalty, epsilon, seed)], delta=DELTA, settings=settings,
                     seed=seed,
                 )  # fmt: skip
                 spent = time.perf_counter() - begun

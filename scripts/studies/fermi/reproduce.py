@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.accounting.sampled import epsilon_sampled
-from stratsynth.evaluation.fermi.curve import BASELINE, METHOD, Seen, picture, summary, tradeoff
+from stratsynth.evaluation.fermi.curve import BASELINE, METHOD, CurveRows, picture, summary, tradeoff
 from stratsynth.evaluation.fermi.violations import gaps
 from studies import data
 from studies.fermi.optimum import minimisers
@@ -128,9 +128,9 @@ def best(problem: data.Problem, criterion: str, weights: str = WEIGHTS[0]) -> pd
     settings = {
         "target": problem.target, "groups": [problem.group], "criterion": criterion, "odds_weights": weights,
     }  # fmt: skip
-    seen, lines = Seen.of(test, problem.schema, problem.target, [problem.group]), []
+    seen, lines = CurveRows.of(test, problem.schema, problem.target, [problem.group]), []
     for penalty, model in zip(PENALTIES, minimisers(train, problem.schema, PENALTIES, settings=settings), strict=True):
-        said = seen.said(model)
+        said = seen.predictions(model)
         within = zip(problem.schema.levels(problem.target), gaps(seen.truth, said, seen.group), strict=True)
         measured = seen.measured(said)
         lines.append(

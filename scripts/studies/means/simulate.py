@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from stratsynth.accounting.budget import Budget, Currency
-from stratsynth.driver.lockstep import Answers, Asked, run
+from stratsynth.driver.lockstep import AnswerSource, Asked, run
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Returns
@@ -105,7 +105,7 @@ def simulate(
 
 
 @dataclass(frozen=True)
-class Simulated(Answers):
+class Simulated(AnswerSource):
     """Sums of columns of public rows, with fresh noise from a seeded generator."""
 
     rows: PublicRows

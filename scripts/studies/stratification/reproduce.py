@@ -18,7 +18,7 @@ from stratsynth.evaluation.comparisons.compare import compare
 from stratsynth.evaluation.comparisons.paired import mean_interval
 from stratsynth.evaluation.comparisons.roads import roads as beside_predictors
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
-from stratsynth.files.whole import write_text
+from stratsynth.files.atomic import write_text
 from stratsynth.report.numbers import listed, several
 from studies.harness import Found
 from studies.stratification import authors, grids, people

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.errors import UsageError, nearest
 
 FIRST, LAST = 2014, 2024
@@ -65,7 +65,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class Task:
+class FolktablesTask:
     """Prediction task of folktables."""
 
     name: str
@@ -94,7 +94,7 @@ class RuleText:
 
 def check_year(year: int) -> int:
     """Return a survey year of the catalogue; refuse others."""
-    whole("census: year", year, FIRST, LAST)
+    check_integer("census: year", year, FIRST, LAST)
     return year
 
 
@@ -163,16 +163,23 @@ def state_of(letters: object) -> tuple[str, str]:
 
 
 @cache
-def tasks() -> Mapping[str, Task]:
+def tasks() -> Mapping[str, FolktablesTask]:
     """Tasks by name."""
     return {
-        name: Task(name, keys["about"], tuple(keys["features"]), keys["target"], keys["positive"], keys["group"],
-                   tuple(keys["keep"]))
+        name: FolktablesTask(
+            name,
+            keys["about"],
+            tuple(keys["features"]),
+            keys["target"],
+            keys["positive"],
+            keys["group"],
+            tuple(keys["keep"]),
+        )
         for name, keys in _read("tasks.toml").items()
-    }  # fmt: skip
+    }
 
 
-def task(name: str) -> Task:
+def task(name: str) -> FolktablesTask:
     """Task of a name; unknown names are refused."""
     if name not in tasks():
         raise UsageError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import check_year
-from stratsynth.census.acs.header import Verdict, judge
+from stratsynth.census.acs.header import HeaderVerdict, judge
 from stratsynth.census.acs.rules import broken, described
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ STAMP = "INTERNAL: computed from the data without a charge; not for publication.
 class Checked:
     """INTERNAL. Result of checking a file against a schema of a year."""
 
-    verdict: Verdict
+    verdict: HeaderVerdict
     """Findings from the names of its columns."""
     rows: int
     """Records of the file; 0 if columns are missing, as the file was not read then."""

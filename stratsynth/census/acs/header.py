@@ -10,7 +10,7 @@ from stratsynth.errors import nearest
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HeaderVerdict:
     """Findings from the names of a file's columns."""
 
     other: tuple[str, ...]
@@ -29,11 +29,11 @@ class Verdict:
         return " ".join((*self.missing, *self.other))
 
 
-def judge(names: Collection[str], wanted: Iterable[str], year: int) -> Verdict:
+def judge(names: Collection[str], wanted: Iterable[str], year: int) -> HeaderVerdict:
     """Compare the columns of a file with those wanted of a year."""
     known = {each.name for each in entries()}
     other = [each for each in entries() if each.name in names and each.instead and not _in(each.name, year)]
-    return Verdict(
+    return HeaderVerdict(
         tuple(dict.fromkeys(other_year(each, year) for each in other)),
         tuple(_missing(name, names, year) for name in wanted if name not in names),
         tuple(name for name in names if name not in known),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.census.acs.catalogue import entries, in_year, task
-from stratsynth.census.acs.header import Verdict, judge
+from stratsynth.census.acs.header import HeaderVerdict, judge
 from stratsynth.census.acs.source import Fetch, StateFile
 from stratsynth.checks import path as given_path
 from stratsynth.errors import UsageError
@@ -120,7 +120,7 @@ def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
     return names
 
 
-def _refuse(verdict: Verdict, path: Path, header: Sequence[str]) -> None:
+def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
     if verdict:
         raise UsageError(f"census: {path}: {verdict.text()}")
     if not {"ST", "STATE"} & {*header}:

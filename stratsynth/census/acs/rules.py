@@ -70,10 +70,10 @@ def _codes(column: Categorical) -> list[str]:
 def described(rule: Rule) -> str:
     """Rule as one line of text."""
 
-    def said(conditions: Mapping[str, Any]) -> str:
+    def clause(conditions: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())
 
-    return f"{said(rule.when)}: never {said(rule.never)}"
+    return f"{clause(rule.when)}: never {clause(rule.never)}"
 
 
 def _short(levels: Any) -> str:

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import check_year, state_of
 from stratsynth.errors import UsageError
+from stratsynth.files.atomic import new_file
 from stratsynth.files.reading import open_regular
-from stratsynth.files.whole import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -97,7 +97,7 @@ class AttributeGradients(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sums over these rows: (J'(a_s - mean a)) x, clipped, and F e_s - F / K, within their clip."""
-        x, reached = design.whole(self.design, rows, which)
+        x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
         _, residuals, units = predicted(self.link, logits, len(self.thetas), cell, _contrasts(self, groups))

@@ -74,7 +74,7 @@ class Confusions(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return each classifier's counts; every row adds exactly GRID units to one coordinate."""
-        x, _ = design.whole(self.design, rows, which)
+        x, _ = design.integer_features(self.design, rows, which)
         found: list[Ints] = []
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         together = max(1, MOST // max(len(x), 1))

@@ -188,7 +188,7 @@ def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np
     return scaled(column, rows.numbers[name][which])
 
 
-def whole(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def integer_features(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the integer features of some rows, one line per row, and each row's reach; cached."""
     x, reach = _kept(design, rows, which)
     return x.astype(np.float64), reach
@@ -199,16 +199,16 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
     if design not in kept:
         cells = rows.size * len(design.names(rows.schema))
         if cells > KEPT:
-            return _whole(design, rows.take(which))
+            return _integer_features(design, rows.take(which))
         if cells + sum(x.size for x, _ in kept.values()) > KEPT:
             kept.clear()
-        parts = [_whole(design, rows.take(slice(i, i + ROWS))) for i in range(0, max(rows.size, 1), ROWS)]
+        parts = [_integer_features(design, rows.take(slice(i, i + ROWS))) for i in range(0, max(rows.size, 1), ROWS)]
         kept[design] = tuple(np.concatenate(both) for both in zip(*parts, strict=True))
     x, reach = kept[design]
     return x[which], reach[which]
 
 
-def _whole(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+def _integer_features(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
     """Return the features in units of 1 / UNIT, and each row's reach: the largest integer m with |m x| <= GRID."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)

@@ -94,7 +94,7 @@ class FairGradients(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return gradients and sums of F by three matrix products: all models' logits, all gradients, all sums of F."""
-        x, reach = design.whole(self.design, rows, which)
+        x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
         logits = logits_of(x, self.design, by_feature(self.thetas))

@@ -91,7 +91,7 @@ class Gradients(Sum):
 
         A row's c, bounded by the clip, is no larger after a public factor from 0 to 1 and rounding towards zero.
         """
-        x, reach = design.whole(self.design, rows, which)
+        x, reach = design.integer_features(self.design, rows, which)
         logits = logits_of(x, self.design, by_feature(self.thetas))
         residuals = residuals_of(self.link, self.target, rows, which, logits).reshape(len(self.thetas), -1, len(x))
         if self.flips is not None:

@@ -125,7 +125,7 @@ class GroupLosses(Sum):
 
 def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
     """Return each row's loss in units of clip / GRID, cut at the clip and rounded down, one line per model."""
-    x, _ = design.whole(query.design, rows, which)
+    x, _ = design.integer_features(query.design, rows, which)
     logits, models = logits_of(x, query.design, by_feature(query.thetas)), len(query.thetas)
     if query.measure == "log":
         losses = _log_losses(query, rows.codes[query.target][which].astype(np.intp), logits)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.checks import one_of, whole
+from stratsynth.checks import check_integer, one_of
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique, check_positive, is_plain
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums.base import Block, Sum, check_clip
-from stratsynth.questions.sums.bent import Layers, Regression, boundary
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.kernel import cells_of
 from stratsynth.questions.sums.networks import MOST_HIDDEN, MOST_OUTPUT, outputs
+from stratsynth.questions.sums.penalised import Layers, RegressionGradients, boundary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class Mitigated(Sum):
         features = len(self.design.names(schema))
         shape = (features, *((classes,) if self.link == "softmax" else ()))
         if self.link == "network":
-            whole("mitigated: hidden", self.hidden, 1, MOST_HIDDEN, error=MechanismError)
+            check_integer("mitigated: hidden", self.hidden, 1, MOST_HIDDEN, error=MechanismError)
             last = (self.hidden + 1) * outputs(classes)
             if last > MOST_OUTPUT:
                 raise Unsupported(f"mitigated: {last:,} output weights are too many; take fewer hidden units.")
@@ -147,12 +147,12 @@ class Mitigated(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sums of gradient and statistics over these rows, in units of clip / GRID."""
-        model = (Layers if self.link == "network" else Regression)(self, rows, which)
+        model = (Layers if self.link == "network" else RegressionGradients)(self, rows, which)
         norms, groups = model.norms, rows.schema.cells(self.by)
         cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)
         # First block: loss and penalties together, clipped to the clip of the row's group.
-        bent = model.bent(_of(self.noise_slopes, cell), _of(self.clip_slopes, cell))
-        found = [model.total(model.whole(bent, self.clip, _of(self.cuts, cell)))]
+        bent = model.with_penalties(_of(self.noise_slopes, cell), _of(self.clip_slopes, cell))
+        found = [model.total(model.integer_vectors(bent, self.clip, _of(self.cuts, cell)))]
         for name in self.statistics:
             if name == "tally":
                 counts = np.bincount(2 * cell + (norms > self.threshold), minlength=2 * groups)
@@ -163,12 +163,12 @@ class Mitigated(Sum):
                 share = np.trunc(np.clip(boundary(model.chances) / top, 0, 1) * GRID)
                 found.append(np.bincount(cell, share, groups).astype(np.int64))  # whole numbers below 2^53: exact
             elif name == "pulls":
-                pulls = model.whole(model.plain, self.wide)
+                pulls = model.integer_vectors(model.plain, self.wide)
                 found.append(np.concatenate([model.total(pulls, cell == k) for k in range(groups)]))
             else:
                 # g less its clipped part: g max(0, 1 - clip / |g|).
                 beyond = np.maximum(1 - self.clip / np.maximum(norms, self.clip), 0.0)
-                found.append(model.total(model.whole(model.plain * beyond, self.wide - self.clip)))
+                found.append(model.total(model.integer_vectors(model.plain * beyond, self.wide - self.clip)))
         return found
 
 

@@ -110,7 +110,7 @@ class Curvature(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sums of `Moments` for x and p - y; the triangle is of sqrt(4 p (1 - p)) x, rounded first."""
-        whole, _ = design.whole(self.design, rows, which)
+        whole, _ = design.integer_features(self.design, rows, which)
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)
         chances = exp_of(np.abs(logits) / (design.UNIT * THETA))  # of the less likely level over the likelier one

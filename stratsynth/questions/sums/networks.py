@@ -85,13 +85,13 @@ class NetworkGradients(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sum of the rows' gradients, each clipped as one vector to GRID units."""
-        x, reach = design.whole(self.design, rows, which)
+        x, reach = design.integer_features(self.design, rows, which)
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact
         residuals = residuals_of(self, rows, which, logits)[-output.shape[1] :]
         # Backpropagation: r_k at the logits, sum_k r_k V_jk (1 - h_j^2) at hidden unit j.
         inner = back(residuals, output) * (1 - h * h)
-        units = whole(lines(inner, outer(h, residuals), reach), len(h), reach, self.clip)
+        units = integer_lines(lines(inner, outer(h, residuals), reach), len(h), reach, self.clip)
         if self.parts is not None:
             units = np.trunc(units * self.parts.ravel()[cells_of(self.by, rows, which)]).astype(np.int64)
         return [added(units, len(h), x)]
@@ -133,7 +133,7 @@ class NetworkLosses(Sum):
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sum of losses in units of clip / GRID, each cut at the clip and rounded down."""
-        features, _ = design.whole(self.design, rows, which)
+        features, _ = design.integer_features(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":
             levels = rows.codes[self.target][which].astype(np.intp)
@@ -204,7 +204,7 @@ def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
     return np.array([*(inner * (GRID / reach / design.UNIT)), *outer])
 
 
-def whole(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
+def integer_lines(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
     """Return such lines in integers of a norm of at most `radius`, the first ones as integer multiples of features.
 
     A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector

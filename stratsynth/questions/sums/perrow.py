@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.base import check_clique, is_plain
@@ -90,7 +90,7 @@ class PerRow:
             Unsupported: There are too many weights.
         """
         for name in ("features", "classes", "weights"):
-            whole(f"per-row gradients: {name}", getattr(self, name), 1, error=MechanismError)
+            check_integer(f"per-row gradients: {name}", getattr(self, name), 1, error=MechanismError)
         check_clip("per-row gradients", self.clip)
         if self.weights > MOST_WEIGHTS:
             raise Unsupported(
@@ -223,7 +223,7 @@ class PerRowGradients(Sum):
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
         """Return the sum of the clipped gradients, and of the probabilities in each cell."""
         per_row, classes = self.per_row, self.per_row.classes
-        whole, _ = design.whole(self.design, rows, which)
+        whole, _ = design.integer_features(self.design, rows, which)
         x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT
         levels = rows.codes[self.target][which].astype(np.int64)
         cell, slopes = np.zeros(len(x), np.intp), np.zeros((len(x), classes))

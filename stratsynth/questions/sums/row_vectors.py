@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stratsynth.checks import whole
+from stratsynth.checks import check_integer
 from stratsynth.errors import MechanismError
 from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm
@@ -58,7 +58,7 @@ class RowVectors(Sum):
         """Refuse a function without size or clip, or that fails the test on rows made from the schema."""
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
-        whole("row vectors: size", self.size, 1, error=MechanismError)
+        check_integer("row vectors: size", self.size, 1, error=MechanismError)
         check_clip("row vectors", self.clip)
         check_norm("row vectors", self.norm)
         check_row_local(self.function, self.size, schema)

@@ -51,7 +51,7 @@ def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Sec
         return None
     try:
         squares = Squares(read_tables(schema, certificate, measurements, _no_model))
-        found = _found(squares, schema, certificate.strata.by)
+        found = _answered_sets(squares, schema, certificate.strata.by)
     except StratsynthError:  # strata that cannot be added up
         return None
     if not found:
@@ -75,8 +75,8 @@ def _no_model() -> Model:
     raise UsageError("a page asks tables alone.")
 
 
-def _found(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return each set of columns with its levels and, for each group and statistic, the figures of every level."""
+def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
+    """Each set of columns with its levels, and for each group and statistic the figures of every level."""
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}

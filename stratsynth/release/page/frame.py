@@ -14,10 +14,19 @@ from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
-from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
+from stratsynth.release.page.measured import (
+    EVERYBODY,
+    GroupSize,
+    GroupTable,
+    Names,
+    columns,
+    measured,
+    number_of_sums,
+    sizes,
+)
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Points, Row, Section, Table
-from stratsynth.report.strip import Mark, Scale, legend
+from stratsynth.report.strip import Axis, Mark, legend
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +90,7 @@ def release_page(
     )
 
 
-def _lead(certificate: Certificate, sized: list[Size], names: Names, called: words.Called) -> list[str]:
+def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
         (f"The promise has two numbers, epsilon {certificate.guarantee.epsilon:g} and delta "
@@ -117,7 +126,7 @@ def _lead(certificate: Certificate, sized: list[Size], names: Names, called: wor
 
 def _promise(certificate: Certificate) -> Section:
     prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
-    scale = Scale.over([price for _, price in prices])
+    scale = Axis.over([price for _, price in prices])
     what = words.unit(certificate)
     rows: list[Row] = [
         [
@@ -152,10 +161,10 @@ def _promise(certificate: Certificate) -> Section:
     )  # fmt: skip
 
 
-def _sizes(sized: list[Size], names: Names) -> Figure:
-    """Return the groups' estimated sizes beside the noise of one count."""
+def _sizes(sized: list[GroupSize], names: Names) -> Figure:
+    """How large each group is, and how large noise is beside it."""
     ordered = sorted(sized, key=lambda s: -s.value)
-    scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
+    scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
     numbers = []
     for s in ordered:
@@ -198,8 +207,8 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
         yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
 
 
-def _made(certificate: Certificate, tables: list[Measured], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return mechanism, accounting and software, for specialists."""
+def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
+    """For specialists."""
     facts = [
         *words.made_facts(certificate),
         ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),
@@ -212,9 +221,9 @@ def _made(certificate: Certificate, tables: list[Measured], sums: int, moved: Ma
     return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
 
 
-def _cliques(tables: list[Measured]) -> Figure:
-    """Return the measured tables by columns: number of groups, cells, range of sigma."""
-    found: dict[str, list[Measured]] = {}
+def _cliques(tables: list[GroupTable]) -> Figure:
+    """Which tables were measured, in how many groups."""
+    found: dict[str, list[GroupTable]] = {}
     for t in tables:
         found.setdefault(t.clique, []).append(t)
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0].count(","), item[0]))

@@ -16,7 +16,7 @@ from stratsynth.errors import StratsynthError
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Figure, Section
-from stratsynth.report.strip import Scale, bar
+from stratsynth.report.strip import Axis, bar
 from stratsynth.strata import Stratum, StratumPath, label, within
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ LEVELS = 24
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Measured:
-    """One table of one group; repeated measurements are averaged, weighted by inverse variance."""
+class GroupTable:
+    """A table of one group; several measurements of it are one, weighted by how little noise each has."""
 
     group: str
     clique: str
@@ -50,8 +50,8 @@ class Measured:
     times: int
 
 
-def measured(measurements: pa.Table) -> list[Measured]:
-    """Return every table of every group, in the order in which they were first measured."""
+def measured(measurements: pa.Table) -> list[GroupTable]:
+    """Every table of every group, in the order in which they were first measured."""
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
     worth: dict[tuple[str, str], list[float]] = {}
     sizes: dict[tuple[str, str], int] = {}
@@ -63,7 +63,7 @@ def measured(measurements: pa.Table) -> list[Measured]:
             sums[key] = sums.get(key, 0.0) + weight * values
     none = np.zeros(0)
     return [
-        Measured(*key, sums[key] / sum(of) if key in sums else none, sizes[key], 1 / math.sqrt(sum(of)), len(of))
+        GroupTable(*key, sums[key] / sum(of) if key in sums else none, sizes[key], 1 / math.sqrt(sum(of)), len(of))
         for key, of in worth.items()
     ]
 
@@ -79,8 +79,8 @@ def number_of_sums(measurements: pa.Table) -> int:
 
 
 @dataclass(frozen=True)
-class Size:
-    """Estimated number of records in a group, from all of its tables of one column."""
+class GroupSize:
+    """About how many records a group has, by all of its tables together."""
 
     group: str
     value: float
@@ -90,9 +90,9 @@ class Size:
     """Median noise scale of one count in the tables of one column, in records."""
 
 
-def sizes(tables: Sequence[Measured]) -> list[Size]:
-    """Return each group's size: the mean of its tables' sums, weighted by inverse variance, as noise is independent."""
-    found, groups = [], dict[str, list[Measured]]()
+def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
+    """Each group's size, by the sums of its columns' tables: independent noise, so the weighted mean is the best."""
+    found, groups = [], dict[str, list[GroupTable]]()
     for table in tables:
         groups.setdefault(table.group, []).append(table)
     for group, own in groups.items():
@@ -101,7 +101,9 @@ def sizes(tables: Sequence[Measured]) -> list[Size]:
             weights = np.array([1 / (t.cells * t.sigma**2) for t in here]).clip(max=1e24)
             sums = np.array([t.values.sum() for t in here])
             value = float(weights @ sums / weights.sum())
-            found.append(Size(group, value, float(weights.sum() ** -0.5), float(np.median([t.sigma for t in here]))))
+            found.append(
+                GroupSize(group, value, float(weights.sum() ** -0.5), float(np.median([t.sigma for t in here])))
+            )
     return found
 
 
@@ -130,8 +132,8 @@ class Names:
         """Return a group's columns and levels, with the levels' meanings."""
         return self._called.get(name, name)
 
-    def cells(self, table: Measured) -> list[str]:
-        """Return the names of the cells of a table of one column."""
+    def cells(self, table: GroupTable) -> list[str]:
+        """The names of the cells of a table of one column."""
         try:
             levels = within(self._schema, self._paths.get(table.group, ())).levels(table.clique)
         except StratsynthError:
@@ -158,8 +160,8 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum
 
 
-def columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
-    """Return each column's counts, group by group."""
+def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
+    """Each column's counts, group by group."""
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(
         (t for t in tables if t.clique and "," not in t.clique), key=lambda t: place.get(t.group, len(place))
@@ -196,14 +198,14 @@ def columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
     )
 
 
-def _bars(table: Measured, names: Names) -> Markup:
+def _bars(table: GroupTable, names: Names) -> Markup:
     noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells
     if len(cells) > LEVELS:
         least = sorted((value for _, value in cells), reverse=True)[LEVELS - 1]
         shown = [cell for cell in cells if cell[1] >= least][:LEVELS]
-    scale = Scale.over([max(value, 0.0) + noise for _, value in shown])
+    scale = Axis.over([max(value, 0.0) + noise for _, value in shown])
     lines = [
         Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(
             name,

@@ -14,6 +14,7 @@ from stratsynth.release import limits
 from stratsynth.release.page import words
 from stratsynth.release.page.words import Fact
 from stratsynth.report import text
+from stratsynth.report.numbers import several
 from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Table
 
 
@@ -85,9 +86,12 @@ def price_figure(
     prices: Mapping[str, float | None], neighbours: str, what: str, kinds: Mapping[str, Mapping[str, float]],
     *, adaptive: bool,
 ) -> Figure:  # fmt: skip
-    """Return the epsilon of each step that a unit can take, and the questions' price factors."""
-    parts = [f"times {v['replace']:g} in {v['charges']:g} {kind}" for kind, v in kinds.items()]
-    note = f"A change is seen at the price {', '.join(parts)}." if parts else ""
+    """The epsilon of each step that a unit can take, and what makes the difference."""
+    parts = [
+        f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"
+        for kind, v in kinds.items()
+    ]
+    note = f"A record that is exchanged costs, beside one that is added, {', '.join(parts)}." if parts else ""
     if adaptive:
         note = "Answers decide which questions follow: the prices are those of the worst case."
     rows: list[Row] = [

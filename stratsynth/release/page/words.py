@@ -15,7 +15,7 @@ from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.notices import measured_line
-from stratsynth.report.numbers import listed, said, several, short
+from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
 
 KINDS = {
@@ -24,7 +24,9 @@ KINDS = {
     "total": ("noisy sum", "noisy sums"),
     "raw": ("claim of third-party code", "claims of third-party code"),
 }
-"""Name of one paid answer, and of several, by kind of question."""
+"""One paid answer of each kind, and several."""
+CHARGES = {**KINDS, "counts": ("count of tables", "counts of tables")}
+"""One charge of each kind, and several: a count of tables may be of many tables."""
 Fact = tuple[str, str]
 """Name and statement."""
 
@@ -201,7 +203,9 @@ def mechanism(certificate: Certificate) -> str:
     """Return name and settings, without strata and weights, which have sentences of their own."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
-    found = said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
+    found = setting_text(
+        {"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}}
+    )
     label = words_of(certificate).label
     return f"{label}: {found}" if label else found
 

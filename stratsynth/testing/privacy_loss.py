@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
     """Exact answers to the questions on these rows, without noise."""
-    return Reader(rows, SystemEntropy()).read([(a.path, _whole(a)) for a in asked])
+    return Reader(rows, SystemEntropy()).read([(a.path, _reads_of_all_rows(a)) for a in asked])
 
 
-def _whole(asked: Asked) -> Wanted:
+def _reads_of_all_rows(asked: Asked) -> Wanted:
     """Statistics that a question asks for, computed on all rows: a sample of them moves by no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 
 
-def moved(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
+def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
     """Cost, in the fit's currency, of telling two tables apart by this answer; sound if at most what was charged."""
     return asked.question.cost(Setting(asked.schema, neighbours), here, there, answer)
 

@@ -18,7 +18,7 @@ RECIPE = ".toml"
 
 
 @dataclass(frozen=True)
-class Given:
+class RowsArgument:
     """Rows, with the engine and the schema of their recipe."""
 
     source: Source
@@ -29,7 +29,7 @@ class Given:
     """Schema of the recipe; None without a recipe."""
 
 
-def rows_of(place: Path, table: str | None = None, query: str | None = None) -> Given:
+def rows_of(place: Path, table: str | None = None, query: str | None = None) -> RowsArgument:
     """Return the rows at an existing path; none is read.
 
     Args:
@@ -42,8 +42,8 @@ def rows_of(place: Path, table: str | None = None, query: str | None = None) -> 
         UsageError: Rows that do not exist, or that are named twice.
     """
     if place.suffix.lower() != RECIPE:
-        return Given(open_source(place, table, query))
+        return RowsArgument(open_source(place, table, query))
     if table is not None or query is not None:
         raise UsageError(f"{place.name} is a recipe: name the table or the query in its section [data].")
     data = Recipe.read(place).data
-    return Given(open_source(data.rows), data.engine, data.schema)
+    return RowsArgument(open_source(data.rows), data.engine, data.schema)

@@ -24,7 +24,7 @@ class ArrowSource(Source):
     """The table."""
 
     @property
-    def held(self) -> object:
+    def in_memory(self) -> object:
         """The Arrow table itself."""
         return self.table
 
@@ -36,7 +36,7 @@ class ArrowSource(Source):
         """Return the types of the columns."""
         return self.table.schema
 
-    def whole(self) -> pa.Table:
+    def all_columns(self) -> pa.Table:
         """Return the table."""
         return self.table
 
@@ -55,7 +55,7 @@ class FrameSource(Source):
     """Result of `whole`, kept until the next read, so that a fit converts a frame once."""
 
     @property
-    def held(self) -> object:
+    def in_memory(self) -> object:
         """The frame itself."""
         return self.frame
 
@@ -78,7 +78,7 @@ class FrameSource(Source):
             return self._next.pop().select(places)
         return self._converted(places)
 
-    def whole(self) -> pa.Table:
+    def all_columns(self) -> pa.Table:
         """Return all columns, converted anew, since the frame may have changed."""
         self._next[:] = [self._converted(range(self.frame.shape[1]))]
         return self._next[0]

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.adapters.reductions.goals import Goal, Part
-    from stratsynth.adapters.reductions.loop import Found
+    from stratsynth.adapters.reductions.loop import LoopResult
     from stratsynth.adapters.reductions.rates import Sizes
-    from stratsynth.adapters.reductions.task import Task
+    from stratsynth.adapters.reductions.task import ReductionsProblem
 
     Floats = NDArray[np.float64]
 
 
-def stated(task: Task, sizes: Sizes, goal: Goal, found: Found) -> RandomisedClassifier:
+def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
     """Return the predictor with its noisy rates and goals."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
@@ -86,7 +86,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
     }  # fmt: skip
 
 
-def _plan(task: Task, sizes: Sizes, found: Found) -> str:
+def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:
     """Return the steps, and the noise in the rate and mean losses of the smallest cell of at least `least` records."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.engine.reduced import marginals_of
+from stratsynth.adapters.engine.restricted_fit import marginals_of
 
 if TYPE_CHECKING:
     from stratsynth.adapters.engine.forest import Floats
@@ -26,7 +26,7 @@ CLIQUES = 2**8
 """Largest number of column sets; above it, calibrating the whole model is cheaper."""
 
 
-def moved(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list[Floats] | None:
+def updated(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list[Floats] | None:
     """Return the probabilities of each column set under `solution`, a base with one term; None if too costly."""
     if len(solution.terms) != 1 or len(cliques) > CLIQUES or base.tree.sizes != solution.tree.sizes:
         return None

@@ -21,7 +21,7 @@ Stamp: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Seen:
+class StampedFiles:
     """The files under one path whose fingerprints were taken."""
 
     _marks: dict[bytes, dict[Stamp, str]] = field(default_factory=dict, repr=False)

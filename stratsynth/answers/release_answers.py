@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from stratsynth.answers.ask import answers
-from stratsynth.answers.asked import Query
 from stratsynth.answers.estimated import estimated
 from stratsynth.answers.modelled import modelled
+from stratsynth.answers.query import Query
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import UsageError
@@ -89,7 +89,7 @@ class Answers:
 
     def one(self, query: Query) -> dict[str, list[Any]]:
         """Results of one query, column by column: the columns of its cells, then `FIGURES`."""
-        (figures,) = self._told([query])
+        (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
@@ -98,7 +98,7 @@ class Answers:
         """Results of several queries in order, column by column: `query` (number from 0), `cell`, then `FIGURES`."""
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
         names: dict[tuple[str, ...], list[str]] = {}
-        for number, (query, figures) in enumerate(zip(queries, self._told(queries), strict=True)):
+        for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
             if query.cells not in names:
                 names[query.cells] = self._cells(query.cells)
             found["query"] += [number] * len(names[query.cells])
@@ -107,7 +107,7 @@ class Answers:
                 found[name] += values
         return found
 
-    def _told(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
+    def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
         """Columns `FIGURES` for each query: from means the release has estimated, else by least squares."""
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []

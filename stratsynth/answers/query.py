@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import number, one_of, said
+from stratsynth.checks import number, one_of, quoted_value
 from stratsynth.errors import SchemaError, Unsupported, UsageError
 from stratsynth.schema import Numeric
 
@@ -100,7 +100,7 @@ def _names(key: str, given: object) -> tuple[str, ...]:
     """Tuple of distinct column names; a single name may stand without a list."""
     names: Any = (given,) if isinstance(given, str) else () if given is None else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"query: {key} is a list of columns, such as ['SEX', 'MAR'], not {said(given)}.")
+        raise UsageError(f"query: {key} is a list of columns, such as ['SEX', 'MAR'], not {quoted_value(given)}.")
     for name in names:
         if list(names).count(name) > 1:
             raise UsageError(f"query: {key} names {name} twice.")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which
 
 
-class Regression:
+class RegressionGradients:
     """Gradients of a regression: each is c x, x being a row's features and c one number per logit, the lines.
 
     Clipping it is clipping c to the row's reach: the largest whole m with |m x| <= GRID.
@@ -39,7 +39,7 @@ class Regression:
 
     def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
         self._query = query
-        self._x, self._reach = design.whole(query.design, rows, which)
+        self._x, self._reach = design.integer_features(query.design, rows, which)
         levels = rows.codes[query.target][which].astype(np.intp)
         self.plain = residuals_of(query.link, query.target, rows, which, logits_of(self._x, query.design, query.theta))
         """Derivatives of the loss by the logits, one per line."""
@@ -57,7 +57,7 @@ class Regression:
         """L2 norm of each row's gradient of the loss, to a relative 2^-16."""
         return length(self.plain) * (GRID / design.UNIT / self._reach)
 
-    def bent(self, noise: Floats | None, clipping: Floats | None) -> Floats:
+    def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
         """Return the gradient of loss + noise h + clipping <g, d>; `noise` and `clipping` have one number per row."""
         found = self.plain.copy()
         logits = len(found)
@@ -71,7 +71,7 @@ class Regression:
             found += clipping * turned(self.chances, along / (design.UNIT * THETA))
         return found
 
-    def whole(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
+    def integer_vectors(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
         """Return each row's vector of these lines, clipped to `clip` or to a part of it, in integers."""
         radius = self._reach if part is None else np.floor(self._reach * part).astype(np.int64)
         return into_ball(lines * (GRID // design.UNIT) / clip, radius)
@@ -88,7 +88,7 @@ class Layers:
 
     def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
         self._query = query
-        self._x, self._reach = design.whole(query.design, rows, which)
+        self._x, self._reach = design.integer_features(query.design, rows, which)
         asked = self._asked(query.theta)
         self._h, logits = networks.forward(self._x, asked)
         self._steep = 1 - self._h * self._h
@@ -114,7 +114,7 @@ class Layers:
         """L2 norm of each row's gradient of the loss, to a relative 2^-16."""
         return length(self.plain)
 
-    def bent(self, noise: Floats | None, clipping: Floats | None) -> Floats:
+    def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
         """Return the gradient of loss + noise h + clipping <g, d>; `noise` and `clipping` have one number per row."""
         h, steep, residuals, output = self._h, self._steep, self._residuals, self._output
         bent = residuals.copy()
@@ -139,10 +139,10 @@ class Layers:
         across = zip(networks.outer(h, bent), networks.outer(steep * a, residuals, 0.0), strict=True)
         return networks.lines(inner, [straight + clipping * turn for straight, turn in across], self._reach)
 
-    def whole(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
+    def integer_vectors(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
         """Return each row's vector of these lines, clipped to `clip` or to a part of it, in integers."""
         radius = GRID if part is None else np.floor(GRID * part).astype(np.int64)
-        return networks.whole(lines, len(self._h), self._reach, clip, radius)
+        return networks.integer_lines(lines, len(self._h), self._reach, clip, radius)
 
     def total(self, whole: Ints, chosen: NDArray[np.bool_] | None = None) -> Ints:
         """Return the sum of such vectors over all rows, or over the chosen ones."""

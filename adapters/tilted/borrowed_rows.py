@@ -33,7 +33,7 @@ MOST_WORTH = 1_000.0
 """Largest number of people that everybody's rows count for."""
 
 
-def likened(
+def reweighted(
     schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], base: NDArray[np.float64], lent: NDArray[np.bool_],
     people: float,
 ) -> Tilt | None:  # fmt: skip
