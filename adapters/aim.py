@@ -58,21 +58,24 @@ class AIM(Poolable[Graphical]):
     takes_known: ClassVar[bool] = True
     paper: ClassVar = papers.AIM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
-    """The marginals to get right: `all k-way`, or lists of columns."""
+    """Marginals to preserve: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
+    """Importance of marginals: a factor for all that contain a column, or several columns joined by commas; else 1."""
     rounds: int | None = at(None, least=1, most=MOST_CELLS)
-    """How many rounds the budget would pay if no round's noise were ever halved; by the public size when not given."""
+    """Number of rounds that the budget would pay at the first round's noise; by the public size and the budget by
+    default."""
     model_cells: int = at(2**18, least=1, most=MOST_CELLS)
-    """The most numbers that the model may hold. Larger ones take in marginals of more columns, and are slower."""
+    """Largest number of cells in the model. Larger models take in marginals of more columns, and are slower."""
     clique_cells: int | None = at(None, least=1, most=MOST_CELLS)
-    """The most cells of a marginal that is measured; `model_cells` when not given."""
+    """Largest number of cells of a measured marginal; `model_cells` by default."""
     engine: Literal["numpy", "mbi"] = at("numpy")
-    """What makes the last fit: our own, or Private-PGM (`mbi`), for comparison. Rounds are fitted by our own."""
+    """Solver of the last fit: stratsynth's (`numpy`), or Private-PGM (`mbi`) for comparison. Rounds always use
+    `numpy`."""
     prior: float = at(1.0, least=0, most=1e6)
-    """The weight of the fit's pull towards uniform, in records: little against many people, much against noise."""
+    """Weight of the fit's prior, the uniform distribution, in records: little against many records, much against
+    noise."""
     iterations: int = at(1000, least=1, most=MOST_CELLS)
-    """The most steps of the last fit, which stops earlier when it has converged."""
+    """Largest number of steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
         """Settings within their ranges, and a workload that some schema could have."""

@@ -44,15 +44,15 @@ class External(Mechanism["Drawn"]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     synthesizer: Synthesizer
-    """The third-party code."""
+    """Third-party function: a `Synthesizer`, or with `values` the function of `External.plain`."""
     by: str
-    """Its package and version, for the certificate."""
+    """Author of the claim, such as a package and its version, for the certificate."""
     counts_rows: bool = True
-    """Whether it takes the number of rows for public. Say False only if its documentation does."""
+    """True if the synthesizer treats the number of rows as public; False only if its documentation says otherwise."""
     rows: int | None = at(None, least=1)
-    """How many rows to draw at fitting; the declared size when not given."""
+    """Number of rows that are drawn at fitting; the declared size by default."""
     values: bool = False
-    """Whether the function is given and returns a frame of values, as `External.plain` says, and claims nothing."""
+    """True if the function maps a frame of values to another, and claims no privacy: see `External.plain`."""
 
     @classmethod
     def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:

@@ -73,13 +73,15 @@ class MST(Poolable[Graphical]):
     takes_known: ClassVar[bool] = True
     paper: ClassVar = papers.MST
     engine: Literal["numpy", "mbi"] = at("numpy")
-    """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
+    """Solver of the fit: stratsynth's (`numpy`), or Private-PGM (`mbi`) for comparison."""
     prior: float = at(1.0, least=0, most=1e6)
-    """The weight of the fit's pull towards uniform, in records: little against many people, much against noise."""
+    """Weight of the fit's prior, the uniform distribution, in records: little against many records, much against
+    noise."""
     iterations: int = at(1000, least=1)
-    """The most steps of the fit, which stops earlier when it has converged."""
+    """Largest number of steps of the fit, which stops earlier when it has converged."""
     rare: float = at(3.0, least=0)
-    """A level is rare if its noisy count is below `rare` standard deviations of its noise; with 0 no level is."""
+    """Threshold for rare levels, in standard deviations of the noise in a level's noisy count; with 0 no level is
+    rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget; refuse a schema whose largest tree would not fit into memory."""

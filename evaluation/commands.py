@@ -1,4 +1,4 @@
-"""The commands that the evaluation adds to `stratsynth`. Nothing heavy is imported before one of them runs."""
+"""Commands that the evaluation adds to `stratsynth`. Nothing heavy is imported before one of them runs."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """A synthetic table, or that of a release folder."""
+    """Return the path of a synthetic table, or of the one in a release folder; refuse a release without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -267,7 +267,7 @@ def _table(place: Path) -> Path:
 
 
 def _rows(place: Path) -> Path:
-    """A synthetic table or a folder of Parquet files; or the table of a release folder."""
+    """Return the path of a synthetic table, of a folder of Parquet files, or of the table in a release folder."""
     return _table(place) if (place / "certificate.json").is_file() else place
 
 
@@ -349,7 +349,7 @@ def _weighed_alike(schema: Path, *releases: Path) -> None:
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:
-    """That of a release folder; None for a table alone."""
+    """Return the certificate of a release folder; None for a table alone."""
     from stratsynth.release.certificate import read_certificate
 
     return read_certificate(place) if place.is_dir() else None

@@ -12,7 +12,7 @@ LOADED = re.compile(
     r"""|(?:url\(|@import\s+)["']?((?:https?:)?//[^"')\s]+)""",
     re.IGNORECASE,
 )
-"""What a browser fetches by itself: scripts, pictures, styles. Links that a reader may follow are none of these."""
+"""Addresses that a browser fetches unasked: of scripts, pictures, styles. Links that a reader may follow are not."""
 
 
 def main(site: Path) -> int:

@@ -128,7 +128,7 @@ def run_page(blocks: list[tuple[str, str | None, str]]) -> int:
 
 
 def python(code: str, names: dict[str, object]) -> str:
-    """What a block prints, and what its last line is, if that is an expression."""
+    """Return a block's output, and the value of its last line if that is an expression."""
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(io.StringIO()) as said:

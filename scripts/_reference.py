@@ -67,7 +67,7 @@ _WORDS = {
     "Groups": "of [strata]",
     "Weights": "of [weights]",
 }
-"""What annotations are called in TOML; there is no reference with any other."""
+"""Types in TOML by annotation; an annotation that is not listed raises KeyError."""
 _OBJECTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "python": ("stratsynth", ()),
     "mechanisms": ("stratsynth.adapters", ()),
@@ -201,7 +201,7 @@ def _keys(cls: type, leave: Sequence[str] = ()) -> list[tuple[str, str, str, str
 
 
 def _said(annotation: Any) -> str:
-    """A type in the words of TOML."""
+    """Return a type in the words of TOML."""
     if isinstance(annotation, tuple):
         return " or ".join(dict.fromkeys(_said(kind) for kind in annotation))
     text = annotation.__name__ if isinstance(annotation, type) else annotation

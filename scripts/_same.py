@@ -201,7 +201,7 @@ def fitted(case: Any, folder: Path, watched: Watched, seed: int = SEED, noise: i
 
 
 def facts(case: Any, folder: Path, seed: int = SEED) -> dict[str, Any]:
-    """Everything that is compared of one fit."""
+    """Return all facts of one fit that are compared."""
     watched = Watched()
     release = fitted(case, folder, watched, seed)
     state = release.model.state()

@@ -43,7 +43,7 @@ ATTRIBUTE = Budget(3, 1e-6, Neighbours.ATTRIBUTE)
 
 @dataclass(frozen=True)
 class Case:
-    """One fit."""
+    """Fit whose results are compared."""
 
     mechanism: Callable[[], Mechanism[Any] | str]
     rows: Callable[[], Rows]
@@ -53,7 +53,7 @@ class Case:
     form: str = "frame"
     """The form of the rows: "frame", "csv", "parquet", or "stream", a CSV file that is read a part at a time."""
     kills: tuple[int, ...] = ()
-    """For fits that are resumed: after how many answers they are killed."""
+    """Numbers of answers after which a fit is killed and resumed; empty for a fit in one go."""
 
 
 # Weights and strata

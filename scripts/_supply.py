@@ -1,4 +1,4 @@
-"""What scripts/audit and scripts/wheel do in Python: known vulnerabilities, equal wheels, the bill of materials."""
+"""Python parts of scripts/audit and scripts/wheel: known vulnerabilities, equal wheels, the bill of materials."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def vulnerabilities(locks: Sequence[Path]) -> int:
 
 
 def judged(name: str, said: str, error: str) -> tuple[bool, str]:
-    """Whether a package is vulnerable, and a line to print, from what pip-audit said of one lock.
+    """Return True if a package is vulnerable, and a line to print, from pip-audit's output on one lock.
 
     A package that its service does not know is not one without vulnerabilities: pip-audit itself says "no known
     vulnerabilities found" even where every single question failed.

@@ -36,7 +36,7 @@ TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a setting may have: the setting itself, or each number of its list or table."""
+    """Values that a setting may have: the setting itself, or each number of its list or table."""
 
     least: float = -math.inf
     """Smallest number allowed."""

@@ -1,4 +1,4 @@
-"""What tests share: the check that the installed wheel is tested, `--slow`, the Hypothesis profiles, fixtures.
+"""Common parts of the tests: the check that the installed wheel is tested, `--slow`, the Hypothesis profiles, fixtures.
 
 No test may use the network, and neither may what it tests; see `helpers.network`.
 
@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What all tests share is made once, and not looked through by every collection of garbage."""
+    """Make shared objects once, and exempt them from garbage collection."""
     import typer.main
 
     # the tree of commands: a tenth of what most commands take
@@ -87,7 +87,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def without_network(item: pytest.Item) -> Generator[None, object, object]:
-    """Whoever swallowed the refusal of a connection is found out here."""
+    """Fail a test in which a refused connection was swallowed."""
     from helpers import network
 
     before = len(network.seen)
@@ -140,13 +140,13 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ledger(data: Path) -> Path:
-    """Where the ledger of `data` lies once something was fitted."""
+    """Path of the ledger of `data`, which the first fit makes."""
     return data.with_name("people.ledger")
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """How often the rows were read."""
+    """List that grows by one element with every reading of the rows."""
     from stratsynth.data.csv_source import CsvSource
 
     reads: list[object] = []

@@ -43,60 +43,61 @@ class FairSGD(Mechanism[Regression | Network]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
-    """What is predicted: a categorical column; the last one that is nothing else by default."""
+    """Column to predict, categorical; by default the last such column that is neither feature nor group."""
     features: Sequence[str] = at(())
-    """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
+    """Columns that predict the target; by default all but target and groups. A group's column may be named too."""
     groups: Sequence[str] = at(())
-    """The columns whose levels, fully crossed, are the groups."""
+    """Columns whose levels, fully crossed, are the groups."""
     model: Literal["logistic", "network"] = at("logistic")
     """`logistic` is a regression, a softmax one for more than two classes. `network` has one hidden layer."""
     hidden: int = at(16, least=1, most=MOST_HIDDEN)
-    """With `network`: the number of hidden units."""
+    """Number of hidden units of a `network`."""
     mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = at("surrogate", refused=MITIGATIONS)
     """`surrogate` penalises unequal parts of clipping and of noise by noisy statistics of earlier steps. `group_clip`
     is DPSGD-F: groups of longer gradients are clipped later. `global_adapt` is DPSGD-Global-Adapt: one clip for all,
     which moves until few gradients are longer. `none` is noisy gradient descent. What the papers print, `paper` and
     `dpsgd_f`, is not private and refused, with the reason."""
     gamma1: float = at(1.0, least=0, most=1000)
-    """With `surrogate`: how much unequal parts of clipping count; 0 leaves them out."""
+    """Weight of the penalty on unequal parts of clipping, with `surrogate`; 0 leaves it out."""
     gamma2: float = at(1.0, least=0, most=1000)
-    """With `surrogate`: how much unequal distances from the decision boundary count, which stand for the groups'
-    Hessian traces and so for their parts of noise; 0 leaves them out."""
+    """Weight of the penalty on unequal distances from the decision boundary, with `surrogate`; these stand for the
+    groups' Hessian traces and so for their parts of noise. 0 leaves it out."""
     scaling: Literal["bounds"] = at("bounds", refused=SCALINGS)
     """Features are scaled from their public bounds to [-1, 1]. `groups` is refused, with the reason."""
     iterations: int = at(1000, least=1, most=100_000)
-    """The number of steps, each with a Poisson sample of its own."""
+    """Number of steps, each with a Poisson sample of its own."""
     batch: float = at(1024, least=1, most=1e12)
-    """The expected number of records in a sample; all of them where there are no more."""
+    """Expected number of records in a sample; at most all."""
     sampling: float | None = at(None, above=0, most=1)
-    """The probability with which a record takes part in a step, in place of `batch`; needed in strata. Where no size is
+    """Probability with which a record takes part in a step, in place of `batch`; needed in strata. Where no size is
     declared it is 0.05 by default, and how many records that makes is learned from noisy sums."""
     rate: float | None = at(None, above=0, most=1e6)
-    """The learning rate; by default 4 over the largest squared norm of a row's features, one over the largest curvature
+    """Learning rate; by default 4 over the largest squared norm of a row's features, one over the largest curvature
     that a logistic loss can have; for `network` 4 / (hidden + 1), the same of its output layer."""
     clip: float = at(1.0, above=0, most=1e6)
-    """The most L2 norm of a row's gradient, penalties included. With `group_clip` that of a group like all others; with
+    """Largest L2 norm of a row's gradient, penalties included. With `group_clip` that of a group like all others; with
     `global_adapt` where the clip starts."""
     clip_rate: float = at(0.1, above=0, below=1)
-    """With `global_adapt`: how fast the clip falls, and the part of the records that is longer than it in the end."""
+    """Target fraction b* of gradients longer than the clip, with `global_adapt`; a step multiplies the clip by exp(b -
+    b*), b being the noisy fraction."""
     most_clip: float = at(10.0, least=1, most=1e6)
-    """How many times `clip` the clips of `group_clip` and `global_adapt` may be: noise grows with the largest."""
+    """Largest clip of `group_clip` and `global_adapt`, in multiples of `clip`: noise grows with it."""
     statistics_share: float = at(0.2, least=1e-6, most=1 - 1e-6)
-    """The part of a step's price for the groups' statistics; the rest is for the gradient."""
+    """Fraction of a step's price for the groups' statistics; the rest is for the gradient."""
     memory: float = at(0.95, least=0, below=1)
-    """How much of the statistics so far is kept when those of a step come in."""
+    """Discount of older statistics in the running mean: a step's own have weight 1 - memory."""
     most_weight: float = at(5.0, above=0, most=1e6)
-    """The most that a penalty counts in one record, in units of gamma: tiny groups would count for more."""
+    """Largest weight of a penalty in one record, in units of gamma: tiny groups would count for more."""
     radius: float = at(10.0, above=0, most=1000)
-    """How far coefficients of scaled features may be from 0."""
+    """Largest distance from 0 of coefficients of scaled features."""
     region: Literal["box", "ball"] = at("box")
-    """Whether that holds for each coefficient or for the length of all."""
+    """Norm that `radius` bounds: the maximum over the coefficients (`box`), or their L2 norm (`ball`)."""
     tail: float = at(0.5, least=0, most=1)
-    """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
+    """Fraction of the steps, from the end, whose mean is the model; with 0 the model is the last step."""
     reference: Mapping[str, str] = at({})
-    """The reference level of categorical columns; the first level where none is given."""
+    """Reference level of categorical columns; the first level by default."""
     interactions: Sequence[Sequence[str]] = ()
-    """Pairs of features that are multiplied."""
+    """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
         """Refuse settings that are invalid under any schema."""

@@ -45,19 +45,19 @@ class DPFermi(Mechanism[Designed]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
-    """What is predicted: a categorical column; the last one that is nothing else by default."""
+    """Column to predict, categorical; by default the last such column that is neither feature nor group."""
     features: Sequence[str] = at(())
-    """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
+    """Columns that predict the target; by default all but target and groups. A group's column may be named too."""
     groups: Sequence[str] = at(())
-    """The sensitive attribute: the columns whose levels, fully crossed, are the groups."""
+    """Sensitive attribute: the columns whose levels, fully crossed, are the groups."""
     penalty: float = at(1.0, least=0, most=1000)
-    """lambda: how much ERMI counts beside the mean log loss; 0 is noisy gradient descent on the loss alone."""
+    """Weight lambda of ERMI beside the mean log loss; 0 is noisy gradient descent on the loss alone."""
     criterion: Literal["parity", "odds"] = at("parity")
-    """Predictions shall not depend on the group: at all (demographic parity), or given the true class (equalized
-    odds)."""
+    """Independence that the penalty asks for: of prediction and group (`parity`, demographic parity), or of both given
+    the true class (`odds`, equalized odds)."""
     odds_weights: Literal["alike", "shares"] = at("alike")
-    """How much each true class counts in the penalty of odds: `alike`, since a violation is that of the worst class; or
-    by its share of the records, as in the paper, where a frequent class is evened out at the expense of a rare one."""
+    """Weights of the true classes in the penalty of odds: `alike`, since a violation is that of the worst class; or
+    `shares` of the records, as in the paper, where a frequent class is evened out at the expense of a rare one."""
     protect: Literal["all", "sensitive"] = at("all")
     """`all` protects whole records. `sensitive` protects the groups' columns alone, as the paper does: the schema
     declares features and target public, the budget has neighbours = "attribute", and the certificate says first that
@@ -67,38 +67,39 @@ class DPFermi(Mechanism[Designed]):
     """Public sizes or shares of the groups, by label; for odds of each group and class, as `F|yes`. By default they are
     learned from the noisy sums of the first steps, which are paid for anyway."""
     sizes_citation: str = ""
-    """Where the public sizes were published."""
+    """Citation of the publication with the public sizes."""
     warm_up: float = at(0.1, least=0, most=1)
-    """The part of the steps that learn the number of records in each group, where it is not public, and minimise the
+    """Fraction of the steps that learn the number of records in each group, where it is not public, and minimise the
     loss alone."""
     iterations: int = at(1000, least=1, most=100_000)
-    """The number of steps, each with a Poisson sample of its own."""
+    """Number of steps, each with a Poisson sample of its own."""
     batch: float = at(1024, least=1, most=1e12)
-    """The expected number of records in a sample; all of them where there are no more. Needs a declared size; without
-    one a twentieth of the records is sampled."""
+    """Expected number of records in a sample; at most all. Needs a declared size; without one a twentieth of the
+    records is sampled."""
     sampling: float | None = at(None, above=0, most=1)
-    """The probability with which a record takes part in a step, in place of `batch`; needed in strata."""
+    """Probability with which a record takes part in a step, in place of `batch`; needed in strata."""
     rate: float | None = at(None, above=0, most=1e6)
-    """The learning rate of the coefficients; by default 8 over the largest squared norm of a row's features."""
+    """Learning rate of the coefficients; by default 8 over the largest squared norm of a row's features."""
     ascent: float = at(0.1, above=0, most=1e6)
-    """The learning rate of W."""
+    """Learning rate of W, the adversary's coefficients."""
     clip: float = at(1.0, above=0, most=1e6)
-    """The most L2 norm of a row's gradient of loss and penalty together. What is beyond it is lost to both: with many
+    """Largest L2 norm of a row's gradient of loss and penalty together. What is beyond it is lost to both: with many
     classes, rare groups and a large penalty, rows' gradients are longer, and a clip of some units pulls more evenly."""
     adversary_share: float = at(0.2, least=1e-6, most=1 - 1e-6)
-    """The part of a step's price for the sums that W learns from; the rest is for the coefficients' gradient."""
+    """Fraction of a step's price for the sums that W learns from; the rest is for the coefficients' gradient."""
     radius: float = at(10.0, above=0, most=1000)
-    """How far coefficients of scaled features may be from 0."""
+    """Largest distance from 0 of coefficients of scaled features."""
     region: Literal["box", "ball"] = at("box")
-    """Whether that holds for each coefficient or for the length of all."""
+    """Norm that `radius` bounds: the maximum over the coefficients (`box`), or their L2 norm (`ball`)."""
     adversary_radius: float | None = at(None, above=0, most=1e6)
-    """The most Frobenius norm of W; by default twice its norm at independence, which is sqrt(classes)."""
+    """Largest Frobenius norm of W; by default twice its norm at independence, which is sqrt(classes)."""
     tail: float = at(0.5, least=0, most=1)
-    """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone, as the paper does."""
+    """Fraction of the steps, from the end, whose mean is the model; with 0 the model is the last step, as in the
+    paper."""
     reference: Mapping[str, str] = at({})
-    """The reference level of categorical columns; the first level where none is given."""
+    """Reference level of categorical columns; the first level by default."""
     interactions: Sequence[Sequence[str]] = ()
-    """Pairs of features that are multiplied."""
+    """Pairs of features whose products are features too."""
     network: Network | None = None
     """None for logistic or softmax regression; `mlp` or `conv`, or a function of the numbers of features and classes
     that returns a `torch.nn.Module`. Networks need `pip install ".[torch]"`, and their releases are stamped unverified:
@@ -106,8 +107,8 @@ class DPFermi(Mechanism[Designed]):
     hidden: Sequence[int] = at((8, 16), least=1, most=2**16)
     """Units of each hidden layer of `mlp`; channels of each convolution of `conv`."""
     image: Sequence[int] = at((), least=1, most=2**16)
-    """For `conv`: height and width, or channels, height and width, of the image whose pixels are the features, in the
-    schema's order."""
+    """Shape of the image whose pixels are the features, in the schema's order, with `conv`: height and width, or
+    channels, height and width."""
 
     def __post_init__(self) -> None:
         """Refuse settings that are invalid under any schema."""

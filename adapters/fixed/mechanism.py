@@ -45,18 +45,19 @@ class Fixed(Mechanism[Graphical]):
     takes_known: ClassVar[bool] = True
     samples_hold: ClassVar[bool] = True
     tables: Sequence[Sequence[str]] = ()
-    """The columns of each table; every column by itself when none is declared. In a stratum the columns that define
-    it are left out of them."""
+    """Columns of each table; every column by itself by default. In a stratum the columns that define it are left out of
+    them."""
     importance: Sequence[float] = at((), least=1e-6, most=1e6)
-    """How much an error in a cell of each table weighs; all alike when not given."""
+    """Weight of an error in one cell, table by table; all equal by default."""
     errors: Literal["squared", "absolute"] = at("squared")
-    """What is minimised, summed over all cells by importance: "squared" or "absolute" errors."""
+    """Loss that the division of the budget minimises: "squared" or "absolute" errors, summed over all cells by
+    importance."""
     prior: float = at(1.0, least=0, most=1e6)
-    """The weight of the row model's pull towards uniform, in records."""
+    """Weight of the row model's prior, the uniform distribution, in records."""
     iterations: int = at(1000, least=1)
-    """The most steps of the row model's fit."""
+    """Largest number of steps of the row model's fit."""
     model_cells: int = at(2**20, least=1, most=MOST_CELLS)
-    """The most numbers that the row model may hold; tables that do not fit are answered, and not drawn from."""
+    """Largest number of cells in the row model; tables that do not fit are answered, and not drawn from."""
 
     def __post_init__(self) -> None:
         """Refuse settings out of range; keep lists as tuples."""

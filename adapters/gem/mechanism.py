@@ -77,28 +77,29 @@ class GEM(Poolable[ProductMixture]):
     takes_known: ClassVar[bool] = True
     paper: ClassVar = papers.GEM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
-    """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
+    """Marginals to preserve, `all k-way` or lists of columns; these and their subsets are the candidates."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
+    """Importance of marginals: a factor for all that contain a column, or several columns joined by commas; else 1."""
     rounds: int | None = at(None, least=1, most=2**16)
-    """The number of rounds, each of which measures one marginal; by the public size and the budget when not given."""
+    """Number of rounds, each of which measures one marginal; by the public size and the budget by default."""
     least: float = at(170.0, least=0)
-    """Below `least` x sigma people, columns only are measured; sigma is the noise of one table at the full budget."""
+    """Size below which columns only are measured, in multiples of sigma, the noise of one table at the full budget."""
     measure: Literal["marginals", "cells"] = at("marginals")
-    """Which cells of a chosen marginal are fitted: every one, or, as in the paper, the one that is most wrong."""
+    """Cells of a chosen marginal that are fitted: all (`marginals`), or, as in the paper, the most wrong one
+    (`cells`)."""
     generator: Literal["network", "table"] = at("network")
-    """What makes the probabilities: a network, or a table of logits, which is quicker and, where noise is large, less
+    """Source of the probabilities: a network, or a table of logits, which is quicker and, where noise is large, less
     accurate (`scripts/bench synth --only gem`)."""
     components: int = at(512, least=1, most=2**16)
-    """The number of product distributions in the mixture."""
+    """Number of product distributions in the mixture."""
     latent: int = at(32, least=1, most=2**16)
-    """The number of noise values from which the network makes a component."""
+    """Number of noise values from which the network makes a component."""
     hidden: tuple[int, ...] = at((64, 64), least=1, most=2**16, length=(1, math.inf))
-    """The widths of the network's residual blocks."""
+    """Widths of the network's residual blocks."""
     iterations: int = at(100, least=1, most=2**16)
-    """The most training steps in a round; training stops earlier when noise alone would explain the misfit."""
+    """Largest number of training steps in a round, which end earlier when noise alone would explain the misfit."""
     rate: float | None = at(None, above=0, most=10)
-    """The learning rate of a round's first step; 0.001 for a network, 0.02 for a table when not given."""
+    """Learning rate of a round's first step; by default 0.001 for a network, 0.02 for a table."""
 
     def __post_init__(self) -> None:
         """Settings within their ranges, and a workload that some schema could have."""

@@ -92,11 +92,11 @@ class CoinPress(Settings):
     adaptive: ClassVar[bool] = True
     """True since noisy counts decide which steps are skipped; the total price does not depend on them."""
     shares: Sequence[float] = at((0.25, 0.75), least=1e-6, most=1e6, length=(1, 20))
-    """The steps' parts of what goes to the means; the last is the answer."""
+    """Relative parts of the means' budget by step; the last step's answer is the mean."""
     beta: float = at(0.01, above=0, below=1)
-    """The chance that a step's bound fails."""
+    """Probability that the norm of a standard normal vector exceeds g, the bound of each step."""
     tail: Tail = at("coinpress")
-    """How far normal values lie from their mean: the paper's bound, or the exact quantile, which clips closer."""
+    """Bound on a normal value's distance from its mean: the paper's, or the exact quantile, which clips closer."""
     joint: bool = at(False)
     """All columns as one vector: less noise than one after another, where most records have all of them.
 

@@ -60,27 +60,27 @@ class Settings(Mechanism[Estimate]):
     """Public settings of both mechanisms, on each column's own scale."""
 
     columns: Sequence[str] = at(())
-    """The numeric columns whose means are wanted; all of them where none is named."""
+    """Numeric columns whose means are estimated; all of them by default."""
     centre: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """A public guess of each mean; the middle of the bounds where it is not given."""
+    """Public guess of each mean, in the column's unit; the middle of the bounds by default."""
     radius: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """How far the mean may be from the centre; as far as the bounds where it is not given."""
+    """Public bound on each mean's distance from its centre, in the column's unit; up to the bounds by default."""
     scale: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """A public guess of each standard deviation; a sixth of the range where it is not given.
+    """Public guess of each standard deviation, in the column's unit; a sixth of the range by default.
 
     Too small a guess clips values and biases the mean; too large a guess adds noise.
     """
     count: Literal["noisy", "declared"] = at("noisy")
-    """What sums are divided by: a noisy count of the values, or the declared size times the stratum's share.
+    """Divisor of the sums: a noisy count of the values, or the declared size times the stratum's share.
 
     A declared size that is off by a part p biases a mean by p times its distance from the centre.
     """
     count_share: float = at(0.1, above=0, below=1)
-    """The part of the budget for noisy counts; with `declared` it goes to the means."""
+    """Fraction of the budget for noisy counts; with `declared` it goes to the means."""
     variance: Literal["bought", "bounded"] = at("bought")
-    """Where the sampling error comes from: a noisy sum of squares, or the public bounds, which is conservative."""
+    """Source of the sampling error: a noisy sum of squares, or the public bounds, which is conservative."""
     variance_share: float = at(0.2, above=0, below=1)
-    """The part of the budget for sums of squares; with `bounded` it goes to the means."""
+    """Fraction of the budget for sums of squares; with `bounded` it goes to the means."""
 
     def __post_init__(self) -> None:
         """Refuse settings that are invalid under any schema."""

@@ -55,20 +55,21 @@ class Pooled(Groupwise[Any]):
 
     name: ClassVar[str] = "pooled"
     base: Mechanism[Any] | str | Mapping[str, Any] = field(default_factory=lambda: make("aim", {"model_cells": 2**16}))
-    """What is fitted on everybody, AIM, MST, GEM or another `Poolable`; or its name, or its name with settings."""
+    """Mechanism that is fitted on everybody: AIM, MST, GEM or another `Poolable`; or its name, alone or with
+    settings."""
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
-    """The strata's shares: what the groups' proportions in the release are, exactly."""
+    """Shares of the strata: the groups' proportions in the release are exactly these."""
     groups: Groups = field(default_factory=Groups)
-    """Merges of levels, and what becomes of small groups; every crossing is a stratum when nothing is said."""
+    """Merges of levels, and the policy for small groups; by default every crossing is a stratum."""
     budgets: None = None
     """Not available: everybody pays for the pooled model alike."""
     share: float | Literal["auto"] = at("auto", least=0, most=1)
-    """The part of the budget that fits everybody's model; "auto" takes it from public sizes. With 1, strata measure
-    nothing and only draw rows by the weights; 0 is the base, plainly stratified."""
+    """Fraction of the budget that fits everybody's model; "auto" takes it from public sizes. With 1, strata measure
+    nothing and only draw rows by the weights; with 0 every stratum gets the base's own fit."""
     prior: float = at(20.0, least=0, most=1e6)
-    """The weight of a stratum's pull towards everybody's model, in records; GEM has no such pull, only its start."""
+    """Weight of everybody's model as a stratum's prior, in records; GEM has no such prior, only its start."""
 
     def __post_init__(self) -> None:
         """Refuse settings out of range; make a base that is given by name."""

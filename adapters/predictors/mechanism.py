@@ -55,67 +55,69 @@ class GroupRegression(Mechanism[Regression | Network]):
     paper: ClassVar = papers.TAILORING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
-    """What is predicted: a numeric column for `linear`, one of two levels for `logistic`, of any for `softmax` and
-    `network`; the last such column by default."""
+    """Column to predict: numeric for `linear`, of two levels for `logistic`, of any number for `softmax` and `network`;
+    by default the last such column."""
     features: Sequence[str] = at(())
-    """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
+    """Columns that predict the target; by default all but target and groups. A group's column may be named too."""
     groups: Sequence[str] | Sequence[Sequence[str]] = ()
-    """The columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
+    """Columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
     declares families of groups that overlap: `[["SEX"], ["RAC1P"]]` asks a record in a group of each, and both cost."""
     model: Literal["linear", "logistic", "softmax", "network"] = at("linear")
     """`linear` predicts a number, `logistic` the second of two levels, `softmax` one of several, and `network` a level
     by one hidden layer; under `DPSE` its groups have budgets by the residual errors of a logistic or softmax one."""
     hidden: int = at(16, least=1, most=MOST_HIDDEN)
-    """With `network`: the number of hidden units."""
+    """Number of hidden units of a `network`."""
     mode: Literal["DPSE", "DPNoSE"] = at("DPNoSE")
-    """`DPSE` divides the budget of stage 2 by the groups' residual errors of stage 1, `DPNoSE` alike."""
+    """`DPSE` divides the budget of stage 2 by the groups' residual errors of stage 1, `DPNoSE` equally."""
     accounting: Accounting = at("combined", refused=UNSOUND)
     """`combined` adds noise once to the weighted sum of the groups' gradients, the least noise. `parallel` asks each
     group by itself and charges the dearest; `paper` does so and divides the budget among them, as the paper."""
     objective: Kind = at("pooled")
-    """What is minimised: the mean loss of all records, of all groups alike, of the worst, or by `group_weights`."""
+    """Loss to minimise: the mean loss of all records (`pooled`), the mean (`balanced`), the maximum or the smooth
+    maximum of the groups' mean losses, or their sum by `group_weights` (`weights`)."""
     group_weights: Mapping[str, float] = at({})
-    """With `objective = "weights"`: how much each group's mean loss counts, by label; 1 together."""
+    """Weight of each group's mean loss, by label, with `objective = "weights"`; they add up to 1."""
     sharpness: float = at(10.0, above=0, most=1e6)
-    """How near the smooth maximum comes to the maximum."""
+    """Sharpness b of the smooth maximum log(sum_k exp(b L_k)) / b: the larger, the nearer to the maximum."""
     loss_bounds: Mapping[str, float] = at({})
-    """The most that a group's mean loss should be, by label, as a part of `loss_clip`; the key "" is for all others."""
+    """Largest allowed mean loss of a group, by label, as a fraction of `loss_clip`; the key "" is for all others."""
     multiplier: float = at(10.0, above=0, most=1e6)
-    """How steeply a broken bound counts (G)."""
+    """Slope G of the penalty for a broken bound."""
     sizes: Mapping[str, float] = at({}, above=0)
-    """The groups' public sizes or shares, by label; by default they are counted with noise, for `count_share`."""
+    """Public sizes or shares of the groups, by label; by default they are counted with noise, for `count_share`."""
     sizes_citation: str = ""
-    """Where the public sizes were published."""
+    """Citation of the publication with the public sizes."""
     count_share: float = at(0.02, above=0, below=1)
-    """The part of the budget for noisy sizes, where there are no public ones."""
+    """Fraction of the budget for noisy sizes, where there are no public ones."""
     stage_one: float | None = at(None, least=0, below=1)
-    """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only, and not for a
+    """Fraction of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only, and not for a
     network. The coefficients of a linear or logistic model have intervals if this is above 0."""
     iterations: int = at(100, least=1, most=10_000)
-    """The number of gradients."""
+    """Number of gradients."""
     rate: float | None = at(None, above=0, most=1e6)
-    """The learning rate; by default 1 over the largest curvature that features within their bounds can have, and for a
+    """Learning rate; by default 1 over the largest curvature that features within their bounds can have, and for a
     network 8 / (hidden + 1), twice 1 over the curvature of its output layer."""
     momentum: float = at(0.9, least=0, below=1)
-    """How much of the last direction is kept."""
+    """Factor m of the last direction: direction <- m direction + gradient."""
     tail: float = at(0.5, least=0, most=1)
-    """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
+    """Fraction of the steps, from the end, whose mean is the model; with 0 the model is the last step."""
     clip: float | None = at(None, above=0, most=1e6)
-    """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
+    """Largest L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
     largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 2, of the
     gradient by all weights: what a residual of a half makes of the output layer's part."""
     loss_clip: float = at(1.0, above=0, most=1e6)
-    """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
+    """Largest loss of a row: larger ones count as this. Squared residuals in units of half the target's range, or the
+    log loss."""
     radius: float = at(5.0, above=0, most=1000)
-    """How far coefficients of scaled features may be from 0."""
+    """Largest distance from 0 of coefficients of scaled features."""
     region: Literal["box", "ball"] = at("box")
-    """Whether that holds for each coefficient or for the length of all."""
+    """Norm that `radius` bounds: the maximum over the coefficients (`box`), or their L2 norm (`ball`)."""
     reference: Mapping[str, str] = at({})
-    """The reference level of categorical columns; the first level where none is given."""
+    """Reference level of categorical columns; the first level by default."""
     interactions: Sequence[Sequence[str]] = ()
-    """Pairs of features that are multiplied."""
+    """Pairs of features whose products are features too."""
     most_weight: float = at(20.0, least=1, most=1e9)
-    """The most that one record may count, in records of a table of equal groups: tiny groups count for less."""
+    """Largest weight of one record, in records of a table of equal groups: tiny groups count for less."""
 
     def __post_init__(self) -> None:
         """Refuse settings that are invalid under any schema."""

@@ -61,81 +61,82 @@ class Reductions(Mechanism[RandomisedClassifier]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
-    """What is predicted: a categorical column of two levels; the last such column by default."""
+    """Column to predict, categorical of two levels; by default the last such column."""
     features: Sequence[str] = at(())
-    """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
+    """Columns that predict the target; by default all but target and groups. A group's column may be named too."""
     groups: Sequence[str] = at(())
-    """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
+    """Columns whose levels, fully crossed, are the groups; none is one group of everybody."""
     objective: ObjectiveName = at("error")
-    """What is minimised: the part predicted wrongly, the squared loss (p - y)^2 or the log loss of the classifiers'
-    probabilities, of all, on the mean of groups, or in the worst; 1 less the geometric or harmonic mean of the rates of
-    being right by label; or one rate of everybody."""
+    """Loss to minimise: the error rate, the squared loss (p - y)^2 or the log loss of the classifiers' probabilities,
+    of all, on the mean of groups, or in the worst; 1 less the geometric or harmonic mean of the rates of being right by
+    label; or one rate of everybody."""
     constraints: Mapping[str, Any] = at({})
-    """What must hold, by name, with the most that it may be: `equalized_odds`, `demographic_parity`,
-    `true_positive_parity`, `false_positive_parity`, `error_parity` (the largest difference between groups),
-    `bounded_loss`, `bounded_squared_loss`, `bounded_log_loss` (each group's error or loss: one number, or one for each
-    group, as `F`, or group and label, as `F|yes`, that is named), `gini` (of the rates at which groups are predicted
-    rightly), `false_positive_rate`, `false_negative_rate` (of everybody). `g_mean`, `h_mean` are to be at least it."""
+    """Constraints by name, each with its largest value: `equalized_odds`, `demographic_parity`, `true_positive_parity`,
+    `false_positive_parity`, `error_parity` (the largest difference between groups), `bounded_loss`,
+    `bounded_squared_loss`, `bounded_log_loss` (each group's error or loss: one number, or one for each group, as `F`,
+    or group and label, as `F|yes`, that is named), `gini` (of the rates at which groups are predicted rightly),
+    `false_positive_rate`, `false_negative_rate` (of everybody). For `g_mean` and `h_mean` it is the least value."""
     loss_clip: float = at(4.0, least=0.1, most=20)
-    """The most that a record's log loss can be: larger ones count as this. Noise in log losses grows with it."""
+    """Largest log loss of a record: larger ones count as this. Noise in log losses grows with it."""
     versus: Versus = at("pairs")
-    """Whether a parity compares all `pairs` of groups, or each group with everybody (`overall`, as fairlearn does)."""
+    """Comparison that a parity makes: all `pairs` of groups, or each group with everybody (`overall`, as in
+    fairlearn)."""
     method: Literal["frank_wolfe", "sampling"] = at("frank_wolfe")
     """`frank_wolfe` returns a mixture (Algorithm 2); `sampling` draws one candidate by the whole goal (Algorithm 1)."""
     oracle: Literal["gradient", "exponential"] = at("gradient")
-    """How a step of Frank-Wolfe finds its classifier: noisy gradients of a log loss, which stands for errors and
-    squared losses too, or the exponential mechanism over candidates, which knows no losses of probabilities."""
+    """Solver of a Frank-Wolfe step: noisy gradients of a log loss, which stands for errors and squared losses too, or
+    the exponential mechanism over candidates, which knows no losses of probabilities."""
     candidates: Literal["pool", "net", "thresholds"] = at("pool")
-    """For `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other intercepts
-    and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""
+    """Candidates of `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other
+    intercepts and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""
     number: int = at(200, least=2, most=10_000)
-    """The number of candidates."""
+    """Number of candidates."""
     spread: float = at(1.0, least=1e-4, most=100)
-    """How far coefficients of a pool are moved, as a standard deviation."""
+    """Standard deviation by which coefficients of a pool are moved."""
     iterations: int = at(20, least=1, most=1_000)
-    """The number of Frank-Wolfe steps, each with a classifier of its own."""
+    """Number of Frank-Wolfe steps, each with a classifier of its own."""
     mixing: Mixing = at("corrected")
-    """How the steps' classifiers are weighted: `corrected` minimises the smooth goal over all mixtures after each step,
+    """Weights of the steps' classifiers: `corrected` minimises the smooth goal over all mixtures after each step,
     `classic` gives the new one 2 / (t + 2). Both take the next gradient at the mixture."""
     inner_steps: int = at(15, least=1, most=1_000)
-    """The number of gradients in one step of the `gradient` oracle."""
+    """Number of gradients in one step of the `gradient` oracle."""
     start_steps: int = at(100, least=1, most=1_000)
-    """The number of gradients for the classifier that the first step, or a pool, starts from."""
+    """Number of gradients for the classifier that the first step, or a pool, starts from."""
     start_share: float = at(0.25, above=0, below=1)
-    """The part of the budget for these."""
+    """Fraction of the budget for the `start_steps`."""
     loss_share: float = at(0.3, above=0, below=1)
-    """The part of each step's budget for the noisy counts of its classifier, and its losses if the goal has any."""
+    """Fraction of each step's budget for the noisy counts of its classifier, and its losses if the goal has any."""
     tolerance: float = at(0.05, least=1e-4, most=100)
-    """How far the objective and each constraint may be off (alpha): decides the penalty if no multiplier is given."""
+    """Tolerance alpha of the objective and of each constraint: it sets the penalty if there is no multiplier."""
     multiplier: float | None = at(None, above=0, most=1e6)
-    """How steeply a broken constraint counts (G); by default (alpha + L_f sqrt(K)) / alpha."""
+    """Slope G of the penalty for a broken constraint; by default (alpha + L_f sqrt(K)) / alpha."""
     smoothing: Kind = at("moreau")
-    """What stands for maxima and hinges in gradients: Moreau-Yosida envelopes, `softmax`, or `none`."""
+    """Smooth stand-in for maxima and hinges in gradients: Moreau-Yosida envelopes, `softmax`, or `none`."""
     smoothness: float = at(0.02, least=1e-4, most=100)
-    """The width of the stand-in, in units of rates."""
+    """Width of the stand-in, in units of rates."""
     floor: float = at(0.05, least=1e-4, most=100)
-    """What is added to the rates in a geometric mean, which would otherwise have no Lipschitz constant."""
+    """Constant added to the rates in a geometric mean, which would otherwise have no Lipschitz constant."""
     sizes: Mapping[str, float] = at({}, least=0, most=1e15)
-    """The public numbers of records by group and label, such as `{"F|yes" = 300, ...}`; by default they are counted
-    with noise, for `count_share`."""
+    """Public numbers of records by group and label, such as `{"F|yes" = 300, ...}`; by default they are counted with
+    noise, for `count_share`."""
     sizes_citation: str = ""
-    """Where the public sizes were published."""
+    """Citation of the publication with the public sizes."""
     count_share: float = at(0.05, above=0, below=1)
-    """The part of the budget for noisy sizes, where there are no public ones."""
+    """Fraction of the budget for noisy sizes, where there are no public ones."""
     least: float = at(10.0, least=1, most=1e12)
-    """The fewest records that a rate is estimated of."""
+    """Smallest number of records of which a rate is estimated."""
     rate: float | None = at(None, above=0, most=1e6)
-    """The learning rate; by default 1 over the largest curvature that features within their bounds can have."""
+    """Learning rate; by default 1 over the largest curvature that features within their bounds can have."""
     momentum: float = at(0.9, least=0, below=1)
-    """How much of the last direction is kept."""
+    """Factor m of the last direction: direction <- m direction + gradient."""
     clip: float | None = at(None, above=0, most=1e6)
-    """The most L2 norm of a row's gradient; by default half the largest norm of a row's features."""
+    """Largest L2 norm of a row's gradient; by default half the largest norm of a row's features."""
     radius: float = at(5.0, above=0, most=1000)
-    """How far a coefficient of scaled features may be from 0."""
+    """Largest distance from 0 of a coefficient of scaled features."""
     reference: Mapping[str, str] = at({})
-    """The reference level of categorical columns; the first level where none is given."""
+    """Reference level of categorical columns; the first level by default."""
     deterministic: bool = at(False)
-    """Whether predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
+    """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
         """Refuse settings that are invalid under any schema."""

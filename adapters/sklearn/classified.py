@@ -1,4 +1,4 @@
-"""What estimators have in common that predict declared classes by a regression."""
+"""Common part of the estimators that predict declared classes."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
     classes: Sequence[Any]
 
     def __sklearn_tags__(self) -> Any:
-        """As many classes as are declared; few rows give a model of noise."""
+        """Return tags: multiclass if more than two classes are declared; poor scores on few rows, which noise hides."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Spend the budget.
+        """Fit to private rows, which spends the budget.
 
         Args:
             X: Features, one row a record.
@@ -56,23 +56,23 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
 
     @abstractmethod
     def _mechanism(self, features: Sequence[str]) -> Mechanism[Any]:
-        """What is fitted, to columns of these names, TARGET, and GROUP where there are groups."""
+        """Return the mechanism for these feature columns, TARGET, and GROUP where there are groups."""
 
     def _declared(self) -> Sequence[Any]:
-        """The classes as a list; refuses what is none."""
+        """Return the classes as a list; refuse fewer than two, or equal ones."""
         classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
         if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
             raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
         return classes
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Features and classes as arrays."""
+        """Return features and classes as arrays; refuse a continuous target."""
         x, checked = validate_data(self, x, y)
         check_classification_targets(checked)
         return x, each(y)
 
     def _learned(self, features: int) -> None:
-        """Show what was fitted, as scikit-learn's own estimators do."""
+        """Set the fitted attributes by the names of scikit-learn's own estimators."""
         model = self.release_.model
         if isinstance(model, Network):
             self.coefs_, self.intercepts_ = self._layers(features)
@@ -80,20 +80,20 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
             self.coef_, self.intercept_ = self._in_their_unit(features)
 
     def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        """Weights of a network's two layers, in the unit of the features, and their constants."""
+        """Return weights and constants of a network's two layers, in the unit of the features."""
         assert isinstance(self._model, Network)  # noqa: S101 - the caller's check
         output = self._model.output
         slopes, constants = self._unscaled(self._model.hidden.T, features)
         return [slopes.T, output[:-1]], [constants, output[-1]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes`."""
+        """Return the probability of each class, rows x `classes`."""
         frame, model = self._frame(X), self.release_.model
         assert isinstance(model, Regression | Network | Module)  # noqa: S101 - what the mechanisms of these estimators return
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class."""
+        """Return the likeliest class of each row."""
         chances = self.predict_proba(X)  # refuses what was not fitted
         found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return found

@@ -1,4 +1,4 @@
-"""The estimators: what their parameters are, and how arrays of numbers and of classes are predicted."""
+"""Estimators over `group_regression`: of a number, and of classes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TailoredSettings(GroupedEstimator):
     loss_bounds: Mapping[Any, float] | None = None
 
     def _group_regression(self, features: Sequence[str], model: Link) -> GroupRegression:
-        """`group_regression` by these settings."""
+        """Return `group_regression` with these settings."""
         bounds = self._by_label("loss_bounds", self.loss_bounds)
         return self._settings(GroupRegression, features, groups=[GROUP], model=model, loss_bounds=bounds)
 
@@ -51,8 +51,8 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
     """Private linear regression that knows of groups.
 
     Args:
-        epsilon: What one fit spends.
-        delta: The same.
+        epsilon: Epsilon that each fit spends.
+        delta: Delta that each fit spends.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         target_bounds: Public bounds of the target.
         groups: The declared levels of the sensitive feature; None for one group of everybody.
@@ -66,13 +66,13 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
     target_bounds: tuple[float, float]
 
     def __sklearn_tags__(self) -> Any:
-        """Few rows give a model of noise."""
+        """Return tags: poor scores on few rows, which noise hides."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Spend the budget.
+        """Fit to private rows, which spends the budget.
 
         Args:
             X: Features, one row a record.
@@ -89,7 +89,7 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The mean of the target, within its bounds."""
+        """Return the predicted mean of the target, within its bounds, of each row."""
         return np.asarray(self.release_.predict(frame) if len(frame := self._frame(X)) else [], np.float64)
 
 
@@ -98,8 +98,8 @@ class GroupClassifier(Classified, TailoredSettings):
     """Private logistic regression that knows of groups; for more than two classes, softmax regression.
 
     Args:
-        epsilon: What one fit spends.
-        delta: The same.
+        epsilon: Epsilon that each fit spends.
+        delta: Delta that each fit spends.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         classes: The classes, declared. Of two the second is the one whose log-odds the coefficients are of; of more
             each has coefficients of its own.
@@ -107,6 +107,6 @@ class GroupClassifier(Classified, TailoredSettings):
     """
 
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
-        """`group_regression` by these settings."""
+        """Return `group_regression` with these settings."""
         model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
         return self._group_regression(features, model)

@@ -1,4 +1,4 @@
-"""`FairSGDClassifier`: noisy gradient descent that watches its groups, on arrays."""
+"""`FairSGDClassifier`: noisy gradient descent with a mitigation of unequal excessive risk, on arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stratsynth.adapters.sklearn.grouped import GROUP
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairSGDClassifier(Classified):
-    """Private classification that leans against what clipping and noise cost groups unequally.
+    """Private classifier that penalises unequal effects of clipping and noise on groups.
 
     A logistic or softmax regression has `coef_` and `intercept_`. A network has, as those of scikit-learn, `coefs_` and
     `intercepts_` of its two layers: a feature a row and a unit a column, and a unit a row and a logit a column.
 
     Args:
-        epsilon: What one fit spends.
-        delta: The same.
+        epsilon: Epsilon that each fit spends.
+        delta: Delta that each fit spends.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         classes: The classes, declared; two of them make a logistic model, whose coefficients are of the second.
         groups: The declared levels of the sensitive feature; None only with `mitigation` "none" or "global_adapt".
@@ -52,5 +52,5 @@ class FairSGDClassifier(Classified):
     tail: float = 0.5
 
     def _mechanism(self, features: Sequence[str]) -> FairSGD:
-        """`fair_sgd` by these settings."""
+        """Return `fair_sgd` with these settings."""
         return self._settings(FairSGD, features, groups=[] if self.groups is None else [GROUP])

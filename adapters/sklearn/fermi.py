@@ -15,13 +15,13 @@ from stratsynth.errors import UsageError
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FermiClassifier(Classified):
-    """A private classifier with a penalty on what predictions tell of the sensitive feature.
+    """Private classifier with a penalty on the dependence of predictions on the sensitive feature.
 
     Logistic or softmax regression, with `coef_` and `intercept_`; or with `network` one by PyTorch, without.
 
     Args:
-        epsilon: What one fit spends.
-        delta: The same.
+        epsilon: Epsilon that each fit spends.
+        delta: Delta that each fit spends.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         classes: The classes, declared; two of them make a logistic model, whose coefficients are of the second.
         groups: The declared levels of the sensitive feature; None only with `penalty = 0`.
@@ -66,14 +66,14 @@ class FermiClassifier(Classified):
     image: Sequence[int] | None = None
 
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
-        """`fermi` by these settings."""
+        """Return `fermi` with these settings."""
         return self._settings(
             DPFermi, features, groups=[] if self.groups is None else [GROUP], sizes=self._sizes(self._declared()),
             sizes_citation=self.shares_citation, image=() if self.image is None else self.image,
         )  # fmt: skip
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
-        """The public shares by label, as the mechanism wants them."""
+        """Return the public shares by the mechanism's labels: group, or group and class."""
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}
         found = {}

@@ -1,4 +1,4 @@
-"""Cross-validation that says what it costs before it starts."""
+"""Cross-validation with a warning of its total privacy cost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stratsynth.errors import UsageError
 
 
 class EveryFoldSpends(UserWarning):
-    """Says what a cross-validation will cost, before it starts."""
+    """Warning, before a cross-validation starts, of the epsilon and delta that its fits spend together."""
 
 
 def cross_validate(
     estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, folds: int = 5, **settings: Any
 ) -> dict[str, Any]:
-    """As scikit-learn's, after saying what it costs. The scores are computed without noise: INTERNAL.
+    """Run scikit-learn's `cross_validate` after a warning of its cost. Scores are computed without noise: INTERNAL.
 
     Every row is put in one of K folds by a draw of its own: folds of equal size would move other rows where one record
     is added. So each record is in the training rows of K - 1 fits.

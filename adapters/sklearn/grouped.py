@@ -1,4 +1,4 @@
-"""What the estimators have in common: from arrays and declared bounds to a table, a fit and its coefficients."""
+"""Common part of all estimators: from arrays and declared bounds to a table, a fit and its coefficients."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ T = TypeVar("T")
 M = TypeVar("M")
 GROUP, TARGET = "group", "target"
 EVERYBODY = "everybody"
-"""The one group where none are declared."""
+"""Label of the one group where none are declared."""
 OTHER = "other"
-"""What is no declared level."""
+"""Label of every value that is not a declared level."""
 
 
 def named(x: NDArray[Any]) -> list[str]:
-    """What the columns of the features are called in the private table."""
+    """Return the names of the feature columns in the private table: x0, x1, ..."""
     return [f"x{i}" for i in range(x.shape[1])]
 
 
@@ -55,24 +55,24 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     ledger: str | os.PathLike[str] | None = None
     ledger_epsilon: float | None = None
     protect = "all"
-    """Whether whole records are protected, or the sensitive feature alone."""
+    """`all` if whole records are protected, `sensitive` if the sensitive feature alone is."""
     coef_: NDArray[np.float64] = field(init=False)
     release_: Release = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
-        """Two fits differ."""
+        """Return tags: two fits to equal data differ."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
 
     @property
     def certificate_(self) -> Mapping[str, Any]:
-        """What the last fit guarantees, as `certificate.json` has it."""
+        """Certificate of the last fit, with the fields of `certificate.json`."""
         check_is_fitted(self)
         return self.release_.certificate
 
     def _bounds(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lower and upper bound of each feature."""
+        """Return lower and upper bound of each feature; refuse bounds that are infinite or out of order."""
         if not is_list(self.bounds) or len(self.bounds) != 2:
             raise ValueError("bounds must be a pair: (lower, upper), each a number or an array with one a feature.")
         try:
@@ -87,7 +87,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return [EVERYBODY] if self.groups is None else list(self.groups)
 
     def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
-        """What is given by level of the sensitive feature, by the number that stands for it."""
+        """Return values by the number, as text, of their level of the sensitive feature; refuse undeclared levels."""
         labels = {level: str(i) for i, level in enumerate(self._levels())}
         for level in given or {}:
             if level not in labels:
@@ -95,12 +95,12 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {labels[level]: value for level, value in (given or {}).items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """A mechanism with settings of its own, and the estimator's parameters of its other names."""
+        """Return a mechanism with `own` settings, and the estimator's parameters for the others of equal names."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
-        """Fit a mechanism to the features x0, x1, ..., the group and the target."""
+        """Fit a mechanism to the features x0, x1, ..., the group and the target, and keep the release."""
         table = self._table(x, target, column, sensitive)
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
         self.release_ = fit(how, table, Budget(self.epsilon, self.delta, neighbours), progress=False)
@@ -112,18 +112,18 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Coefficients in the unit of the features, one row a linear predictor, and intercepts."""
+        """Return coefficients in the unit of the features, linear predictors x features, and intercepts."""
         assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
         return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
 
     def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """From coefficients of scaled features, a constant first, to those of features in their own unit."""
+        """Convert coefficients of scaled features, constants first, to slopes and intercepts in their unit."""
         low, high = self._bounds(features)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> PrivateTable:
-        """The private table: features x0, x1, ... within their bounds, the group, and the target.
+        """Return the private table: features x0, x1, ... within their bounds, the group, and the target.
 
         Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
         as the first.
@@ -166,7 +166,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
 
 def each(given: Any) -> NDArray[Any]:
-    """Values one by one, each as it was given.
+    """Return the values as a flat array of objects, each unchanged.
 
     An array of one type would make texts of all numbers where one record has a text, and change what the others say.
     """
@@ -174,7 +174,7 @@ def each(given: Any) -> NDArray[Any]:
 
 
 def numbered(values: NDArray[Any], levels: Sequence[Any]) -> NDArray[Any]:
-    """The number of each value among the levels, as a text; one that is none of them is no level of the schema."""
+    """Return each value's number among the levels, as text; OTHER, no level of the schema, for all other values."""
     labels = {level: str(i) for i, level in enumerate(levels)}
 
     def label(value: Any) -> str:

@@ -20,11 +20,11 @@ PARITIES = {
     "ErrorRateParity": "error_parity",
 }
 DEFAULT = 0.01
-"""What fairlearn takes for the bound where none is given."""
+"""Default bound of fairlearn's constraints."""
 
 
 def constraints_from(given: Any, versus: str) -> tuple[dict[str, Any], str]:
-    """A table of constraints and what parities compare with.
+    """Return a table of constraints and their bounds, and the comparison `versus` that parities make.
 
     Args:
         given: A name, whose bound is then fairlearn's default; a table of names and bounds; or one of fairlearn's

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReductionsClassifier(Classified):
-    """A private classifier that keeps to constraints on groups: a randomised mixture of linear classifiers.
+    """Private classifier under constraints on groups: a randomised mixture of linear classifiers.
 
     Args:
-        epsilon: What one fit spends.
-        delta: The same.
+        epsilon: Epsilon that each fit spends.
+        delta: Delta that each fit spends.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         classes: The two classes, declared; rates are those of predicting the second.
         groups: The declared levels of the sensitive feature; None for one group of everybody.
@@ -61,20 +61,20 @@ class ReductionsClassifier(Classified):
     random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
+        """Return tags: two classes only."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
     def _declared(self) -> Sequence[Any]:
-        """Two classes, as a list."""
+        """Return the two classes as a list; refuse another number."""
         classes = super()._declared()
         if len(classes) != 2:
             raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
         return classes
 
     def _mechanism(self, features: Sequence[str]) -> Reductions:
-        """`reductions` by these settings."""
+        """Return `reductions` with these settings."""
         constraints, versus = constraints_from(self.constraints, self.versus)
         bounds = {
             name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
@@ -84,7 +84,7 @@ class ReductionsClassifier(Classified):
         return self._settings(Reductions, features, groups=[GROUP], constraints=bounds, versus=versus)
 
     def _learned(self, features: int) -> None:
-        """The mixture, and what holds of its goals."""
+        """Set the weights of the mixture and its goals, each with its noisy estimate."""
         self.weights_ = self._fitted.weights
         self.goals_ = [dict(row) for row in self._fitted.facts["goals"]]
 
@@ -96,13 +96,13 @@ class ReductionsClassifier(Classified):
         return model
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes`: the exact mean over the draws of `predict`."""
+        """Return the probability of each class, rows x `classes`: the exact mean over the draws of `predict`."""
         frame = self._frame(X)
         model = self._fitted
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any, random_state: int | None = None) -> NDArray[Any]:
-        """One draw for each row, in the order of the rows; always the same for the same rows and seed.
+        """Return one draw of the class of each row, in the order of the rows; equal for equal rows and seed.
 
         Args:
             X: Features, one row a record.

@@ -1,4 +1,4 @@
-"""A comparison in short: every setting at every epsilon, and the differences between pairs of settings."""
+"""Comparison in short: every setting at every epsilon, and the differences between pairs of settings."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ WORDS = {
     "f1:boosting": "F1 of boosted trees trained on the release, on the hold-out",
     "mean_absolute_error:boosting": "Mean absolute error of boosted trees trained on the release, on the hold-out",
 }
-"""The metrics that a page shows, beside those that declare themselves."""
+"""Titles of the metrics that a page shows, beside the scores that declare their own."""
 
 
 def titles(k: int) -> dict[str, str]:
-    """The title of each metric that a page shows; `k` is the number of columns of a marginal."""
+    """Return the title of each metric that a page shows; `k` is the number of columns of a marginal."""
     own = {metric: words.format(k=k) for metric, words in WORDS.items()}
     return own | {metric: score.summary for metric, score in with_mean().items()}
 
 
 @contextlib.contextmanager
 def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with the time that is left, as asked, and by default on a terminal and in a notebook."""
+    """Show a bar with the remaining time: if `shown`, by default on a terminal and in a notebook."""
     if not wanted(shown):
         yield None
         return
@@ -54,7 +54,7 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
 
 
 def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
-    """The page of a terminal: every setting at every epsilon, and the differences between pairs of settings."""
+    """Return the page of a terminal: every setting at every epsilon, and the differences between pairs of settings."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]
@@ -76,7 +76,7 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
-    """The same as JSON: facts, all differences that are not of single groups, the files."""
+    """Return the comparison as JSON: facts, all differences that are not of single groups, the files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -94,13 +94,13 @@ def _paired(folder: Path) -> pd.DataFrame:
 
 
 def _overall(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are about everybody: those of parity error add up all groups."""
+    """Return the rows about everybody; of parity errors the ones that add up all groups."""
     wanted = PARITY if frame["metric"].str.startswith("parity").all() else EVERYBODY
     return frame[frame["scope"] == wanted]
 
 
 def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterator[Section]:
-    """The differences of pairs of settings for everybody, and in how many groups there is a verdict.
+    """Yield the differences of pairs of settings for everybody, and the number of groups with a verdict.
 
     Of pairs that were asked for all, otherwise those that differ in one thing.
     """
@@ -120,7 +120,7 @@ def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterato
 
 
 def _roads(folder: Path) -> Iterator[Section]:
-    """Which road to a prediction is better, where several kinds were compared."""
+    """Yield the best kind of road to a prediction, where several kinds were compared."""
     file = folder / "roads.parquet"
     if file.is_file():
         import pandas as pd
@@ -131,7 +131,7 @@ def _roads(folder: Path) -> Iterator[Section]:
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
-    """True for pairs of settings that differ in one thing: the strata, the mechanism, or that the one is pooled."""
+    """Return True for pairs of settings that differ in one thing: strata, mechanism, or pooling."""
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)

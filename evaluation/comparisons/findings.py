@@ -1,4 +1,4 @@
-"""INTERNAL. What a comparison found, beyond one error: models trained on releases, fairness, parity, paired tests."""
+"""INTERNAL. Results of a comparison, beyond one error: models trained on releases, fairness, parity, paired tests."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LEARNED = {
 """Scores of trained models, for everybody."""
 PARITIES = {"parity_means": "Parity error of the means", "parity_marginals": "Parity error of the marginals"}
 ERRORS = {"workload_error": "Workload error"}
-"""Whose tests are shown; those of the k-marginal score are the same, as it is the same distance on another scale."""
+"""Metrics whose tests are shown; the k-marginal score is left out, being the same distance on another scale."""
 MOST = 60
-"""The largest number of tests shown of each metric, smallest p first; paired.csv has all."""
+"""Largest number of tests shown of each metric, smallest p first; paired.csv has all."""
 
 
 def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
-    """The sections, of what the grid has scored."""
+    """Return the sections on all metrics that the grid has scored."""
     sections = [
         ("use", "What the releases are good for", _used(frame), _USE),
         ("fair", "How equal the predictions are", _between(frame), _FAIR),
@@ -94,7 +94,7 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """A row for each setting and model: the mean over repetitions, at each epsilon; then the baselines.
+    """Return a row for each setting and model, the mean over repetitions at each epsilon; then the baselines.
 
     `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """
@@ -135,7 +135,7 @@ def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _words(metric: str) -> str | None:
-    """The title of a metric whose tests are shown: of trained models the boosted trees'."""
+    """Return the title of a metric whose tests are shown, of trained models the boosted trees'; None for others."""
     name, _, model = metric.partition(":")
     if model:
         return f"{LEARNED[name]}: {model}" if name in LEARNED and model == "boosting" else None
@@ -143,7 +143,7 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """A row for each pair of settings and epsilon, the smallest p first."""
+    """Return a row for each pair of settings and epsilon, the smallest p first."""
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
@@ -165,7 +165,7 @@ def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
 
 
 def word(verdict: str, first: str) -> str:
-    """What a verdict says the first setting is: better or worse, higher or lower; empty without a verdict."""
+    """Return the verdict on the first setting: better or worse, higher or lower; empty without a verdict."""
     said = verdict.rpartition(" ")[2]
     if said and not verdict.startswith(f"{first} is "):
         said = {"better": "worse", "higher": "lower"}[said]
@@ -173,7 +173,7 @@ def word(verdict: str, first: str) -> str:
 
 
 def spelt(p: float) -> str:
-    """A p-value as papers have it."""
+    """Return a p-value with two digits, `< 0.001` below that, a dash if it is unknown."""
     if np.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else short(p, 2)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PANELS = 9
 GROUPS = 60
-"""The largest number of groups in a heat map or a card, the worst; the files have all."""
+"""Largest number of groups in a heat map or a card, by error; the files have all."""
 WORST = 10
 OURS = ("group", "stamp", "seconds")
 """Columns of the tidy table that are neither figures nor levels of groups."""
@@ -42,7 +42,7 @@ def comparison_page(
     banner: str | None = BANNER,
     findings: Sequence[Section] = (),
 ) -> Page:
-    """A comparison as a page of sections.
+    """Return a comparison as a page of sections.
 
     Args:
         frame: A row for each figure, with the columns
@@ -96,7 +96,7 @@ def grid_page(
     stamp: str,
     chapters: Sequence[Section] = (),
 ) -> Page:
-    """A whole grid as a page of sections.
+    """Return a grid as a page of sections.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
@@ -158,7 +158,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """For each mechanism: everybody, then groups from the smallest, all on one scale of epsilons."""
+    """Yield a figure for each mechanism: everybody, then groups from the smallest, all on one scale of epsilons."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Axis.over(runs.epsilons, log=True)
@@ -239,7 +239,7 @@ def _heat(runs: Runs) -> Figure:
 
 
 def _worst(runs: Runs) -> Iterator[Figure]:
-    """The cliques that are farthest off, over everybody where the comparison has them."""
+    """Yield the cliques with the largest error, over everybody where the comparison has them."""
     frame = runs.cliques
     frame = frame[(frame["epsilon"] == runs.epsilon) & frame["value"].notna()]
     if frame.empty:

@@ -1,4 +1,4 @@
-"""INTERNAL. The disparity card of an evaluation: the error of each group beside that of the baselines."""
+"""INTERNAL. Disparity card of an evaluation: the error of each group beside the baselines' errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def disparity_card(evaluation: Evaluation) -> pd.DataFrame:
-    """Each group's error (mean L1 of the k-way marginals), worst first, beside that of the baselines; then everybody.
+    """Return each group's error (mean L1 of the k-way marginals) beside the baselines', worst first; then everybody.
 
     `means` is the mean relative error of its means; `excess` is the error divided by that of the subsample, the error
     of chance alone in a group of this size.

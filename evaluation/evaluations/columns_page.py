@@ -1,4 +1,4 @@
-"""INTERNAL. The section on single columns: each level's share in the release beside that among real people."""
+"""INTERNAL. Section on single columns: each level's share in the release beside that among real people."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 COLUMNS, LEVELS = 40, 12
-"""The largest number of columns, those that are farthest off; of levels in each, the commonest."""
+"""Largest number of columns, by distance; and of levels in each, by share."""
 
 
 def single_columns(evaluation: Evaluation) -> Section:
-    """The section."""
+    """Return the section."""
     frame = evaluation.columns
     off = frame["value"].abs().groupby(frame["column"], sort=False).sum().sort_values(ascending=False, kind="stable")
     kept = list(off.index[:COLUMNS])

@@ -1,4 +1,4 @@
-"""INTERNAL. The chapter on the intervals that the release publishes: how many hold what the real rows say, by group."""
+"""INTERNAL. Chapter on the release's published intervals: the share that holds the real counts, by group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = (
 
 
 def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Schema) -> Section | None:
-    """A row for each group, those whose intervals hold least first; None where intervals were not checked."""
+    """Return a row for each group, the smallest share first; None where intervals were not checked."""
     if frame is None:
         return None
     ordered = frame.sort_values("value", kind="stable", na_position="last")

@@ -87,7 +87,7 @@ class Evaluation:
     raw: pd.DataFrame
     """Means and quartiles of the raw numbers of both tables, everybody."""
     declared: Mapping[str, pd.DataFrame]
-    """The scores that declare themselves (`evaluation.scores.declared`), by name."""
+    """Scores that declare themselves (`evaluation.scores.declared`), by name."""
     levels: pd.DataFrame
     """Levels that only one of the tables has."""
     matches: pd.DataFrame
@@ -100,7 +100,7 @@ class Evaluation:
     """Models trained on the release and on real rows; None without a target and a hold-out."""
 
     def __repr__(self) -> str:
-        """The tables' sizes, and the error of everybody."""
+        """Return the tables' sizes, and the error of everybody."""
         facts, frame = self.facts, self.workload
         whole = frame[(frame["table"] == RELEASE) & (frame["scope"] == EVERYBODY)]["value"].iloc[0]
         groups = f"{facts['groups']} groups by {' x '.join(self.by)}" if self.by else "no groups"
@@ -108,7 +108,7 @@ class Evaluation:
         return f"Evaluation(INTERNAL; {rows}; {groups}; error {whole:.3f} of 2)"
 
     def _repr_html_(self) -> str:
-        """For a notebook: the disparity card."""
+        """Return the disparity card as HTML for a notebook."""
         from stratsynth.report.notebook import render
 
         page = self.page("this release", None)
@@ -131,7 +131,7 @@ class Evaluation:
                 yield field.name, value
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """The page for readers."""
+        """Return the page for readers."""
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)

@@ -1,4 +1,4 @@
-"""INTERNAL. The section on fidelity: how alike a release is to the real rows, as NIST reports it, for any schema."""
+"""INTERNAL. Section on fidelity: likeness of a release to the real rows, by NIST's measures, for any schema."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 MOST = 12
 APART = (("real", "real", "number"), ("synthetic", "synthetic", "number"), ("value", "apart", "number"))
-"""Columns of what is compared."""
+"""Columns of a figure in both tables and of their distance: name in the frame, heading, kind."""
 DOTS = 400
-"""The number of rows of each table in the picture."""
+"""Number of rows of each table in the picture."""
 
 
 def fidelity(evaluation: Evaluation) -> Section:
@@ -39,7 +39,7 @@ def fidelity(evaluation: Evaluation) -> Section:
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Broken rules, lost levels, and the mean of each declared score that has one; of everybody."""
+    """Yield broken rules, lost levels, and the mean of each declared score that has one; of everybody."""
     if evaluation.schema.rules:
         rules = evaluation.inconsistencies
         broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]
@@ -53,7 +53,7 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _raw(evaluation: Evaluation) -> list[Figure]:
-    """Means and quartiles of the numbers themselves, farthest first."""
+    """Return means and quartiles of the raw numbers, the largest distance first."""
     known = evaluation.raw[evaluation.raw["value"].notna()].sort_values("value", ascending=False, kind="stable")
     if known.empty:
         return []
@@ -69,7 +69,7 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
 
 
 def _declared(evaluation: Evaluation) -> list[Figure]:
-    """The scores that declare themselves: everybody's items, the largest first."""
+    """Return the scores that declare themselves: everybody's items, the largest first."""
     return [
         from_frame(score.title, score.note, _first(evaluation.declared[score.name], score.order), score.columns,
                    score.caption, most=MOST)

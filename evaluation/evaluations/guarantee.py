@@ -1,4 +1,4 @@
-"""INTERNAL. The sections about the release's certificate, and about how to cite it."""
+"""INTERNAL. Sections on the release's certificate, and on its citation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
-    """The certificate in plain words. The evaluation itself is not covered by it."""
+    """Return the certificate in plain words, with the note that it does not cover the evaluation."""
     not_this = (
         "It is about the release. This report was computed from the private rows themselves and is covered by no "
         "guarantee at all."
@@ -27,7 +27,7 @@ def guarantee(record: Mapping[str, Any] | None) -> Section:
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
-    """How to cite the release, and why not to cite the evaluation."""
+    """Return the citation of the release, with the note not to cite the evaluation."""
     lines = [] if certificate is None else words.citation(Certificate.from_dict(certificate))
     return Section(
         "cite",

@@ -1,4 +1,4 @@
-"""INTERNAL. What `evaluate --marginals-only` writes and prints: the error of marginals of files larger than memory."""
+"""INTERNAL. Output of `evaluate --marginals-only`: the error of marginals of files larger than memory."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ WEIGHED = "Real rows count as their %s, and synthetic rows 1 each; the numbers o
 
 @dataclass(frozen=True, eq=False)
 class MarginalScores:
-    """INTERNAL. The error of a release's marginals in each group, as `streamed_workload_error` gives it."""
+    """INTERNAL. Error of a release's marginals in each group, from `streamed_workload_error`."""
 
     schema: Schema
-    """The schema of both tables."""
+    """Schema of both tables."""
     by: tuple[str, ...]
-    """The columns whose crossing makes the groups."""
+    """Columns whose crossing makes the groups."""
     facts: Mapping[str, Any]
-    """The settings; plain values."""
+    """Settings, as plain values."""
     workload: pd.DataFrame
-    """The mean L1 distance in each scope."""
+    """Mean L1 distance, 0 to 2, in each scope."""
 
     @classmethod
     def of(
         cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By, *, k: int, cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:  # fmt: skip
-        """Count both tables out of memory; `engine` is what holds the real one."""
+        """Count both tables out of memory; `engine` is the one that holds the real table."""
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
         weight = schema.row_weight.column
@@ -55,11 +55,11 @@ class MarginalScores:
         return cls(schema, names, facts, frame)
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """The one frame."""
+        """Yield the one frame, with its name."""
         yield "workload", self.workload
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """The page for readers."""
+        """Return the page for readers."""
         heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
         lines = self._lines()
         numbers = Numbers("marginals", list(COLUMNS), lines)
@@ -79,7 +79,7 @@ class MarginalScores:
         return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 
     def _lines(self) -> list[tuple[str, int, int, float, str]]:
-        """Group, rows of both tables, error and status; unknown errors are NaN."""
+        """Return group, rows of both tables, error and status, a line a group; unknown errors are NaN."""
         return [
             (
                 group_name({c: row[c] for c in self.by if row["scope"] == GROUP}, self.schema),

@@ -1,4 +1,4 @@
-"""INTERNAL. An evaluation as files: CSV and Parquet for each frame, all in one JSON, and a page for readers."""
+"""INTERNAL. Evaluation as files: CSV and Parquet for each frame, all in one JSON, and a page for readers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTICE = "INTERNAL.txt"
 
 
 def refuse_output(folder: str | Path) -> None:
-    """Refuse a folder that lies in a release, or that has something in it."""
+    """Refuse a folder that lies in a release, or that is not empty."""
     refuse_release_folder(folder)
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -31,17 +31,17 @@ def refuse_output(folder: str | Path) -> None:
 
 
 class Scores(Protocol):
-    """What is written: of a release, or of predictions."""
+    """Scores to write: of a release, or of predictions."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """Sizes and settings, as plain values."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Every frame, with its name."""
+        """Yield every frame, with its name."""
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """The page for readers; `name` is what the release is called there, `certificate` its own."""
+        """Return the page for readers; `name` is the release's name there, `certificate` its certificate."""
 
 
 def write(
@@ -51,7 +51,7 @@ def write(
     called: str = "this release",
     certificate: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write everything into a new folder, all or nothing, each row and file stamped; the files, in order.
+    """Write everything into a new folder, all or nothing, each row and file stamped; return the files, in order.
 
     `called` is the release's name in report.html; `certificate` is that of the release.
     """
@@ -69,7 +69,7 @@ def write(
 
 
 def document(evaluation: Scores) -> dict[str, Any]:
-    """Everything as plain values: each frame as its columns and rows; null for NaN, infinity and missing values."""
+    """Return facts and frames, as columns and rows, in plain values; null for NaN, infinity and missing values."""
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}
         for name, frame in evaluation.frames()
@@ -78,7 +78,7 @@ def document(evaluation: Scores) -> dict[str, Any]:
 
 
 def _marked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the stamp in every row, where no copying and cutting loses it."""
+    """Return the frame with the stamp in every row, where no copying and cutting loses it."""
     return frame.assign(stamp="INTERNAL")
 
 

@@ -1,4 +1,4 @@
-"""INTERNAL. The page of an evaluation: errors by group, the worst marginals, downstream use, fidelity."""
+"""INTERNAL. Page of an evaluation: errors by group, the worst marginals, downstream use, fidelity."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 WORST = 10
 HEAT = 40
-"""As many groups as a heat map has columns, the ones with the largest error; the files have all."""
+"""Largest number of groups, the columns of a heat map, by error; the files have all."""
 GROUPS = 400
-"""As many groups as a card has rows, the worst; the files have all."""
+"""Largest number of groups, the rows of a card, by error; the files have all."""
 BRIEF = ("card", "worst", "use", "fidelity")
-"""The chapters that a terminal shows."""
+"""Chapters that a terminal shows."""
 NUMBERS = (
     "Beside the card, in its numbers: from and to are the interval of the release's error; independent is each column "
     "by itself from the real rows, without privacy; times chance, the error over that of chance alone; means, the mean "
@@ -55,7 +55,7 @@ ONE_RUN = "This is one run of each: another one has other noise, and other error
 def evaluation_page(
     evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
 ) -> Page:
-    """The page of sections.
+    """Return the page of sections.
 
     Args:
         evaluation: The scores; releases `beside` are columns of the disparity card.
@@ -91,13 +91,13 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """The groups with their errors, and everybody: of the releases beside, and of this one under its name."""
+    """Return the groups' errors, and everybody's, of the releases beside and of this one under its name."""
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
 
 def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
-    """How the smallest groups' errors differ between this release, called `name`, and one beside it."""
+    """Return a paragraph on the smallest groups' errors in this release, called `name`, and in the `other`."""
     what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
     return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
 
@@ -162,7 +162,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Further figures of each group, which the card has no room for beside its picture."""
+    """Return further figures of each group, which the card has no room for beside its picture."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {"n_synthetic": "synthetic", "low": "from", "high": "to", "independent": "independent",
@@ -175,7 +175,7 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Definition 10 in one line for each table."""
+    """Return one line of parity error (Definition 10) for each table; None where none was computed."""
     said = {
         "marginals": "The errors of all groups added up, and everybody's for one group's share.",
         "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",
@@ -204,7 +204,7 @@ def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
 
 
 def _where(evaluation: Evaluation) -> Section:
-    """Column by group: the mean error of the marginals that a column is part of."""
+    """Return the mean error of the marginals that contain a column, column by group."""
     frame = evaluation.cliques[evaluation.cliques["scope"] == GROUP]
     by = list(evaluation.by)
     sized = frame.groupby(by, sort=False)["value"].mean().sort_values(ascending=False, na_position="last")
@@ -234,7 +234,7 @@ def _where(evaluation: Evaluation) -> Section:
 
 
 def _worst(evaluation: Evaluation) -> Section:
-    """The marginals that are farthest off."""
+    """Return the marginals with the largest errors."""
     frame = evaluation.cliques
 
     def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 NAME = 44
-"""The length to which a group's name is shortened."""
+"""Largest length of a group's name, which is shortened to it."""
 GROUPS = 40
-"""The largest number of groups, the worst."""
+"""Largest number of groups, by error."""
 OWN = "release"
 
 
 def groups_plot(evaluation: Evaluation, path: str | Path | None) -> Figure:
-    """The figure of `Evaluation.plot`."""
+    """Return the figure of `Evaluation.plot`; save it if a path is named."""
     target = None if path is None else check_path(path)
     if target is not None:
         refuse_release_folder(target)

@@ -60,7 +60,7 @@ class PredictionScores:
         yield "rates", self.rates
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """The page for readers."""
+        """Return the page for readers."""
         from stratsynth.evaluation.evaluations.predictions_page import predictions_page
 
         return predictions_page(self, name=name, certificate=certificate)
@@ -129,7 +129,7 @@ def evaluate_predictions(
 
 
 def _in_order(real: Any, given: Sequence[Any]) -> Any:
-    """Rows that have an order; those of a database are read once, for themselves and for releases that predict them."""
+    """Return rows in a fixed order; read those of a database once, for themselves and for releases that predict."""
     source = None if isinstance(real, EncodedRows) else open_source(real)
     if source is None or source.engine is None:
         return real

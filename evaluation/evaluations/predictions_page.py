@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def predictions_page(scores: PredictionScores, *, name: str, certificate: Mapping[str, Any] | None) -> Page:
-    """The page of sections.
+    """Return the page of sections.
 
     Args:
         scores: The rates; predictions `beside` are columns.
@@ -60,12 +60,12 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
 
 
 def _named(scores: PredictionScores, name: str) -> dict[str, str]:
-    """The tables by their names for readers."""
+    """Return the name for readers of each table."""
     return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
 
 
 def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
-    """Every rate of everybody, one row a rate."""
+    """Return every rate of everybody, one row a rate."""
     whole = scores.rates[scores.rates["scope"] == EVERYBODY]
     rows = []
     for metric in dict.fromkeys(whole["metric"]):
@@ -78,7 +78,7 @@ def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
 
 
 def _groups(scores: PredictionScores) -> Figure:
-    """Every rate of the predictions themselves, one row a group."""
+    """Return every rate of the predictions, one row a group, without baseline and others."""
     wide, metrics = _by_group(scores)
     rows = [
         [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
@@ -93,7 +93,7 @@ def _words(metric: object) -> str:
 
 
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
-    """One row a group of the predictions themselves, worst first, then everybody; and the metrics, one column each."""
+    """Return the predictions' rates, a row a group, worst first, then everybody; and the metrics, the columns."""
     score = scores.facts["score"]
     own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
     metrics = list(dict.fromkeys(own["metric"].astype(str)))

@@ -1,4 +1,4 @@
-"""INTERNAL. The section on downstream use: models trained on a release, tested on people that nothing was fitted to."""
+"""INTERNAL. Section on downstream use: models trained on a release, tested on a hold-out."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SCORES = {
     "accuracy": "accuracy", "auc": "area under the ROC curve", "f1": "F1 of the positives",
     "mean_absolute_error": "mean absolute error", "r2": "share of the variance that is explained (r2)",
 }  # fmt: skip
-"""The scores that are shown, where they were computed."""
+"""Titles of the scores that are shown, where they were computed."""
 TRAINED = {SYNTHETIC: "the release", SUBSAMPLE: "as many real rows", REAL: "all real rows"}
 
 
 def use(evaluation: Evaluation) -> Section | None:
-    """The section; None where nothing was trained."""
+    """Return the section; None where nothing was trained."""
     frame = evaluation.downstream
     if frame is None:
         return None
@@ -42,7 +42,7 @@ def use(evaluation: Evaluation) -> Section | None:
 
 
 def _by_model(here: pd.DataFrame, score: str) -> Figure:
-    """One score of every model, by what it was trained on."""
+    """Return one score of every model, by its training rows."""
     whole = here[here["scope"] == EVERYBODY]
     there = [name for name in TRAINED if name in set(whole["trained_on"])]
     rows = []
@@ -58,7 +58,7 @@ def _by_model(here: pd.DataFrame, score: str) -> Figure:
 
 
 def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
-    """The model that is best on real rows, group by group."""
+    """Return the errors, group by group, of the model that is best on real rows."""
     real = here[(here["trained_on"] == REAL) & (here["scope"] == EVERYBODY) & (here["model"] != "constant")]
     best = real.sort_values("value", ascending=score != "accuracy", kind="stable")["model"].iloc[0]
     rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])]
@@ -70,7 +70,7 @@ def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Fi
 
 
 def _between(frame: pd.DataFrame) -> list[Figure]:
-    """How far the groups are apart, by fairlearn's definitions."""
+    """Return the differences between the groups, by fairlearn's definitions."""
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
     there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}
     made = differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])

@@ -1,4 +1,4 @@
-"""INTERNAL. The lens as a page for readers, with one picture of all groups."""
+"""INTERNAL. Lens as a page for readers, with one picture of all groups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEASURES = {
 
 
 def lens_page(scores: LensScores) -> Page:
-    """The page of sections."""
+    """Return the page of sections."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative one makes up for others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
@@ -52,7 +52,7 @@ def lens_page(scores: LensScores) -> Page:
 
 
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
-    """The parts of one release's error, for the page of its evaluation."""
+    """Return the parts of one release's error, for the page of its evaluation."""
     measure = "total variation"
     note = (
         "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
@@ -65,7 +65,7 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """One picture with its numbers, or one for each width of marginals."""
+    """Return one picture with its numbers, or one for each width of marginals."""
     pieces = [("In each group", frame)]
     if "columns" in frame:
         widths = sorted({*map(int, frame["columns"])})
@@ -96,7 +96,7 @@ def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:  # fmt: skip
-    """One line a group: the parts of what it loses, each with its interval, and the whole; few parts in numbers too.
+    """Return a line a group: its loss by cause, each part with its interval, and the total; few parts also as numbers.
 
     The scale is that of groups which are not small.
     """

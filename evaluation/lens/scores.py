@@ -50,7 +50,7 @@ class LensScores:
         yield "lens", self.lens
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """The page for readers."""
+        """Return the page for readers."""
         from stratsynth.evaluation.lens.page import lens_page
 
         return lens_page(self)

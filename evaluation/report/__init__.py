@@ -1,4 +1,4 @@
-"""INTERNAL. What the pages of evaluations and of comparisons share: the banner, pictures, tables, disparity cards."""
+"""INTERNAL. Common parts of the pages of evaluations and comparisons: banner, pictures, tables, disparity cards."""
 
 from stratsynth.evaluation.tables import STAMP
 

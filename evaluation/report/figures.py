@@ -1,4 +1,4 @@
-"""INTERNAL. Pictures and tables that several reports have: heat maps, lists of the worst, points on two axes."""
+"""INTERNAL. Pictures and tables of several reports: heat maps, lists of the worst, points on two axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def heat(
     title: str, note: str, rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[str, str], float],
     *, corner: str, item: str, codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Figure:  # fmt: skip
-    """A number for each row and column, darker where it is larger; the numbers themselves where there is room."""
+    """Return a number for each row and column, darker where it is larger; with the digits where there is room."""
     known = [value for value in values.values() if math.isfinite(value)]
     most = max(known, default=0.0)
     table = Table(
@@ -56,7 +56,7 @@ def listing(
     title: str, note: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row], caption: str,
     *, rest: str = "rows more in the files",
 ) -> Figure:  # fmt: skip
-    """A plain table of texts and numbers: names and kinds of columns, then the rows."""
+    """Return a plain table of texts and numbers from names and kinds of columns, and rows."""
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
     return Figure(title, note, table, numbers=table.numbers(title))
 
@@ -65,7 +65,7 @@ def from_frame(
     title: str, note: str, frame: pd.DataFrame, columns: Sequence[tuple[str, str, str]], caption: str,
     *, most: int | None = None,
 ) -> Figure:  # fmt: skip
-    """The first rows of a frame as a table: of each column its name there, its heading and its kind."""
+    """Return the first rows of a frame as a table; `columns` are names in the frame, headings and kinds."""
     rows = [
         [row[name] for name, _, _ in columns]
         for row in frame.head(len(frame) if most is None else most).to_dict("records")
@@ -74,11 +74,11 @@ def from_frame(
 
 
 WIDTH, TALL, LEFT, BOTTOM = 320, 210, 44, 30
-"""The drawing of a panel, and the room that its axes take."""
+"""Width and height of a panel's drawing, and the room at left and bottom for its axes, in pixels."""
 
 
 class Panel:
-    """A drawing with two axes."""
+    """Drawing with two axes."""
 
     def __init__(self, x: Axis, y: Axis, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
         """`ticks` are the numbers below the horizontal axis; by default round ones."""
@@ -107,15 +107,15 @@ class Panel:
         )
 
     def x(self, value: float) -> float:
-        """From left to right."""
+        """Return the place of a value on the horizontal axis, from left to right."""
         return LEFT + self._x.at(value) / 100 * (WIDTH - 6 - LEFT)
 
     def y(self, value: float) -> float:
-        """From bottom to top."""
+        """Return the place of a value on the vertical axis, in pixels from the top; larger values are higher."""
         return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
 
     def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:
-        """A line through (x, y), and a band from low to high: (x, y, low, high)."""
+        """Draw a line through (x, y), and a band from low to high: (x, y, low, high)."""
         there = [p for p in points if math.isfinite(p[1])]
         band = [p for p in there if math.isfinite(p[2]) and math.isfinite(p[3])]
         if len(band) > 1:
@@ -125,7 +125,7 @@ class Panel:
         self._parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(series, where))
 
     def points(self, series: int, points: Sequence[tuple[float, float]], radius: float = 4) -> None:
-        """Dots."""
+        """Draw dots at (x, y)."""
         self._parts += [
             Markup('<circle class="dot s{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(
                 series, self.x(x), self.y(y), radius
@@ -138,12 +138,12 @@ class Panel:
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
     def drawing(self, title: str, said: str) -> Markup:
-        """With its title above, and its words for who cannot see it."""
+        """Return the drawing with its title above, and with `said` as its description for screen readers."""
         return Markup(
             '<div><h4>{}</h4><svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg></div>'
         ).format(title, WIDTH, TALL, said, said, Markup("").join(self._parts))
 
 
 def panels(drawings: Sequence[Markup]) -> Markup:
-    """Side by side where there is room."""
+    """Return drawings side by side where there is room."""
     return Markup('<div class="panels">{}</div>').format(Markup("").join(drawings))

@@ -1,4 +1,4 @@
-"""INTERNAL. The error of each release in each group: the data of a disparity card."""
+"""INTERNAL. Error of each release in each group: the data of a disparity card."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class ScoreWithInterval:
     """A number with its interval; NaN where there is none."""
 
     value: float
-    """The score."""
+    """Estimate."""
     low: float = math.nan
-    """The lower end of its interval."""
+    """Lower end of its interval."""
     high: float = math.nan
-    """The upper end of its interval."""
+    """Upper end of its interval."""
 
     @property
     def known(self) -> bool:
-        """Whether there is one."""
+        """True if the value is finite."""
         return math.isfinite(self.value)
 
 
@@ -44,20 +44,20 @@ NOTHING = ScoreWithInterval(math.nan)
 
 @dataclass(frozen=True)
 class GroupErrors:
-    """A group, how many real people it has, and the error of each release in it."""
+    """Group with its number of real rows, and the error of each release in it."""
 
     name: str
-    """The group, in words."""
+    """Columns and levels of the group, in words."""
     n: float
     """Its real rows."""
     errors: Mapping[str, ScoreWithInterval]
     """By release."""
     chance: float = math.nan
-    """The sampling error: that of a perfect model."""
+    """Sampling error: the error of a perfect model; NaN without a baseline."""
     status: str = OK
-    """"ok", "far_off", "small" or "not_estimable"."""
+    """Status of the errors: "ok", "far_off", "small" or "not_estimable"."""
     levels: Mapping[str, str] = field(default_factory=dict)
-    """The level of each grouping column; empty for everybody."""
+    """Level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> ScoreWithInterval:
         """That of one release."""
@@ -65,12 +65,12 @@ class GroupErrors:
 
     @property
     def worst(self) -> float:
-        """The largest error; NaN where there is none."""
+        """Largest error of a release; NaN where none is known."""
         return max((e.value for e in self.errors.values() if e.known), default=math.nan)
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """A group by its columns and levels, with the levels' labels."""
+    """Return a group's columns and levels, with the levels' labels; `everybody` without levels."""
     parts = []
     for column, level in levels.items():
         known = schema.columns.get(column) if schema is not None else None
@@ -82,7 +82,7 @@ def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
 def group_errors(
     frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
 ) -> tuple[list[GroupErrors], GroupErrors]:
-    """The groups, and everybody, of a frame that has a row for each `table` and scope.
+    """Return the groups' errors, and everybody's, from a frame with a row for each `table` and scope.
 
     Args:
         frame: As `Evaluation.workload`.
@@ -114,13 +114,13 @@ def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
 
 
 def series_of(names: Sequence[str]) -> dict[str, int]:
-    """A colour and shape for each release, of its own where its name is a usual one."""
+    """Return a colour and shape for each release; usual names keep their own."""
     free: Iterator[int] = iter([s for s in range(50) if s not in {SERIES[n] for n in names if n in SERIES}])
     return {name: SERIES[name] if name in SERIES else next(free) for name in names}
 
 
 def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
-    """From the largest error to the smallest; groups without an error come last."""
+    """Return the groups from the largest error to the smallest, then those without an error."""
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
@@ -128,7 +128,7 @@ def card(
     groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, note: str, interval: str,
     more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}), rest: str = "more groups in the page",
 ) -> Figure:  # fmt: skip
-    """The disparity card: a row for each group, from the worst to the best, and everybody at the end.
+    """Return the disparity card: a row for each group, from the worst to the best, and everybody at the end.
 
     `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
     the groups that it does not show.
@@ -177,14 +177,14 @@ def card(
 
 
 FEWEST = 3
-"""As many groups as the paragraph about the smallest is about, or a third of all if that is fewer."""
+"""Largest number of groups in the paragraph about the smallest, or a third of all if that is fewer."""
 
 
 def smallest_groups(
     groups: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str, name: str | None = None,
     *, brief: bool = False,
 ) -> str:  # fmt: skip
-    """How the errors of the smallest groups differ between two releases, as a paragraph.
+    """Return a paragraph on the differences of the smallest groups' errors between two releases.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
     the groups are, and why, is left out of a `brief` one, which follows another.
@@ -208,7 +208,7 @@ def smallest_groups(
 
 
 def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """The groups of real people of whom one of the releases shows nobody: worse than any error."""
+    """Yield a sentence on real groups of whom one of the releases shows nobody: worse than any error."""
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
         kept = [s for s in gone if s.error(keeper).known]
@@ -230,13 +230,13 @@ def _them(groups: Sequence[GroupErrors]) -> str:
 
 
 def with_people(s: GroupErrors) -> str:
-    """A group and how many people it has, for a sentence."""
+    """Return a group and its number of people, for a sentence."""
     people = several(int(s.n), "person", "people")
     return f"{s.name[:-1]}; {people})" if s.name.endswith(")") else f"{s.name} ({people})"
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Whether the error of a group is "smaller", "larger", or neither beyond chance."""
+    """Return "smaller" or "larger" if the two errors' intervals are disjoint, else "no different beyond chance"."""
     a, b = s.error(mine), s.error(other)
     ends = [e if math.isfinite(e) else v for e, v in ((a.low, a.value), (a.high, a.value), (b.low, b.value),
                                                       (b.high, b.value))]  # fmt: skip
@@ -267,7 +267,7 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Why errors of small strata rise or fall; of stratified releases only."""
+    """Yield reasons why errors of small strata rise or fall, of stratified releases only."""
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (

@@ -1,4 +1,4 @@
-"""INTERNAL. Error rates of predictions as figures: group by group, and how far the groups are apart."""
+"""INTERNAL. Error rates of predictions as figures: group by group, and the differences between groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def errors_by_group(
     rows: pd.DataFrame, by: Sequence[str], shown: Mapping[str, str], schema: Schema, *, title: str, of: str
 ) -> Figure:
-    """A row for each group and one for everybody; of accuracies the shares that are wrong.
+    """Return a row for each group and one for everybody; accuracies become shares of wrong predictions.
 
     Args:
         rows: One metric of `prediction_rates`, by `table`.
@@ -43,7 +43,7 @@ def errors_by_group(
 
 
 def differences(rows: pd.DataFrame, shown: Mapping[str, str], keys: Sequence[str] = ()) -> list[Figure]:
-    """How far the groups are apart, by fairlearn's definitions; no figure where no comparison was made.
+    """Return the differences between groups, by fairlearn's definitions; no figure without a comparison.
 
     Args:
         rows: The rows of `prediction_rates` with scope "between", by `table` and `keys`.

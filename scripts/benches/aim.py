@@ -9,13 +9,13 @@ from benches.synth import fitted, mean, several
 from studies.figures import Figure, limited
 
 TIMES_VANILLA = 3.0
-"""The largest time of a stratified fit, as a multiple of the vanilla one's."""
+"""Largest time of a stratified fit, as a multiple of the vanilla one's."""
 SMALL = {"prior": 0.0, "model_cells": 2**14, "iterations": 1000}
 """A model that JAX compiles in reasonable time."""
 
 
 def run(acs: str | None) -> list[Figure]:
-    """All of AIM's figures."""
+    """Return all of AIM's figures."""
     plain, timing = several(3, acs, mechanism="aim")
     return [
         seconds("AIM vanilla, epsilon 1: fit in a cold process", timing, at_most=60),
@@ -54,7 +54,7 @@ def epsilons(acs: str | None) -> list[Figure]:
 
 
 def against_mbi(acs: str | None) -> list[Figure]:
-    """The same measurements, as the noise is seeded and rounds are our own; only the last fit is another's."""
+    """AIM fitted by both engines on equal measurements: noise is seeded, rounds are by numpy, the last fit differs."""
     found: dict[str, dict[str, Any]] = {
         engine: fitted(acs, mechanism="aim", settings={**SMALL, "engine": engine}, seeded=True, rules=False)
         for engine in ("numpy", "mbi")

@@ -1,4 +1,4 @@
-"""`answers`: how often the published intervals hold, how fast questions are answered, and how wide intervals are."""
+"""`answers`: coverage of the published intervals, speed of answers, and widths of intervals."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def run(*, seeds: int = 3) -> list[Figure]:
 
 
 def opened(problem: data.Problem) -> data.Problem:
-    """The same problem with a schema that names all but the group public, and a group that leaves no row out."""
+    """Return the problem with a schema that names all but the group public, and a group that leaves no row out."""
     columns = {
         name: dataclasses.replace(column, outside="a") if name == "S" else dataclasses.replace(column, public=True)
         for name, column in problem.schema.columns.items()
@@ -42,7 +42,7 @@ def opened(problem: data.Problem) -> data.Problem:
 
 
 def _fitted(problem: data.Problem, protect: str, epsilon: float, penalty: float, steps: int, seed: int) -> Predictor:
-    """One fit, on a table of its own."""
+    """Fit once, on a table of its own."""
     size = len(problem.frame)
     table = ss.open_table(
         problem.frame.assign(RUN=f"{protect} {epsilon} {penalty} {seed}"), schema=problem.schema, declared_size=size

@@ -33,14 +33,14 @@ TRAINED = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Case(data.Problem):
-    """Rows with a target, and whom predictions may serve badly."""
+    """Problem with a target, and the group that predictions may serve badly."""
 
     minority: str
     """The level of the group's column that is in the minority."""
 
     @property
     def link(self) -> Literal["linear", "logistic"]:
-        """Of a number, or of a level."""
+        """Kind of regression: `linear` for a numeric target, `logistic` for a level."""
         return "linear" if isinstance(self.schema.column(self.target), ss.Numeric) else "logistic"
 
     def truth(self) -> Floats:
@@ -83,7 +83,7 @@ def compared(problem: Case, seeds: int) -> list[Figure]:
 
 
 def _errors(problem: Case, truth: Floats, said: Floats, test: Any, few: Any) -> tuple[float, float]:
-    """Of everybody and of the minority among test rows: mean squared error, or the share that is wrong."""
+    """Mean squared error, or share of wrong predictions, among test rows: of everybody, and of the minority."""
     wrong = (said - truth) ** 2 if problem.link == "linear" else (said != truth).astype(float)
     return float(wrong[test].mean()), float(wrong[test & few].mean())
 
@@ -107,7 +107,7 @@ def _shown(problem: Case, epsilon: float, errors: Mapping[str, list[tuple[float,
 
 
 def _ours(problem: Case, train: Any, objective: str) -> list[list[Floats]]:
-    """By epsilon and repetition, what our models say of every row."""
+    """Predictions of our models for every row, by epsilon and repetition."""
     settings = {
         "target": problem.target, "features": problem.features, "groups": [problem.group], "model": problem.link,
         "objective": objective,
@@ -134,7 +134,7 @@ def _in_their_unit(problem: Case, said: Any) -> Floats:
 
 
 def _theirs(problem: Case, train: Any) -> Any:
-    """The same of diffprivlib's models, in the environment that `scripts/bench` made for it."""
+    """Predictions of diffprivlib's models, by epsilon and repetition, in the environment that `scripts/bench` made."""
     python = os.environ.get("STRATSYNTH_RIVALS")
     if not python:
         raise UsageError("bench: start comparisons with scripts/bench, which makes the environment of other libraries.")

@@ -1,4 +1,4 @@
-"""`prior --only borrowed`: fits of groups by a prior, with other constants of what a group borrows from the others.
+"""`prior --only borrowed`: fits of groups by a prior, with other constants for the part that a group borrows.
 
 `LENT`, `KIN` and `WORTH` are described where they are defined. One is changed at a time, in this process; differences
 from the fits with all of them as they are, are paired by seed. `--base pooled` measures `pooled`, any other base MST in
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from studies.figures import Figure
 
 TIMES = (0.1, 0.3, 3.0, 10.0)
-"""How many times as large as it is each constant is made."""
+"""Factors by which each constant is multiplied."""
 CONSTANTS = {
     "LENT": "stratsynth.mechanisms.prior_rows",
     "KIN": "stratsynth.mechanisms.prior_rows",

@@ -29,13 +29,13 @@ YEAR = 2024
 BY = ("SEX", "RAC1P")
 SECONDS, MEGABYTES, TRIPLES = 60.0, 2000.0, 64
 PARTS, NOISE = (0.37, 0.2, 0.1, 0.05), 57.0
-"""As large parts of the file as its groups are, and the noise of a count in such a fit."""
+"""Shares of the file that its groups have, and the noise scale of a count in such a fit, in records."""
 FITS = (("mst", True), ("mst", False), ("pooled", True))
 """Mechanisms, and whether public shares say how codes of a group are drawn, for which groups are counted sooner."""
 
 
 def run(acs: str) -> list[Figure]:
-    """Every fit in a process of its own; before them, at which sizes groups of codes are worth more than codes."""
+    """Measure sizes from which groups of codes are worth more than codes, then fits, each in a process of its own."""
     figures = worth(acs)
     for mechanism, shared in FITS:
         found = fresh("census", {"acs": acs, "mechanism": mechanism, "shared": shared})
@@ -53,7 +53,7 @@ def run(acs: str) -> list[Figure]:
 
 
 def worth(acs: str) -> list[Figure]:
-    """One noisy table of each code list, of records drawn at random: counted by codes, and by groups.
+    """Measure each code list once, of records drawn at random: errors if counted by codes, and by groups.
 
     Counts are brought to the nearest ones that are not below 0 and add up. Records of a group come back as codes
     evenly, or by the shares of as many other records, half a record added to each.
@@ -99,7 +99,7 @@ def _simplex(counts: Array, n: int) -> Array:
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """One fit, and its errors."""
+    """Fit once; return times, memory and errors."""
     import stratsynth as ss
     from stratsynth.census import acs
     from stratsynth.evaluation.scores.marginals import coded, mean_l1, some_cliques

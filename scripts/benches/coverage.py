@@ -1,4 +1,4 @@
-"""How often published intervals hold, over many fits of new people: cells and classes of groups fixed before any fit.
+"""Coverage of published intervals over many fits of new people: cells and classes of groups fixed before any fit.
 
 Every fit has new people of the built-in census, so that one fit serves both intervals: the one for noise is to hold
 what these very people say, the one for noise and sampling what the population says. Of a cell that a fit did not
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 COLUMNS = ("AGEP", "SEX", "RAC1P", "HISP", "TEN", "MAR", "ESR", "PUBCOV")
 ROWS = 5_000
 POPULATION = 2_000_000
-"""People who stand for the population; their own sampling error is a twentieth of that of the rows of a fit."""
+"""Size of the simulated population; its sampling error is a twentieth of that of a fit's rows."""
 LEVELS = (0.9, 0.95)
 WITHIN = {"noise": 0.02, "noise and sampling": 0.03}
-"""How far coverage may be from its level."""
+"""Largest allowed distance of a coverage from its level."""
 FEW = 100
-"""Of fewer intervals nothing is said."""
+"""Smallest number of intervals with a verdict."""
 KNOWN = 0.6
-"""How large a part of what is allowed the Monte Carlo error may be."""
+"""Largest Monte Carlo error with which every coverage is judged, as a fraction of the allowed distance."""
 GROUP = "RAC1P"
 SIZES = {"under 100": 0.0, "100 to 999": 100.0, "1,000 and more": 1_000.0}
 """Classes of groups by their expected number of people."""
@@ -61,7 +61,7 @@ QUESTIONS = {
     "counts of everybody": [Query(["MAR"]), Query(["SEX", "ESR"]), Query(["HISP"], where={"SEX": "1"})],
     "shares of everybody": [Query(["TEN"], statistic="share"), Query(["AGEP"], statistic="share")],
 }
-"""What is asked, by kind."""
+"""Queries by kind."""
 QUERIES = [query for some in QUESTIONS.values() for query in some]
 FIXED = (("MAR",), ("ESR",), ("SEX", "PUBCOV"), ("AGEP",), ("TEN",), ("SEX", "ESR"), ("SEX", "HISP"))
 """The tables that `fixed` is asked to measure."""
@@ -70,7 +70,7 @@ CHUNK = 25
 
 
 def mechanisms() -> dict[str, Callable[[], Mechanism[Any]]]:
-    """Those compared, by name: in strata where groups are to be estimated."""
+    """Compared mechanisms, by name: in strata where groups are to be estimated."""
     weights = census.weights([GROUP])
     mst = {"name": "mst", "iterations": 1}  # the last fit has no part in answers
     return {
@@ -84,7 +84,7 @@ def mechanisms() -> dict[str, Callable[[], Mechanism[Any]]]:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is so in the population."""
+    """Values in the population."""
 
     values: Sequence[Floats]
     """An array for each query, with an entry a cell; counts are those of as many people as a fit has."""
@@ -93,7 +93,7 @@ class Truth:
 
     @classmethod
     def of(cls, schema: Schema) -> Truth:
-        """From a large sample."""
+        """Compute the values from a large sample."""
         population = coded(census.make(POPULATION, seed=1)[list(COLUMNS)], schema)
         found = real_values(population, schema, QUERIES)
         part = ROWS / POPULATION
@@ -102,7 +102,7 @@ class Truth:
 
 
 def coverage(names: Sequence[str], fits: int, *, jobs: int = 1, folder: Path | None = None) -> list[Figure]:
-    """Each mechanism's, by kind of question, size of group, level, and interval.
+    """Return the coverage of each mechanism, by kind of question, size of group, level, and interval.
 
     Args:
         names: Keys of `mechanisms()`.
@@ -127,7 +127,7 @@ def coverage(names: Sequence[str], fits: int, *, jobs: int = 1, folder: Path | N
 
 
 def chunk(name: str, start: int, fits: int, truth: Truth, folder: Path | None = None) -> NDArray[np.int8]:
-    """Some fits of one mechanism: `held` of each, from the folder where it has them."""
+    """Return `held` of some fits of one mechanism, from the folder where it has them."""
     file = None if folder is None else folder / f"{name}-{start}-{fits}.npz"
     about = digest(QUERIES, LEVELS, ROWS, mechanisms()[name](), ss.__version__)
     if file is not None and file.exists():
@@ -145,7 +145,7 @@ def chunk(name: str, start: int, fits: int, truth: Truth, folder: Path | None = 
 
 
 def held(name: str, fit: int, truth: Truth) -> NDArray[np.int8]:
-    """One fit: for each level and interval and every cell of every query 1 where it holds, 0 where not, -1 if none."""
+    """Fit once: for each level and interval and every cell of every query 1 where it holds, 0 where not, -1 if none."""
     schema = census.schema().restrict(COLUMNS)
     people = census.make(ROWS, seed=2, offset=fit * ROWS)[list(COLUMNS)]
     own = real_values(coded(people, schema), schema, QUERIES)
@@ -179,7 +179,7 @@ def judged(name: str, hits: NDArray[np.int8], schema: Schema, expected: Floats) 
 
 
 def _figure(what: str, hits: NDArray[np.int8], level: float, within: float) -> Figure | None:
-    """One coverage, with the Monte Carlo error that fits as a whole have."""
+    """Return one coverage, with its Monte Carlo error over fits."""
     known, number = hits >= 0, int((hits >= 0).sum())
     if not number:
         return None
@@ -212,7 +212,7 @@ def _places(schema: Schema, expected: Floats) -> Iterator[tuple[tuple[str, str],
 
 
 def _sizes(query: Query, schema: Schema, expected: Floats) -> Mapping[str, Bools]:
-    """Which cells belong to groups of which size; a cell compared with itself belongs to none."""
+    """Return masks of the cells by size of their group; a cell compared with itself belongs to none."""
     shape = schema.shape(query.cells)
     number = int(np.prod(shape, dtype=int))
     if GROUP not in query.by:

@@ -39,7 +39,7 @@ delta = 1e-9
 
 
 def run() -> list[Figure]:
-    """All figures, in the order of the way in."""
+    """Return all figures, in the order of the way in."""
     return [*counting(), *drawing(), *starting(), *simulating()]
 
 

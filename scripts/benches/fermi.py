@@ -1,4 +1,4 @@
-"""`predict --only fermi`: speed of DP-FERMI, and how much violation a penalty takes away for how much error."""
+"""`predict --only fermi`: speed of DP-FERMI, and error by the violation that a penalty leaves."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ROWS, LEVELS = 48_842, (9, 7, 15, 6, 5, 41)
 """Adult's size, and the levels of its coded columns."""
 STEPS = 6_000
 APART = (1.0, 1.25, 1.5)
-"""How strongly two of ten features go with the group, in standard deviations; the figures depend on it."""
+"""Difference of two of ten features between the groups, in standard deviations; the figures depend on it."""
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 def run(*, seeds: int = 5, adult: str | None = None, law: str | None = None) -> list[Figure]:
-    """All figures; errors on Adult and on law school data where their files are named."""
+    """Return all figures; errors on Adult and on law school data where their files are named."""
     figures = [*_speed(), *(figure for apart in APART for figure in _correlated(seeds, apart)), _endless()]
     for problem in (*([data.adult(Path(adult))] if adult else []), *([data.law(Path(law))] if law else [])):
         figures += _curve(problem, seeds)
@@ -132,7 +132,7 @@ def _endless() -> Figure:
 
 
 def _curve(problem: data.Problem, seeds: int, epsilons: Sequence[float] = (1.0, 3.0)) -> list[Figure]:
-    """How far the curve lies from that of noisy gradient descent with post-processing, at the same violation."""
+    """Error less that of noisy gradient descent with post-processing, at the same violation."""
     figures = []
     for criterion in ("parity", "odds"):
         for _, row in against_baseline(curve(problem, criterion, epsilons, seeds=seeds)).iterrows():

@@ -82,12 +82,12 @@ def _figures(name: str, frame: pd.DataFrame) -> list[Figure]:
 
 
 def _alike(went: Any, came: Any) -> bool:
-    """Whether two types are one; moments in another unit are, and whole numbers that may be null and are not."""
+    """True if two types are equal, but for the unit of moments; whole numbers and nullable ones are equal."""
     return str(went) == str(came) or (went.kind == came.kind and (went.kind in "mM" or str(went).lower() == str(came)))
 
 
 def _refused(sample: pd.DataFrame) -> int:
-    """How many of two ordinary models refuse the sample: one of the numbers, one of everything else one-hot."""
+    """Number of two ordinary models that refuse the sample: one of the numbers, one of everything else one-hot."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -1,4 +1,4 @@
-"""`known`: fits that know public shares, or published tables, beside fits that know nothing.
+"""`known`: fits with public shares or published tables, beside fits without.
 
 Scores are those of `prior`, on the same tables: with `--acs FILE --prior FILE` one file of NIST's excerpt, whose shares
 and tables are counted in the other; without files the built-in census of 2019, and its year 2018. The published tables
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KINDS = ("independent", "mst", "aim", "gem", *GROUPED)
 PAIRS = 4
-"""How many pairs of columns are published beside the groups, or how many columns by groups."""
+"""Number of pairs of columns that are published beside the groups, or of columns by groups."""
 CITATION = "for a benchmark"
 
 
@@ -37,7 +37,7 @@ def run(
     acs: str | None = None, prior: str | None = None, *, base: str = "mst", epsilons: Sequence[float] = (0.1, 1.0),
     seeds: int = 5, rows: int | None = None,
 ) -> list[Figure]:  # fmt: skip
-    """Nothing known, shares known, tables known, and wrong tables; `base` is a mechanism, or `all` for each of them."""
+    """Compare no public tables, shares, tables, and wrong tables; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, None) if acs is not None and prior is not None else _census(rows or 10_000)
     other = next(iter(case.good.values()))
     with TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def run(
 def _compared(
     case: Case, kind: str, how: Any, known: Mapping[str, Mapping[str, Any]], epsilon: float, seeds: int
 ) -> list[Figure]:  # fmt: skip
-    """A mechanism with nothing known and with each of what may be."""
+    """Compare a mechanism without public tables and with each kind of them."""
     plain = [_fitted(case, how, epsilon, seed) for seed in range(seeds)]
     figures = _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
     mean = np.mean([found for found, _ in plain], axis=0)
@@ -73,7 +73,7 @@ def _compared(
 
 
 def _grouped(case: Case, kind: str) -> Any:
-    """What fits groups apart, by the table's own shares of them."""
+    """Return a mechanism that fits groups apart, by the table's own shares of them."""
     import stratsynth as ss
     from stratsynth.mechanisms import make
 

@@ -29,7 +29,7 @@ DRAWS = 1_000_000
 
 
 def run(*, seeds: int = 5) -> list[Figure]:
-    """All figures."""
+    """Return all figures."""
     return [_columns(), *_step(), _ratio(), _fit(), *_parts(), *_mitigations(seeds)]
 
 

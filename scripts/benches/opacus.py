@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 EPSILON, DELTA, BATCH, CLIP = 3.0, 1e-6, 1024, 1.0
 TARGET = 5.0
-"""How many times as fast ours is to be."""
+"""Least ratio of Opacus' time to ours."""
 
 
 def run(*, seeds: int = 5) -> list[Figure]:
@@ -110,7 +110,7 @@ def _matrix(people: Problem) -> Floats:
 
 
 def _rival(python: str, **given: Any) -> Any:
-    """What `opacus_rival` says in its own environment."""
+    """Return the results of `opacus_rival`, which runs in its own environment."""
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder) / "in.npz", Path(folder) / "out.npz"
         np.savez(source, **given)

@@ -46,7 +46,7 @@ def _parts(given: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def _by_loader(given: Any) -> Any:
-    """As in Opacus' own introduction, until all steps are taken; its accountant told at the end."""
+    """Train by the loop of Opacus' introduction until all steps are taken; its accountant is asked at the end."""
     from opacus import PrivacyEngine
     from torch.utils.data import DataLoader, TensorDataset
 

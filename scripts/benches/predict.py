@@ -36,7 +36,7 @@ ss.fit(GroupRegression(target="D", model="logistic"), table, ss.Budget(epsilon=1
 
 
 def run(*, seeds: int = 20, adult: str | None = None, law: str | None = None) -> list[Figure]:
-    """All figures on simulated people; with real data the errors beside another library's."""
+    """Return all figures on simulated people; with real data the errors beside another library's."""
     if adult is None and law is None:
         return [_monte_carlo(), _cold_fit(), *_coverage(), *_errors(seeds)]
     problems = [*(beside.adult(Path(adult)) if adult else []), *(beside.law(Path(law)) if law else [])]
@@ -96,7 +96,7 @@ def _linear_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, An
 
 
 def _logistic_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, float]]:
-    """The same for log-odds."""
+    """Return people whose log-odds are linear in the features, with schema and coefficients."""
     frame = pd.DataFrame({name: rng.uniform(-1, 1, 5_000) for name in ("X", "Z")})
     odds = ODDS["1"] + ODDS["X"] * frame.X + ODDS["Z"] * frame.Z
     frame["Y"] = np.where(rng.random(5_000) < 1 / (1 + np.exp(-odds)), "yes", "no")
@@ -104,7 +104,7 @@ def _logistic_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, 
 
 
 def _coverage() -> list[Figure]:
-    """How often intervals hold that allow for noise and sampling, new people each time."""
+    """Coverage of intervals that allow for noise and sampling, over fits of new people."""
     figures = []
     for model, people in (("linear", _linear_people), ("logistic", _logistic_people)):
         held: dict[float, list[bool]] = {level: [] for level in LEVELS}

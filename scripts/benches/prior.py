@@ -33,21 +33,22 @@ if TYPE_CHECKING:
 EPSILONS = (0.1, 1.0, 3.0)
 KINDS = ("aim", "mst", "gem", "independent", "pooled", "strata")
 GROUPED = ("pooled", "strata")
-"""What fits groups of BY apart; `strata` is MST in each."""
+"""Mechanisms that fit groups of BY apart; `strata` is MST in each."""
 SCORES = ("overall error", "group error", "parity")
 TARGETS = {1.0: (0.115, 0.36, 0.10), 3.0: (0.10, 0.33, 0.09)}
-"""For Texas, its year before as the prior; at epsilon .1 the target is the prior used as the release."""
+"""Largest scores for Texas with its year before as the prior, by epsilon; at .1 the target is the prior used as the
+release."""
 COSTS = 1.05
-"""How many times what no prior gives a wrong one may give."""
+"""Largest ratio of a score with a wrong prior to the score without a prior."""
 SLOWER = 1.5
-"""How many times as long as without a prior a fit may take."""
+"""Largest ratio of a fit's time to that without a prior."""
 
 
 def run(
     acs: str | None = None, prior: str | None = None, wrong: str | None = None, *,
     base: str = "aim", epsilons: Sequence[float] = EPSILONS, seeds: int = 5, rows: int | None = None,
 ) -> list[Figure]:  # fmt: skip
-    """Every prior at every epsilon; `base` is a mechanism, or `all` for each of them."""
+    """Fit with every prior at every epsilon; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, wrong) if acs is not None and prior is not None else _census(rows or 10_000)
     figures = list(_alone(case))
     for kind in KINDS if base == "all" else (base,):
@@ -72,7 +73,7 @@ class Case:
         return ss.Prior.public(frame, citation="for a benchmark", without=without, unknown="drop")
 
     def _levels(self, name: str) -> Any:
-        """What the table has in a column; of public data, for a benchmark."""
+        """Return the values of a column; the data are public."""
         return self.frame[name].unique()
 
     def scores(self, rows: Any) -> tuple[float, ...]:
@@ -141,7 +142,7 @@ def _compared(case: Case, kind: str, epsilon: float, seeds: int) -> list[Figure]
 
 
 def _targets(case: Case, epsilon: float, frame: pd.DataFrame) -> Sequence[float | None]:
-    """What is to be reached: the prior itself at a small epsilon, the stated figures on the files at larger ones."""
+    """Return the target scores: the prior's own at a small epsilon, the stated ones on the files at larger ones."""
     if epsilon <= min(EPSILONS):
         return case.scores(coded(frame, case.schema))
     return TARGETS.get(epsilon, (None,) * 3) if "the other file" in case.good else (None,) * 3
@@ -172,7 +173,7 @@ def _fitted(
 
 
 def _paired(runs: Sequence[Any], plain: Sequence[Any], i: int) -> str:
-    """The mean difference by seed with its interval of 95 percent."""
+    """Return the mean difference by seed with its interval of 95 percent."""
     off = [with_it[0][i] - without[0][i] for with_it, without in zip(runs, plain, strict=True)]
     half = NORMAL_95 * float(np.std(off, ddof=1)) / len(off) ** 0.5 if len(off) > 1 else float("nan")
     return f"difference {np.mean(off):+.4f} +- {half:.4f}"

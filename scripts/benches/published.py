@@ -29,17 +29,17 @@ EXCERPT = (
     "RAC1P,PINCP_DECILE EDU,PINCP_DECILE RAC1P,OWN_RENT AGEP,OWN_RENT AGEP,DPHY SEX,DREM HISP,EDU RAC1P,POVPIP "
     "OWN_RENT,PINCP_DECILE"
 )
-"""Of the ACS excerpt: what profiles of people by age, sex, race, origin, schooling, income and tenure are made of."""
+"""Marginals of the ACS excerpt: profiles of people by age, sex, race, origin, schooling, income and tenure."""
 SIMULATED = (
     "SEX,AGEP SEX,RAC1P AGEP,RAC1P SEX,HISP RAC1P,HISP SEX,MAR AGEP,MAR SEX,SCHL RAC1P,SCHL AGEP,SCHL SEX,PINCP "
     "RAC1P,PINCP SCHL,PINCP RAC1P,TEN AGEP,TEN AGEP,DIS SEX,DREM HISP,SCHL RAC1P,POVPIP TEN,PINCP"
 )
-"""The same of the built-in census."""
+"""Marginals of the built-in census that correspond to those."""
 ROWS = 27_000
 
 
 def published(acs: str | None, seeds: int) -> list[Figure]:
-    """The mean error of both, and their quotient."""
+    """Return the mean errors of `fixed` and of MST, and their quotient."""
     if acs is None:
         schema, frame, said = census.schema(), census.make(ROWS), SIMULATED
     else:

@@ -39,7 +39,7 @@ ss.fit(how, table, ss.Budget(epsilon=1, delta=1e-6))
 
 
 def run(*, seeds: int = 10, adult: str | None = None, law: str | None = None) -> list[Figure]:
-    """All figures; of simulated people where no data are named."""
+    """Return all figures; of simulated people where no data are named."""
     found = cases(Path(adult) if adult else None, Path(law) if law else None)
     timed = found[0] if adult else simulated(ADULT_ROWS, 0)
     figures = [*_cold_fits(timed), _slope(), *_counterexample()]
@@ -63,7 +63,7 @@ def _cold_fits(case: Problem) -> list[Figure]:
 
 
 def _slope() -> Figure:
-    """Of the exact mean excess of exponential sampling by epsilon n."""
+    """Log-log slope of the exact mean excess of exponential sampling by epsilon n."""
     table = curves.curve(ROWS, TABLES, np.random.default_rng(0))
     name = f"excess risk of exponential sampling by epsilon n, log-log slope, away from -1 by ({TABLES} tables a size)"
     return limited(name, abs(curves.slope(table) + 1), 0.1, "", TABLES * len(ROWS))

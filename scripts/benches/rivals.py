@@ -1,4 +1,4 @@
-"""What other libraries predict, in an environment of their own: this file runs there by its path, without stratsynth.
+"""Predictions of other libraries, in an environment of their own: this file runs there by its path, without stratsynth.
 
     python rivals.py IN.npz OUT.npz
 

@@ -139,7 +139,7 @@ def make(path: Path, rows: int) -> float:
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """One fit on a file, public so that nothing is kept of it."""
+    """Fit once on a file, public so that nothing is kept of it."""
     import stratsynth as ss
     from stratsynth import census
     from stratsynth.data import backends

@@ -21,7 +21,7 @@ from benches.figures import fresh
 from studies.figures import Figure, peak_megabytes
 
 TABLES = (1, 10, 300)
-"""How many pairs of columns are counted."""
+"""Numbers of pairs of columns that are counted."""
 BY = ("SEX", "RAC1P")
 """The groups in which marginals are scored."""
 

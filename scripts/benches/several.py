@@ -1,4 +1,4 @@
-"""`answers --only samples`: how often intervals from several synthetic tables hold.
+"""`answers --only samples`: coverage of intervals from several synthetic tables.
 
 A logistic coefficient and a difference of means, of people of the built-in census in two columns and an outcome. Where
 declared tables hold all columns of an analysis together, coverage is to be within three points; the same analysis of

@@ -37,9 +37,9 @@ INSIDE = 18
 """Strata in one area."""
 BY = ("PUMA", "SEX", "RAC1P")
 MOST_PLAN = 10.0
-"""The target for each plan at the fewest areas, in seconds."""
+"""Target for each plan at the fewest areas, in seconds."""
 MOST_FIT = {"independent": 16.0, "pooled": 29.0, "aim": 53.0, "mst": 57.0}
-"""The same for each fit with its release folder: what was measured before."""
+"""Target for each fit with its release folder at the fewest areas, in seconds: earlier measurements."""
 TIMES = 10.0
 """The target at the most areas: as many times the time of the fewest."""
 STEPS = {
@@ -47,7 +47,7 @@ STEPS = {
     "fit": ("fit", "saving the release"),
     "read": ("loading it", "sampling as many rows", "verifying it against the ledger"),
 }
-"""What is done in each process, by the names of its times."""
+"""Timed steps of each process, by their names."""
 
 
 def run(only: str | None = None, areas: Sequence[int] = AREAS, people: int = PEOPLE) -> list[Figure]:
@@ -116,7 +116,7 @@ def how(mechanism: str, areas: int) -> Mechanism[Any]:
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """One step, in this process."""
+    """Run one step, in this process."""
     areas, people, folder = wanted["areas"], wanted["people"], Path(wanted["folder"])
     seconds: dict[str, float] = {}
 

@@ -36,7 +36,7 @@ def run(acs: str | None = None, only: str | None = None) -> list[Figure]:
 
 
 def fitted(acs: str | None, **wanted: Any) -> dict[str, Any]:
-    """One fit in a process of its own, with the seconds from the process's start to its end."""
+    """Fit once in a process of its own; return its figures with the seconds from the process's start to its end."""
     wanted = {**PLAIN, "acs": acs, **wanted}
     start = time.perf_counter()
     return {**fresh("fit", wanted), "process": time.perf_counter() - start}
@@ -49,7 +49,7 @@ def several(number: int, acs: str | None, **wanted: Any) -> tuple[list[dict[str,
 
 
 def mean(found: list[dict[str, Any]], key: str) -> float:
-    """The mean of one figure of several fits."""
+    """Return the mean of one figure of several fits."""
     return float(np.mean([f[key] for f in found]))
 
 
@@ -65,7 +65,7 @@ def vanilla(acs: str | None) -> list[Figure]:
 
 
 def against_mbi(acs: str | None) -> list[Figure]:
-    """The same mechanism fitted by Private-PGM, every cell counted in both."""
+    """MST fitted by both engines, every cell counted in both."""
     ours, timing = several(3, acs, settings=MATCHED, rules=False)
     theirs = fitted(acs, settings={**MATCHED, "engine": "mbi"}, rules=False)
     ratio = theirs["fit"] / timing.median

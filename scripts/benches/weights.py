@@ -36,21 +36,21 @@ PEOPLE = 200_000
 """The simulated population."""
 COLUMNS = ("SEX", "AGEP", "RAC1P", "SCHL", "ESR")
 MOST = 40
-"""The largest weight of the simulated design."""
+"""Largest weight of the simulated design."""
 CHANCE = 0.001
-"""With this probability some standardised difference passes its limit where nothing is biased (Bonferroni)."""
+"""Probability that some standardised difference passes its limit where nothing is biased (Bonferroni)."""
 LARGEST = (100, 300, 1000)
 """Largest weights that are tried on a real file."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """Who is in a sample with which chance, and what each row then counts."""
+    """Sampling design: each person's chance to be in a sample, and the weight of its row."""
 
     people: pd.DataFrame
     """The population."""
     weights: np.ndarray[Any, np.dtype[np.int64]]
-    """One over each person's chance of being in a sample."""
+    """Weight of each person: one over the chance of being in a sample."""
 
     @classmethod
     def made(cls, people: int = PEOPLE) -> Design:
@@ -66,18 +66,18 @@ class Design:
 
 
 def schemas(mean: float | None = None) -> tuple[Schema, Schema]:
-    """Of the simulated columns, with weights and without."""
+    """Return schemas of the simulated columns, with weights and without."""
     plain = census.schema().restrict(COLUMNS)
     return replace(plain, row_weight=RowWeight(MOST, "W", mean=mean)), plain
 
 
 def fitted(frame: pd.DataFrame, schema: Schema, size: int, how: str) -> Any:
-    """One private release. Every sample is other people's."""
+    """Return one private release. Every sample is of other people."""
     return ss.fit(how, ss.open_table(frame, schema=schema, declared_size=size), ss.Budget(EPSILON, DELTA))
 
 
 def employed(frame: pd.DataFrame, weights: Any = None) -> float:
-    """The share employed, among everybody."""
+    """Return the share employed, among everybody."""
     return float(np.average(frame["ESR"].astype("string").isin(["1", "2"]).to_numpy(), weights=weights))
 
 
@@ -128,7 +128,7 @@ def _figures(design: Design, truth: Any, totals: Any, shares: Any) -> Iterator[F
 
 
 def _counts(frame: pd.DataFrame, schema: Schema, name: str) -> Any:
-    """How many rows have each level."""
+    """Return the number of rows with each level."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 

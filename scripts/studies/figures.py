@@ -16,21 +16,21 @@ class Figure:
     name: str
     """The measured quantity, in words."""
     value: float
-    """The mean or median measurement."""
+    """Mean or median of the measurements."""
     unit: str
-    """Its unit; empty for none."""
+    """Unit of the value; empty for none."""
     repetitions: int = 1
-    """The number of measurements."""
+    """Number of measurements."""
     spread: float | None = None
     """Half the distance between the smallest and the largest measurement, in the same unit."""
     against: str = ""
     """The figure of comparison, or the target."""
     reached: bool | None = None
-    """Whether the target was reached; None where there is none."""
+    """True if the target was reached; None without a target."""
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held so far.
+    """Return the peak memory of this process so far, in MB.
 
     Linux's own count, where there is one: `getrusage` starts a child's count at its parent's size.
     """

@@ -26,9 +26,9 @@ class Found:
     text: str
     """The words and tables that are printed."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """By name; each becomes a CSV file where a folder is named."""
+    """Tables by name; each becomes a CSV file where a folder is named."""
     pictures: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
-    """By name, functions that draw into a file; each becomes a PNG file beside the tables."""
+    """Functions, by name, that draw into a file; each becomes a PNG file beside the tables."""
 
     def write(self, folder: Path) -> None:
         """All tables and pictures, in a new folder."""
@@ -74,20 +74,20 @@ def switch(flag: str, text: str, *, exclusive: bool = False) -> Argument:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's experiments, done again by `scripts/reproduce_NAME`."""
+    """Experiments of one paper, done again by `scripts/reproduce_NAME`."""
 
     name: str
-    """Of the package `studies.NAME`, whose module `reproduce` runs it."""
+    """Name of the package `studies.NAME`, whose module `reproduce` runs the study."""
     description: str
     arguments: tuple[Argument, ...]
-    """All but `--out`."""
+    """Arguments other than `--out`."""
     out: str
-    """The help of `--out`."""
+    """Help of `--out`."""
     resumes: bool = False
-    """Whether `--out` is a folder that `run` writes by itself and that another run goes on with, or else a new one."""
+    """True if `--out` is a folder that `run` writes and another run goes on with; else it is a new folder."""
 
     def main(self, arguments: list[str] | None = None) -> int:
-        """Run everything, print what was found, and write it into a folder if one is named.
+        """Run all experiments, print the results, and write them into a folder if one is named.
 
         Returns:
             The exit code: that of the error where something was refused, which is told in a line.

@@ -24,7 +24,7 @@ STOPPED = 128 + signal.SIGTERM
 
 
 def main() -> None:
-    """The entry point `stratsynth`."""
+    """Run the command line: the entry point `stratsynth`."""
     sys.exit(run(sys.argv[1:]))
 
 
@@ -62,14 +62,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _interrupted(error: BaseException) -> bool:
-    """Whether an interrupt came first: what is closed on its way up may fail, as an archive half written does."""
+    """Return True if an interrupt came before the error: closing a half written archive, say, may fail after it."""
     before = error.__context__
     return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
 
 
 @contextlib.contextmanager
 def _stoppable(stopped: list[int]) -> Iterator[None]:
-    """Take SIGTERM for an interrupt, where nobody else handles it, and note it in `stopped`."""
+    """Treat SIGTERM as an interrupt unless it has a handler, and note it in `stopped`."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
@@ -99,7 +99,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _text(mistake: Exception) -> str:
-    """What is wrong with the arguments: typer's exceptions differ in how they say it."""
+    """Return the message of an error in the arguments, which typer's exceptions have in different places."""
     formatted = getattr(mistake, "format_message", None)
     return str(formatted()) if formatted is not None else str(mistake)
 

@@ -1,4 +1,4 @@
-"""Progress on a terminal: how many moments are answered and strata fitted, and how long the rest will take."""
+"""Progress on a terminal: answered moments and fitted strata, and the remaining time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Terminal(Bar):
-    """A bar, and before anything is reserved a note of a fit that will take hours."""
+    """Progress bar, with a note on a fit of hours before anything is reserved."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
         """Print the note, and begin the bar."""
@@ -30,7 +30,7 @@ class Terminal(Bar):
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | None = None) -> Release:
-    """Run a recipe; on a terminal, with a bar on stderr. Elsewhere a fit of hours says so, and nothing else."""
+    """Run a recipe with a bar on stderr, on a terminal; elsewhere print the note on a fit of hours alone."""
     options = options or recipe.options
     with observing(options.progress, Terminal) as observer:
         return recipe.run(folder, options, observer)

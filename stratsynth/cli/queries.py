@@ -104,7 +104,7 @@ def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[s
 
 
 def read_queries(file: Path) -> list[Query]:
-    """The queries of a JSON file."""
+    """Return the queries of a JSON file; refuse unknown keys."""
     from stratsynth.answers import Query
 
     try:
@@ -123,7 +123,7 @@ def read_queries(file: Path) -> list[Query]:
 
 
 def _rows(found: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """One table a result; what is not known is null."""
+    """Return one table a result; unknown numbers are null."""
     plain = {name: [None if _unknown(value) else value for value in values] for name, values in found.items()}
     return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
 
@@ -141,7 +141,7 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """A table for a terminal; columns that say nothing are left out."""
+    """Return a table for a terminal, without the columns `model` and `note` where they are empty."""
     shown = {name: values for name, values in found.items()
              if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)}  # fmt: skip
     columns = [

@@ -68,7 +68,7 @@ def schema_check(
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: a draft beside the data, never in a release."""
+    """INTERNAL: write a draft beside the data, never into a release."""
     from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema.weight_names import weight_warnings
@@ -83,7 +83,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: what a schema does not know of some data."""
+    """INTERNAL: count the values of some data that a schema does not have."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
@@ -92,7 +92,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """The check for a reader."""
+    """Return the check for a reader."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
@@ -122,7 +122,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
-    """What `schema check` says of lines of a CSV file that are no records."""
+    """Return the sentences of `schema check` on lines of a CSV file that are no records."""
     said = []
     if lines.get("quotes"):
         said.append(
@@ -138,7 +138,7 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
 
 
 def _weighed(weight: Mapping[str, float] | None) -> list[str]:
-    """What `schema check` says of what rows count."""
+    """Return the sentences of `schema check` on row weights."""
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
@@ -147,7 +147,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:
-    """What `schema check` says of units of several rows."""
+    """Return the sentences of `schema check` on units of several rows."""
     if unit is None:
         return []
     beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"

@@ -1,4 +1,4 @@
-"""Printing. Anybody may have written what a release, a recipe or a ledger says: terminals are shown no codes."""
+"""Printing, without control codes: the texts of releases, recipes and ledgers may come from anybody."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CODES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 class OutputLostError(StratsynthError):
-    """The work is done, and its report could not be printed."""
+    """The output cannot be printed; the work itself is done."""
 
 
 def printable(text: str) -> str:
-    r"""A text with everything that could steer a terminal written as `\u001b`; valid in JSON where JSON was given."""
+    r"""Return a text with all controls of a terminal written as `\u001b`; JSON stays valid."""
     return "".join(_escaped(c) if unicodedata.category(c) in _CODES and c not in _SHOWN else c for c in text)
 
 
@@ -55,12 +55,12 @@ def print_json(document: Any, *, done: str = "") -> None:
 
 
 def silence() -> None:
-    """Nothing can be printed any more: not at the interpreter's end either."""
+    """Redirect standard output to the null device, so that the interpreter's last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def reopen() -> None:
-    """Where standard output or error was closed, nobody wants what is written there."""
+    """Redirect standard output and error to the null device where they are closed."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
     if sys.stderr is None:

@@ -1,4 +1,4 @@
-"""What the commands do, between arguments and printing."""
+"""Work of the commands, between arguments and printing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
-    """The plan of a recipe, and its picture if one is wanted."""
+    """Return the plan of a recipe; draw it if a picture is asked for."""
     from stratsynth.planning import plan
     from stratsynth.recipes.recipe import Recipe
 
@@ -59,7 +59,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
 
 
 def _account(recipe: Recipe) -> dict[str, Any] | None:
-    """What a recipe's ledger would say to its fit; the ledger is read, and the data are not."""
+    """Return the account after a recipe's fit, from its ledger; no data are read."""
     from stratsynth.accounting.ledger_file import FileLedger
     from stratsynth.accounting.registry import Registry
     from stratsynth.accounting.standing import rule
@@ -87,7 +87,7 @@ def _account(recipe: Recipe) -> dict[str, Any] | None:
 
 
 def _unread(key: bytes) -> str:
-    """A plan does not look at the data."""
+    """Refuse to read the data, which a plan never does."""
     raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")
 
 
@@ -101,7 +101,7 @@ def sample_release(
     by_group: Path | None = None,
     like: Path | None = None,
 ) -> tuple[int, str]:
-    """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
+    """Draw and write rows; return their number, and a line on rows that structural rules changed."""
     from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
@@ -144,7 +144,7 @@ def sample_release(
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
-    """The rows as another file spells them; what the two do not share is noted."""
+    """Return the rows in another file's spelling; print a note on columns that only one of them has."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 
@@ -160,7 +160,7 @@ def predict_rows(
     folder: Path, data: Path, out: Path, seed: int | None = None, keep: Sequence[str] = (),
     table: str | None = None, query: str | None = None,
 ) -> int:  # fmt: skip
-    """Write what a release predicts of some rows; the number of rows."""
+    """Write a release's predictions for some rows; return their number."""
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source
@@ -177,7 +177,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """What structural rules moved in a release's synthetic table, as a fact of the certificate's summary."""
+    """Return the fact on rows of the synthetic table that structural rules changed; none without rules."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES
@@ -192,7 +192,7 @@ def describe_rules(folder: Path) -> list[tuple[str, str]]:
 
 
 def list_mechanisms() -> list[dict[str, Any]]:
-    """The registered mechanisms with the first sentence of their module, the paper that they follow, and settings."""
+    """Return each registered mechanism: first sentence of its module, its paper, package and settings."""
     from stratsynth.errors import StratsynthError
     from stratsynth.mechanisms import installed, load
     from stratsynth.mechanisms.documented import listed

@@ -1,4 +1,4 @@
-"""What a fit will cost and how noisy it will be, before anything is read or spent."""
+"""Cost and expected noise of a fit, before anything is read or spent."""
 
 from stratsynth.planning.foresee import Plan, plan
 from stratsynth.planning.stratum import StratumPlan

@@ -1,4 +1,4 @@
-"""The plan of a fit: the mechanism is run on simulated answers, and what it asked is summed up by stratum.
+"""Plan of a fit: the mechanism is run on simulated answers, and its questions are summed up by stratum.
 
 Everything comes from the schema, the public shares and the declared size; `planning.stratum` says what is expected of
 each stratum.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole of a fit, foreseen."""
+    """Plan of one fit: charges, prices, and the noise expected in each stratum."""
 
     mechanism: str
     epsilon: float
@@ -37,71 +37,71 @@ class Plan:
     neighbours: str
     currency: str
     spent: float
-    """What will be charged, in the currency: along a path, the dearest stratum of each split."""
+    """Amount that will be charged, in the currency: along a path, the dearest stratum of each split."""
     reserved: float
     prices: dict[str, float | None]
     """Epsilon if a record is added or removed, moves between strata, or is exchanged, within its stratum or at all."""
     strata: tuple[StratumPlan, ...]
     weights: dict[str, Any]
-    """Where the shares come from, as the certificate will say."""
+    """Source of the shares, in the certificate's form."""
     weights_sigma: float | None
-    """For private weights: the noise in the count of one cell of the crossing, in people."""
+    """Noise scale of one count of the crossing, in records, with private weights; None with public ones."""
     merged: tuple[dict[str, Any], ...]
-    """The strata that are merges, what of, and why."""
+    """Strata that are merges: name, levels and reason of each."""
     policy: dict[str, Any]
-    """The policy for small groups and its threshold."""
+    """Policy for small groups, and its threshold."""
     budgets: dict[str, float] | None
-    """Each stratum's own epsilon, where strata have budgets of their own; None where all get the whole."""
+    """Epsilon of each stratum, by label; None where all get the whole."""
     unprotected: tuple[str, ...]
-    """The names of what will be disclosed without noise."""
+    """Names of all facts that are disclosed without noise."""
     unit: str = "record"
-    """What is protected: a record, or the column that tells those apart who may have several."""
+    """Unit of privacy: `record`, or the column whose equal values make records one unit."""
     kinds: dict[str, dict[str, float]] = field(default_factory=dict)
-    """For each kind of question: the number of charges, and their largest price factor under replace-one."""
+    """Number of charges and their largest price factor under replace-one, by kind of question."""
     everybody_first: bool = False
-    """Whether everybody together gets a model, from which strata start with the rest of the budget."""
+    """True if a model of everybody is fitted first, from which strata start with the rest of the budget."""
     adaptive: bool = False
-    """Whether answers decide what is asked; other steps are then priced for the dearest course."""
+    """True if answers decide which questions are asked; other steps are then priced for the dearest course."""
     account: dict[str, Any] | None = None
-    """What the ledger will say of it, and the largest epsilon that fits; None where no ledger is named."""
+    """Account after this fit, and the largest epsilon that fits; None where no ledger is named."""
     seconds: float = 0.0
-    """About how long the fit will take on one core, right within a factor of a few."""
+    """Estimated duration of the fit on one core, in seconds, right within a factor of a few."""
     rows: RowsPlan | None = None
-    """How the rows will be held, and what going through them takes."""
+    """Engine that holds the rows, with disk space and passes."""
     rows_megabytes: float = 0.0
-    """About how much memory the rows will take."""
+    """Estimated memory for the rows, in MB."""
     public_columns: tuple[str, ...] = ()
-    """For neighbours `attribute`: the columns that are not protected."""
+    """Columns that are not protected, for neighbours `attribute`."""
     code_lists: tuple[dict[str, Any], ...] = ()
-    """At which level code lists will be counted, and why."""
+    """Level at which each code list will be counted, and the reason."""
     row_weight: dict[str, Any] | None = None
-    """Which column says what a row counts, the largest weight, and what that costs; None where every row counts 1."""
+    """Column of the row weights, the largest weight, and the noise factors; None where every row counts 1."""
     prior: dict[str, Any] | None = None
-    """What the fit starts from, and for how many people's word it counts at most; None without a prior."""
+    """Prior of the fit, and the largest number of records that its rows can be worth; None without a prior."""
     warnings: tuple[str, ...] = ()
-    """What to look at before anything is spent."""
+    """Warnings to read before anything is spent."""
 
     def __repr__(self) -> str:
-        """The mechanism, the budget and the number of strata."""
+        """Return mechanism, budget and number of strata."""
         strata = f"{len(self.strata)} strata" if len(self.strata) > 1 else "everybody together"
         return f"Plan({self.mechanism}; epsilon {self.epsilon:g}, delta {self.delta:g}; {strata})"
 
     def __str__(self) -> str:
-        """As `stratsynth plan` prints it."""
+        """Return the text that `stratsynth plan` prints."""
         from stratsynth.planning.page import plan_page
         from stratsynth.report.text import render
 
         return render(plan_page(self))
 
     def _repr_html_(self) -> str:
-        """For a notebook."""
+        """Return the plan as HTML for a notebook."""
         from stratsynth.planning.page import plan_page
         from stratsynth.report.notebook import render
 
         return render(plan_page(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs; an error that is infinite is None there, since JSON has no word for it."""
+        """Return the fields as plain values for JSON; a stratum's infinite error becomes None."""
         plain = asdict(self)
         for stratum in plain["strata"]:
             stratum.update({k: None for k, v in stratum.items() if v == math.inf})
@@ -178,7 +178,7 @@ def plan(
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Where shares come from, of strata or, with `by`, of groups that are none."""
+    """Return the source of the shares of strata, or of the groups `by` that are none."""
     layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
@@ -186,7 +186,7 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """What the certificate will say of the prior, and the most that it can be worth: what is assumed of it."""
+    """Return the certificate's statement on the prior, and the most records that it is assumed to be worth."""
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
@@ -198,7 +198,7 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """What weighting costs: the noise of a weighted total beside that of counting rows, for the same budget.
+    """Return the factors by which weights raise the noise: of a total, and relative to it if the mean weight is known.
 
     A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
     what is measured, noise is the largest over the mean weight times that of the unweighted sample.

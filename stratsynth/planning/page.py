@@ -1,4 +1,4 @@
-"""A plan as a page: the budget and its prices, what is public, a row for each stratum."""
+"""Page of a plan: the budget and its prices, all public facts, a row for each stratum."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from stratsynth.release.page.words import joined
 from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 
 MOST = 200
-"""The most strata that are listed one by one."""
+"""Largest number of strata that are listed one by one."""
 ENDS = (40, 20)
-"""Of more, the largest and the smallest are."""
+"""Numbers of the largest and of the smallest strata that are listed where there are more than MOST."""
 
 
 def plan_page(plan: Plan) -> Page:
-    """The budget, its prices, where shares come from, who was merged and why, and a row for each stratum."""
+    """Return the page: budget, prices, source of the shares, merges, and a row for each stratum."""
     prices = price_figure(plan.prices, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
     budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"
     needs = [
@@ -44,7 +44,7 @@ def plan_page(plan: Plan) -> Page:
 
 
 def _strata(plan: Plan) -> Iterator[Figure]:
-    """A row for each stratum, the largest first; of very many, the number of strata with each verdict, too."""
+    """Yield a row for each stratum, the largest first; beyond MOST strata also a count of each verdict."""
     ordered = sorted(plan.strata, key=lambda s: -s.size)
     ranged = any(s.size_low is not None for s in ordered)
     columns = {
@@ -72,7 +72,7 @@ def _strata(plan: Plan) -> Iterator[Figure]:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    """The meaning of the columns, and of a dash, and what errors leave out."""
+    """Yield the meanings of columns and dashes, and the limits of the errors."""
     yield "rounds: how often it chooses what to measure next, about; where answers decide, fits differ."
     yield "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
     yield "noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone."
@@ -93,7 +93,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
-    """How the rows will be held."""
+    """Yield the engine that holds the rows, its disk space and passes."""
     held = plan.rows
     if held is None:
         return
@@ -107,7 +107,7 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """What the ledger will say."""
+    """Yield the ledger's account after this fit, and every refusal."""
     if account is None:
         return
     spent, after, cap = (account[f"{key}_epsilon"] for key in ("spent", "after", "cap"))
@@ -125,7 +125,7 @@ def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
 
 
 def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What a row counts, and what that costs beside the same budget without weights."""
+    """Yield the column of the row weights, and its noise beside the same budget without weights."""
     weight = plan.row_weight
     if weight is None:
         return
@@ -143,7 +143,7 @@ def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What the fit starts from, and what is assumed of it."""
+    """Yield the prior and the assumption on its worth."""
     prior = plan.prior
     if prior is None:
         return
@@ -202,14 +202,14 @@ def _small(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _merged(plan: Plan) -> Table:
-    """Who was merged and why."""
+    """Return a table of the merges: name, levels, reason."""
     rows = [[merge["stratum"], joined(merge["levels"]), merge["why"]] for merge in plan.merged]
     heads = [Column(name, "text") for name in ("stratum", "of", "why")]
     return Table("", heads, rows, most=MOST, ends=ENDS, rest="merges between, which --json has")
 
 
 def percent(error: float | None) -> str | None:
-    """An error as a reader wants it."""
+    """Return a relative error as a percentage; `> 10x` from 10 on, None if unknown."""
     if error is None or error >= 10:
         return None if error is None else "> 10x"
     return f"{100 * error:.2g} %" if error < 1 else f"{100 * error:.0f} %"

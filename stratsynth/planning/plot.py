@@ -1,4 +1,4 @@
-"""The picture of a plan: expected error against group size, for some epsilons."""
+"""Picture of a plan: expected error against group size, for some epsilons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, *, declared_size: int) -> None:
-    """One line for each epsilon, one point for each stratum. A .png, .svg or .pdf file.
+    """Draw a line for each epsilon, with a point for each stratum, into a .png, .svg or .pdf file.
 
     Of the budget asked for, bars show between which sizes a group may lie, and hollow points groups that are small.
     """
@@ -55,7 +55,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
 
 
 def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:
-    """What is known of sizes, and which groups are small."""
+    """Draw each size's interval as a line, and small groups as hollow points."""
     for s in strata:
         if s.size <= 0 or s.oneway_error is None:
             continue

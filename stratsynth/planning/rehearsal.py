@@ -1,4 +1,4 @@
-"""A fit on made-up answers: what it will ask, whether that can be paid, and about how long it will take.
+"""Rehearsal of a fit on simulated answers: its questions, whether they can be paid, and about how long it takes.
 
 Every question is checked and charged, to an account of its own, as in a fit. So whatever a schema, a budget and
 settings cannot pay is refused here, before anything is reserved: a plan and a fit both begin with it. Of strata of
@@ -36,53 +36,54 @@ if TYPE_CHECKING:
     from stratsynth.strata import StratumPath
 
 UNKNOWN = 10_000
-"""How many records are made up where no size is declared."""
+"""Number of simulated records where no size is declared."""
 READ = 80e-9
-"""Seconds to read and encode one value of one row."""
+"""Time in seconds to read and encode one value of one row."""
 COUNT, COUNT_WIDE = 3e-9, 5e-10
-"""Seconds to count one row in one table: of few rows, and of as many as are counted in wide tables."""
+"""Time in seconds to count one row in one table: of few rows, and of as many as are counted in wide tables."""
 WEIGH = 1e-5
-"""Seconds to score one candidate in one choice, its question's check and record included."""
+"""Time in seconds to score one candidate in one choice, its question's check and record included."""
 CELL = 1e-8
-"""Seconds for one cell of a candidate in one choice."""
+"""Time in seconds for one cell of a candidate in one choice."""
 FIT = 0.05
-"""Seconds to fit a model of FEW records and 25 columns; where answers decide what is asked, one after every choice."""
+"""Time in seconds to fit a model of FEW records and 25 columns; where answers decide what is asked, once after every
+choice."""
 FEW, MOST_TIMES = 1_500, 20.0
-"""Models of more records take longer in proportion, as noise matters less to them and they are fitted closer, up to
-MOST_TIMES as long."""
+"""Number of records up to which a fit takes FIT, and the largest factor on it: above, time grows in proportion, as
+noise matters less and the fit is closer."""
 LONG = 3600
-"""Seconds from which a fit says, before it reserves, how long it will take."""
+"""Duration in seconds from which a fit prints its estimate before it reserves."""
 ENTRY, STRATUM, COLUMN = 20, 25, (2, 3)
-"""Values in JSON: of a certificate's entry of charges, of what else is said of each stratum, and more in both for each
-column of strata."""
+"""Numbers of JSON values: of a certificate's entry of charges, of the other facts about a stratum, and more in both for
+each column of strata."""
 MOST_VALUES = MAX_VALUES * 95 // 100
-"""Of a certificate: what is foretold is right within some percent."""
+"""Largest estimated number of JSON values of a certificate: some percent below the limit, for the estimate's error."""
 MOST_DAYS = 100
-"""A fit that would take longer is refused before it is charged."""
+"""Largest estimated duration in days: a longer fit is refused before it is charged."""
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What came of it."""
+    """Result of one rehearsal: charges, questions and model."""
 
     prepared: Prepared
     account: Account
-    """What was charged, to nobody."""
+    """Account that was charged, with no data behind it."""
     answers: SimulatedAnswers
-    """What was asked."""
+    """Simulated answers, with a record of all questions."""
     model: Model | None
-    """What the rehearsal returned; None where a mechanism leaves its models out."""
+    """Model that the rehearsal returned; None where a mechanism leaves its models out."""
     fits: int
-    """The number of models that were fitted, not well."""
+    """Number of models that were fitted, coarsely."""
 
     @property
     def moments(self) -> int:
-        """How many times a fit will ask, strata together, and fit a model: what a progress bar counts to."""
+        """Number of steps of a progress bar: answers, those of all strata at once being one, and fits of a model."""
         return self.answers.moments + self.fits
 
     @cached_property
     def seconds(self) -> float:
-        """About how long the fit takes on one core, its reading of the rows included."""
+        """Estimated duration of the fit on one core, reading included, in seconds."""
         prepared = self.prepared
         size, columns = rows_of(prepared), len(prepared.public.schema.names)
         choices, candidates = dict[str, int](), dict[str, frozenset[tuple[tuple[str, ...], int]]]()
@@ -135,20 +136,20 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:
-    """The public size of a path: declared size times shares."""
+    """Return the public size of a path in records: declared size times shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     size = UNKNOWN if prepared.public.size is None else prepared.public.size
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(size))
 
 
 def rows_of(prepared: Prepared) -> float:
-    """About how many rows there are: the declared size, which is a total where rows have weights."""
+    """Return the estimated number of rows: the declared size, over the mean weight where rows have weights."""
     size = prepared.public.size or UNKNOWN
     return size / (prepared.public.schema.row_weight.mean or 1.0)
 
 
 def check_effort(estimate: float) -> float:
-    """Refuse a fit that nobody would see the end of; else the estimate.
+    """Return the estimate in seconds; refuse a fit that would take longer than `MOST_DAYS`.
 
     Raises:
         Unsupported: More than `MOST_DAYS`.
@@ -162,7 +163,7 @@ def check_effort(estimate: float) -> float:
 
 
 def check_charges(charges: Sequence[Charge]) -> None:
-    """Refuse a fit whose certificate, which lists every charge, nobody could read again.
+    """Refuse a fit whose certificate, which lists every charge, would be too large to be read again.
 
     Charges of one stratum at one price are one entry there, and of the candidates of each choice a number.
 
@@ -180,7 +181,7 @@ def check_charges(charges: Sequence[Charge]) -> None:
 
 
 def certificate_values(charges: Sequence[Charge]) -> int:
-    """About how many values the certificate of these charges has, listed as shortly as it can."""
+    """Return the estimated number of JSON values in these charges' certificate, in its shortest form."""
     deepest = max((sum(len(stratum.items) for stratum in charge.path) for charge in charges), default=0)
     strata = len({charge.path for charge in charges})
     entry, stratum = (least + more * deepest for least, more in zip((ENTRY, STRATUM), COLUMN, strict=True))
@@ -188,7 +189,7 @@ def certificate_values(charges: Sequence[Charge]) -> int:
 
 
 def about(estimate: float) -> str:
-    """An estimate in words, as rough as it is."""
+    """Return a duration in words, rounded to its precision."""
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if estimate >= size:
             number = estimate / size

@@ -1,4 +1,4 @@
-"""What holding and going through the rows will take, from public facts: memory, disk, passes.
+"""Memory, disk space and passes that the rows will take, from public facts.
 
 Measured by `scripts/bench scale`: rows in memory take their codes, and as much again where a split sorts them; streams
 keep the same on disk, and the process holds a few batches, whatever the number of rows.
@@ -29,32 +29,32 @@ DATABASE = 512.0
 
 @dataclass(frozen=True)
 class RowsPlan:
-    """How the rows will be held."""
+    """Engine that holds the rows, with its memory, disk space and passes."""
 
     engine: str
     """`memory`, `stream`, `duckdb` or `spark`."""
     megabytes: float
-    """Memory for the rows and the program, without answers and models; in this process."""
+    """Memory in MB of this process for the rows and the program, without answers and models."""
     scratch_megabytes: float
-    """Room on disk under TMPDIR for as long as the fit runs; 0 in memory and in Spark."""
+    """Disk space in MB under TMPDIR for as long as the fit runs; 0 in memory and in Spark."""
     passes: int
-    """How often all rows are gone through: to encode and to sort them, and once for each moment that is answered.
+    """Number of passes over all rows: to encode and to sort them, and one for each moment that is answered.
 
     In Spark, once for each moment whose tables are not known yet; one with more cells than a pass counts takes several.
     """
     passed_megabytes: float
-    """What one such pass goes through at most; the file is read twice, for its fingerprint and for its rows."""
+    """Codes in MB that one pass reads at most; the file is read twice, for its fingerprint and for its rows."""
 
 
 def held_bytes(prepared: Prepared) -> float:
-    """What the rows take by their declared size, in memory or in a scratch file: as much again where they are split."""
+    """Return the bytes of the rows by the declared size, in memory or a scratch file; twice if they are split."""
     needs = prepared.mechanism.needs
     once = rows_of(prepared) * width(prepared.public.schema, numbers=Total in needs)
     return once * (2 if Split in needs else 1)
 
 
 def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
-    """What it takes with this engine; `auto` decides as `open_table` does for a file.
+    """Return memory, disk space and passes with this engine; `auto` decides as `open_table` does for a file.
 
     Raises:
         Unsupported: An engine that cannot answer what the mechanism asks, as a fit would refuse.

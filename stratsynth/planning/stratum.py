@@ -1,4 +1,4 @@
-"""What one stratum will be asked, and how noisy the answers will be.
+"""Questions of one stratum, and the noise expected in their answers.
 
 Expected errors are those of the noise alone: the mean size of the noise in a cell, sigma sqrt(2 / pi), relative to the
 cell's mean count, which is the public size over the number of cells; over several tables of a kind, the median. Where a
@@ -30,80 +30,80 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 NOISE_SIZE = math.sqrt(2 / math.pi)
-"""The mean absolute value of Gaussian noise, in units of sigma."""
+"""Mean absolute value of Gaussian noise, in units of sigma."""
 _Table = tuple[tuple[str, ...], int, float]
-"""Columns, number of cells and sigma."""
+"""Columns, number of cells, and sigma."""
 
 
 @dataclass(frozen=True)
 class StratumPlan:
-    """What one stratum will be asked, and how noisy the answers will be."""
+    """Plan of one stratum: questions, cost, and expected noise."""
 
     stratum: str
-    """Its levels joined by `|`; empty for everybody."""
+    """Levels of the stratum, joined by `|`; empty for everybody."""
     size: int
-    """Its public size in records: declared size times public share."""
+    """Public size in records: declared size times public share."""
     size_low: int | None
     size_high: int | None
-    """The bounds of its size, from those of its share; None where the source of the weights has none."""
+    """Bounds of the size in records, from those of the share; None where the weights' source has none."""
     one_way: bool
-    """Whether it is given one-way tables only, as a small group may be."""
+    """True if the stratum gets one-way tables only, as a small group may."""
     epsilon: float | None
-    """What its own questions cost at the budget's delta, those asked of everybody included."""
+    """Epsilon of the stratum's questions at the budget's delta, those asked of everybody included."""
     questions: int
     rounds: int
-    """The number of choices of what to measure; about that number, where the answers decide."""
+    """Number of choices of the next table to measure; an estimate where answers decide."""
     tables: int
-    """Noisy tables it will release."""
+    """Number of noisy tables that the stratum will release."""
     sigma: float | None
-    """The median noise of a cell."""
+    """Median noise scale of a cell, in records; None without tables."""
     oneway_error: float | None
-    """Expected relative error of a one-way count; None if nothing is asked that tells it."""
+    """Expected relative error of a one-way count; None if no question gives one."""
     twoway_error: float | None
-    """Expected relative error of a two-way count; None if nothing is asked that tells it."""
+    """Expected relative error of a two-way count; None if no question gives one."""
     megabytes: float
-    """Memory for exact and noisy answers."""
+    """Memory for exact and noisy answers, in MB."""
     verdict: str
     small: str
-    """Why the policy for small groups finds it small; empty where it does not."""
+    """Reason why the policy for small groups counts the stratum as small; empty where it does not."""
 
 
 class _Placed(Protocol):
-    """What is asked somewhere."""
+    """Question or charge, with the path to its stratum."""
 
     @property
     def path(self) -> StratumPath:
-        """Where."""
+        """Path of strata from everybody down; empty for everybody."""
 
 
 T = TypeVar("T", bound=_Placed)
 
 
 class _Along(Generic[T]):
-    """What has a path, found by a path of at most one stratum without a look at all other strata's."""
+    """Index of questions or charges by the first stratum of their paths."""
 
     def __init__(self, items: Iterable[T]) -> None:
-        """Sort the items by the first stratum of their paths."""
+        """Index the items by the first stratum of their paths."""
         self._by: dict[StratumPath, list[tuple[int, T]]] = {}
         for number, item in enumerate(items):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """The items of everybody and of the path and below it, in order; all of them for the empty path."""
+        """Return the items of everybody, of the path and below it, in order; for the empty path all items."""
         among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
         return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
 
     @property
     def everybody(self) -> list[T]:
-        """Those of the empty path."""
+        """Items of the empty path."""
         return [item for _, item in self._by.get((), [])]
 
 
 class Foreseen:
-    """A rehearsal by strata: what those have in common that are alike is worked out once."""
+    """Rehearsal by strata; strata that are asked alike share one computation."""
 
     def __init__(self, prepared: Prepared, found: Rehearsal) -> None:
-        """Sort what was asked and charged."""
+        """Index the rehearsal's questions and charges."""
         self._prepared = prepared
         self._account = found.account
         self._model = found.model
@@ -113,7 +113,7 @@ class Foreseen:
         self._known: dict[StratumPath, _Asked] = {}
 
     def stratum(self, path: StratumPath) -> StratumPlan:
-        """The plan of a path of at most one stratum."""
+        """Return the plan of a path of at most one stratum."""
         first = self._first(path)
         if first not in self._known:
             self._known[first] = self._asked(first)
@@ -147,11 +147,11 @@ class Foreseen:
         )
 
     def pooled(self, path: StratumPath) -> bool:
-        """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
+        """Return True if more than the strata's sizes is asked of everybody: there is a model to start from."""
         return bool(path) and bool(self._everybody(path))
 
     def _asked(self, path: StratumPath) -> _Asked:
-        """What is asked of a path, of everybody above it and of everybody below it."""
+        """Return the questions of a path, of everybody above it and of the strata below it, summed up."""
         account, schema = self._account, self._prepared.public.schema
         mine = self._seen.of(path)
         below = [s for s in mine if s.path[: len(path)] == path]
@@ -172,18 +172,18 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """The tables of everybody's model."""
+        """Return the tables of everybody's model: all but those of the strata's own columns."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
     def _free(self, path: StratumPath) -> int:
-        """The number of columns that do not define the stratum."""
+        """Return the number of columns that do not define the stratum."""
         return len([name for name in self._prepared.public.schema.names if not path or name not in path[0].columns])
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What strata have in common that are alike; the fields are those of `StratumPlan`, but for the last ones."""
+    """Common part of the plans of strata that are asked alike; first the fields of `StratumPlan`."""
 
     epsilon: float | None
     questions: int
@@ -191,14 +191,14 @@ class _Asked:
     tables: int
     sigma: float | None
     noise: tuple[float | None, float | None]
-    """The expected errors of one-way and two-way counts, times the stratum's size."""
+    """Expected errors of one-way and two-way counts, times the stratum's size."""
     whole: tuple[float | None, float | None]
-    """Those of everybody's model, where there is one, times everybody's number."""
+    """Expected errors of everybody's model, where there is one, times everybody's number."""
     megabytes: float
     chooses: bool
-    """Whether it, or everybody above it, is asked to choose."""
+    """True if the stratum, or everybody above it, is asked to choose."""
     columns: int
-    """The number of columns that it measures."""
+    """Number of columns that the stratum measures."""
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
@@ -209,14 +209,14 @@ def _shared_start_verdict(error: float | None, measured: int, columns: int) -> s
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Exact and noisy tables; those of candidates are kept from round to round, beside the model's of one round."""
+    """Return memory in MB: exact and noisy tables, candidates' from all rounds, and one round's model."""
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """The median, over tables of k columns, of the noise in a cell relative to its mean count, times the people.
+    """Return the median over tables of k columns of a cell's noise relative to its mean count, times the people.
 
     Without such tables, over the sets of k columns within larger ones: a count there is a sum of cells.
     """
@@ -233,14 +233,14 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """What `_noise` found, for that many people."""
+    """Return a noise of `_noise` as a relative error in a group of this size; infinite for an empty group."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf
 
 
 def verdict(error: float | None) -> str:
-    """In words, what one-way counts of a stratum are good for."""
+    """Return words for the use of one-way counts with this relative error."""
     if error is None:
         return "no one-way tables: see the mechanism"
     for most, words in (

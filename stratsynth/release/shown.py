@@ -1,4 +1,4 @@
-"""What Python and notebooks show of a release and its certificate: short, and nothing but what is published."""
+"""Releases and certificates as Python and notebooks show them: short, and of published facts alone."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class CertificateRecord(dict[str, Any]):
-    """A certificate as `certificate.json` has it, whose `statement` is typed; a notebook shows it in words."""
+    """Content of `certificate.json`, whose `statement` is typed; a notebook shows it in words."""
 
     @cached_property
     def statement(self) -> Certificate:
-        """The certificate in its sections; ValueError names the key that is none."""
+        """Typed certificate; ValueError names a key that does not belong there."""
         from stratsynth.certificate import Certificate
 
         return Certificate.from_dict(self)
 
     def __repr__(self) -> str:
-        """The guarantee in a line."""
+        """Return the guarantee in one line."""
         return f"Certificate({_in_short(self)})"
 
     def _repr_html_(self) -> str:
-        """The page of `stratsynth certificate`, in short."""
+        """Return the page of `stratsynth certificate`, in short."""
         from stratsynth.release.page.summary import certificate_page
         from stratsynth.report import notebook
 
@@ -41,12 +41,12 @@ class CertificateRecord(dict[str, Any]):
 
 
 def release_text(certificate: CertificateRecord, columns: int) -> str:
-    """A release in a line."""
+    """Return a release in one line."""
     return f"Release({_in_short(certificate)}; {columns} column{'s' * (columns != 1)})"
 
 
 def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
-    """A release for a notebook."""
+    """Return a release as HTML for a notebook."""
     from stratsynth.release.page.summary import certificate_page
     from stratsynth.report import notebook
 

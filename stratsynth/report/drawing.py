@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 KINDS = (".pdf", ".svg", ".png")
 COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab:pink", "tab:olive", "tab:cyan")
-"""In order of series; red and grey are for what is compared with."""
+"""Colours by series; red and grey are for what the series are compared with."""
 
 
 def new_figure(width: float = 7.2, height: float = 4.6) -> Figure:
-    """An empty figure, in inches."""
+    """Return an empty figure of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -27,7 +27,7 @@ def new_figure(width: float = 7.2, height: float = 4.6) -> Figure:
 
 
 def check_path(path: str | Path) -> Path:
-    """Refuse other kinds of files, files that exist, and folders that do not, before anything is drawn."""
+    """Refuse other kinds of files, existing files and missing folders, before anything is drawn."""
     path = Path(path)
     if path.suffix not in KINDS:
         raise UsageError(f"{path}: a figure is written as .pdf, .svg or .png.")
@@ -38,7 +38,7 @@ def check_path(path: str | Path) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write it, without a date: the same figure gives the same bytes."""
+    """Write the figure without a date, so that equal figures give equal bytes."""
     import matplotlib as mpl
 
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix, {})
@@ -47,7 +47,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def stamp(figure: Figure, text: str) -> None:
-    """What nobody may miss, at the foot of the figure."""
+    """Write a warning in red at the foot of the figure."""
     foot = 0.2 / figure.get_figheight()
     engine = figure.get_layout_engine()
     if engine is not None:

@@ -1,4 +1,4 @@
-"""A page as one HTML file, which loads nothing."""
+"""Page as one HTML file, which loads nothing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 WORD = 20
-"""The length up to which a word or number in a table is never broken."""
+"""Largest length of a word or number in a table that is never broken."""
 
 
 def render(page: Page) -> str:
-    """The HTML. The same page gives the same bytes."""
+    """Return the HTML; equal pages give equal bytes."""
     styles = [_read("style.css")] + ([_read("internal.css")] if page.internal else [])
     script = _read("page.js")
     # the policy allows just these texts, by their hashes
@@ -61,7 +61,7 @@ def _environment() -> Environment:
 
 
 def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int | None]:
-    """The text or picture of a cell, the key that rows are sorted by, if any, and in a heat map the shade, 0 to 8."""
+    """Return a cell's text or picture, the sorting key of its row if any, and its shade in a heat map, 0 to 8."""
     if isinstance(value, Cell):
         return value.text, value.key, None
     if isinstance(value, Points):
@@ -79,7 +79,7 @@ def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int |
 
 
 def form(table: Table) -> str:
-    """The layout of a table on a phone."""
+    """Return the class of a table's layout on a phone."""
     if any(column.kind == "shade" for column in table.columns):
         many = len(table.columns) - 1
         return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"

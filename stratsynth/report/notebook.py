@@ -1,4 +1,4 @@
-"""A page as a fragment for notebooks: no colours of its own, so that any theme fits."""
+"""Page as a fragment for notebooks: no colours of its own, so that any theme fits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from stratsynth.report.page import Page, Row, Section, Table
 
 ROWS = 40
-"""The largest number of rows of a table."""
+"""Largest number of rows of a table."""
 SHORT = 12
-"""The length up to which a cell stays on one line."""
+"""Largest length of a cell that stays on one line."""
 _CELL = "text-align:{};padding:.1em .7em .1em 0;vertical-align:top;overflow-wrap:normal"
 
 
 def render(page: Page) -> str:
-    """The HTML of what is no detail; every text is escaped, and no picture is drawn."""
+    """Return the HTML of the page without its details; every text is escaped, and no picture is drawn."""
     stamp = [f"INTERNAL: {page.internal}"] if page.internal else []
     boxes = [_tag("div", text, "border:2px solid currentColor;padding:.2em .6em") for text in [*stamp, *page.warnings]]
     head = [_tag("strong", page.title), *(_tag("div", str(text)) for text in [page.subtitle, *page.lead] if text)]

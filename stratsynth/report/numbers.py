@@ -1,4 +1,4 @@
-"""The numbers beside a picture, as links that hold them; and numbers as people read them."""
+"""Numbers beside a picture, as links that hold them; and numbers in the form for readers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 from urllib.parse import quote
 
 SAFE = ",:;/[]{}()!*@$|=~ "
-"""Signs that a link may hold as they are, beside letters and digits."""
+"""Signs, beside letters and digits, that a link may hold unescaped."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Signs with which a spreadsheet's formulas begin."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table of plain values under a name that can be that of a file."""
+    """Table of plain values under a name that can be a file's."""
 
     name: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
     def links(self, stamp: str | None) -> tuple[str, str, str]:
-        """The name of the file, without its ending, and links that hold the numbers as CSV and as JSON.
+        """Return the file's name, without its ending, and links that hold the numbers as CSV and as JSON.
 
         Numbers of an INTERNAL page bear its stamp, and say so wherever they are copied.
         What is not a number is empty in CSV, and null in JSON, which has `columns` and `rows`. Text that a spreadsheet
@@ -59,12 +59,12 @@ def _plain(value: Any) -> Any:
 
 
 def known(value: float | None) -> float | None:
-    """A number; None where there is none, or an infinite one."""
+    """Return a finite number; None for None, NaN and infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def short(value: float | None, digits: int = 3) -> str:
-    """Three digits that matter, or a dash where there is no number."""
+    """Return a number with `digits` significant digits; a dash for None, NaN and infinity."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
@@ -76,12 +76,12 @@ def short(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage."""
+    """Return a share as a percentage."""
     return "–" if share is None or not math.isfinite(share) else f"{100 * share:.3g} %".replace("-", "−")
 
 
 def spelt(value: str | float | None, kind: str) -> str:
-    """A value of a column of this kind (`page.Column`): a dash where there is no number."""
+    """Return a value of a column of this kind (`page.Column`); a dash for a missing number."""
     if kind == "text" or isinstance(value, str):
         return str(value)
     number = known(value)
@@ -93,14 +93,14 @@ def spelt(value: str | float | None, kind: str) -> str:
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """a, b and c."""
+    """Return "a, b and c"."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def several(number: int, one: str, many: str | None = None) -> str:
-    """1 group, 2 groups."""
+    """Return a number with its noun: "1 group", "2 groups"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 

@@ -1,4 +1,4 @@
-"""A result as a page of sections, built once: `html`, `text` and `notebook` render it.
+"""Page of sections as one value, which `html`, `text` and `notebook` render.
 
 Cells are the values themselves; a column's kind says how they are spelt.
 """
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from stratsynth.report.strip import Axis, Mark
 
 Text: TypeAlias = "str | Markup"
-"""A `str` is escaped when the page is written; only code of this project makes `Markup`."""
+"""Text of a page: a `str` is escaped when the page is written; only code of this project makes `Markup`."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of one place of a table, and the key that rows are sorted by; None sorts last."""
+    """Text of one table cell, and the key that rows are sorted by; None sorts last."""
 
     text: str
     key: float | str | None = None
@@ -33,7 +33,7 @@ class Points:
     """Marks on the scale of their column, and the number that rows are sorted by."""
 
     name: str
-    """The row, in words."""
+    """Row, in words."""
     marks: Sequence[Mark]
     key: float | None
     joined: bool = False
@@ -45,7 +45,7 @@ Row: TypeAlias = "Sequence[Value]"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """One column of a table."""
 
     name: str
     kind: str = "number"
@@ -54,10 +54,10 @@ class Column:
     scale: Axis | None = None
     """Of a picture; of shades, 0 and the number whose colour is the darkest."""
     aside: bool = False
-    """Left out beside a picture, in whose numbers it is."""
+    """True if the column is left out beside a picture, whose numbers include it."""
 
     def text(self, value: Value) -> str:
-        """A value as a terminal has it."""
+        """Return a value as a terminal shows it."""
         return (
             str(value.text) if isinstance(value, Cell) else "" if isinstance(value, Points) else spelt(value, self.kind)
         )
@@ -65,20 +65,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that a reader can sort; `last` are those that stay at the end, as that for everybody does."""
+    """Rows that a reader can sort; the rows `last`, such as everybody's, stay at the end."""
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Row]
     last: Sequence[Row] = ()
     most: int = 30
-    """The largest number of rows of which a terminal shows all; of more, the first and last `ends`."""
+    """Largest number of rows of which a terminal shows all; of more, the first and last `ends`."""
     ends: tuple[int, int] = (30, 0)
     rest: str = "more are in the files"
-    """The place of rows that are not shown, with the verb."""
+    """Words for the rows that are left out, with the verb."""
 
     def numbers(self, name: str) -> Numbers:
-        """Its values, but for pictures and the rows at the end, for programs."""
+        """Return the values of `rows`, without pictures, for programs."""
         kept = [i for i, column in enumerate(self.columns) if column.kind != "picture"]
         values = [[v.key if isinstance(v := row[i], Cell) else v for i in kept] for row in self.rows]
         return Numbers(name, [self.columns[i].name for i in kept], values)
@@ -86,7 +86,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture or a table with its meaning, and its numbers for programs."""
+    """Picture or table with its meaning, and its numbers for programs."""
 
     title: str
     note: Text = ""
@@ -95,28 +95,28 @@ class Figure:
     legend: Text = ""
     numbers: Numbers | None = None
     codes: tuple[str, Sequence[tuple[str, Text]]] | None = None
-    """A long list of codes and their meanings, folded away under a title."""
+    """Title and a long list of codes and meanings, folded away."""
     group: str | None = None
-    """The group it is about, where the reader of a section chooses one."""
+    """Group of the figure, where the reader of a section chooses one."""
     detail: bool = False
     """True if a terminal and a notebook leave it to the page."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A chapter."""
+    """Chapter of a page."""
 
     name: str
-    """Its anchor."""
+    """Anchor of the section."""
     title: str
     text: Sequence[Text] = ()
     facts: Sequence[tuple[str, Text]] = ()
     figures: Sequence[Figure] = ()
     groups: Sequence[str] = ()
-    """If not empty, the reader chooses one of these, and sees the figures of that group."""
+    """Groups to choose from; the reader sees the figures of the chosen one. Empty without a choice."""
     choose: str = "Group"
     quotes: Sequence[str] = ()
-    """Lines to be copied as they are."""
+    """Lines to be copied verbatim."""
     notes: Sequence[str] = ()
     """Sentences at the end."""
     detail: bool = False
@@ -125,15 +125,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A result for readers."""
+    """Result for readers."""
 
     title: str
     subtitle: str = ""
     lead: Sequence[Text] = ()
-    """The sentences for a reader in a hurry."""
+    """Summary: the first sentences."""
     sections: Sequence[Section] = field(default=())
     internal: str | None = None
-    """The stamp of a page that must not be published."""
+    """Stamp of a page that must not be published; None for public pages."""
     warnings: Sequence[str] = ()
-    """Sentences that nobody may miss, the gravest first."""
+    """Warnings, the gravest first."""
     made_with: str = ""

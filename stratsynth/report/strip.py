@@ -15,7 +15,7 @@ from markupsafe import Markup
 from stratsynth.report.numbers import known, short
 
 MOST = 7
-"""As many shapes as series have, the baseline's stroke not counted."""
+"""Number of shapes for series, without the baseline's stroke."""
 SHAPES = {
     0: Markup('<circle r="5.5"/>'),
     1: Markup('<rect x="-5" y="-5" width="10" height="10"/>'),
@@ -28,9 +28,9 @@ SHAPES = {
 }
 HEIGHT = 26
 TINY = 1e-300
-"""Spans below this are no spans: dividing by them overflows, or they round to 0."""
+"""Smallest span of a scale: dividing by a smaller one overflows, or it rounds to 0."""
 EDGE = 2.0
-"""Percent that are left free at both ends, for half a point."""
+"""Percent of the width that are left free at both ends, for half a point."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Axis:
         return cls(low, high if high - low > TINY else low + 1.0)
 
     def at(self, value: float) -> float:
-        """Percent from the left; what lies outside is put at the edge."""
+        """Return percent from the left; values outside are put at the edge."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log(low), math.log(high), math.log(max(value, self.low))
@@ -63,7 +63,7 @@ class Axis:
         return EDGE + share * (100 - 2 * EDGE)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Round numbers on it."""
+        """Return round numbers on the scale, about `most` of them."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
@@ -80,22 +80,22 @@ class Axis:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point, with its interval if it has one."""
+    """Point, with its interval if it has one."""
 
     name: str
     value: float | None
     low: float | None = None
     high: float | None = None
     series: int = 0
-    """Which colour and shape; below 0, the baseline's stroke."""
+    """Number of colour and shape; negative for the baseline's stroke."""
 
     @property
     def bounded(self) -> bool:
-        """True where both ends of the interval are known."""
+        """True if both ends of the interval are known."""
         return known(self.low) is not None and known(self.high) is not None
 
     def __str__(self) -> str:
-        """Its name, value and interval in words."""
+        """Return name, value and interval in words."""
         if known(self.value) is None:
             return f"{self.name} not estimable"
         ends = f" ({short(self.low)} to {short(self.high)})" if self.bounded else ""
@@ -156,14 +156,14 @@ def axis(scale: Axis, unit: str = "") -> Markup:
 
 
 def picture(said: str, parts: Sequence[Markup], height: int) -> Markup:
-    """A drawing with its words."""
+    """Return a drawing with its description for screen readers."""
     return Markup('<svg width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
         height, said, said, Markup("").join(parts)
     )
 
 
 def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
-    """What colours and shapes mean."""
+    """Return the meanings of colours and shapes."""
     parts = [
         Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
             Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
@@ -178,7 +178,7 @@ def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
 
 
 def tick_text(value: float) -> str:
-    """A number of an axis, short."""
+    """Return a number of an axis, in short form."""
     if abs(value) >= 10_000:
         return f"{value / 1000:,.10g}k"
     return f"{value:,.10g}".replace("-", "−")

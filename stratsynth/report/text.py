@@ -1,4 +1,4 @@
-"""A page as text for a terminal: facts beside their names, tables in columns, no pictures."""
+"""Page as text for a terminal: facts beside their names, tables in columns, no pictures."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 CELL = 48
-"""The length from which the text of a cell is broken into several lines, but in the last column."""
+"""Length from which a cell's text is broken into several lines, except in the last column."""
 NAME = 12
-"""The least width of the names of facts, so that most stand in one column."""
+"""Smallest width of the names of facts, so that most stand in one column."""
 LONG = 24
-"""The longest name of a fact up to which the names of its section stand in a column."""
+"""Largest length of a fact's name with which the names of its section stand in a column."""
 CODES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\r\v\f"}
-"""Signs that steer a terminal: they stay to be seen, where folding would make blanks of them."""
+"""Control signs of a terminal, made visible; folding would turn them into blanks."""
 
 
 def render(page: Page) -> str:
-    """The text: warnings and the stamp first; what is detail is left to the page."""
+    """Return the text: warnings and stamp first; details are left to the page."""
     stamp = [f"INTERNAL: {page.internal[:1].lower()}{page.internal[1:]}"] if page.internal else []
     warnings = [folded(f"*** {text} ***", indent=4) for text in page.warnings]
     head = [line for line in (page.title, page.subtitle) if line]
@@ -34,7 +34,7 @@ def render(page: Page) -> str:
 
 
 def folded(text: str, indent: int = 0) -> str:
-    """A text in lines of the terminal's width, all but the first indented."""
+    """Return a text in lines of the terminal's width, all but the first indented."""
     return textwrap.fill(
         text.translate(CODES), WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -78,7 +78,7 @@ def _figure(figure: Figure, table: Table) -> Iterator[str]:
 
 
 def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
-    """Heads and rows in columns of one width, a text each row: texts to the left, numbers to the right."""
+    """Return heads and rows in columns of one width, a text each row: texts to the left, numbers to the right."""
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
     cells += [[column.text(row[i]) for i, column in columns] for row in rows]

@@ -1,4 +1,4 @@
-"""The parts of the accounting, made from what a test cares about."""
+"""Parts of the accounting, made from the few facts that a test sets."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ def spent(*charges, neighbours=Neighbours.ADD_REMOVE):
 
 
 def priced(*charges, reserved, neighbours=Neighbours.ADD_REMOVE, delta=1e-9):
-    """What the certificate says of a fit that made these charges out of a reserved rho."""
+    """Return the certificate's prices of a fit that made these charges out of a reserved rho."""
     budget = Budget(1, delta, neighbours)
     return prices(Spending(neighbours, charges), budget, allotment(reserved, budget))
 
@@ -47,6 +47,6 @@ class Account(FitAccount):
 
 
 def reserve(ledger, budget=BUDGET, rho=None):
-    """How the ledger stands after a fit has reserved its budget, or just some rho."""
+    """Return the ledger's standing after a fit has reserved its budget, or just some rho."""
     allot = budget.zcdp() if rho is None else allotment(rho, budget)
     return ledger.open(Request("an identity", "independent", budget, allot, None)).standing

@@ -15,7 +15,7 @@ SCHEMA = replace(
     ALL,
     columns={n: replace(c, public=True) if n in OPEN else replace(c, outside="a") for n, c in ALL.columns.items()},
 )
-"""That schema, for people whose group alone is protected."""
+"""Schema of `helpers.regressing`, for people whose group alone is protected."""
 SMALL = Schema({
     "GROUP": Categorical(levels=("a", "b", "c"), outside="c"),
     "AREA": Categorical(levels=("n", "s"), public=True),

@@ -26,7 +26,7 @@ def _in_place(method, proper):
 
 @contextlib.contextmanager
 def joined(*kinds):
-    """These kinds belong to the closed set: as if their file lay in the package's own folder."""
+    """Add kinds to the closed set, as if their file lay in the package's own folder."""
     with pytest.MonkeyPatch.context() as patch:
         parts = {kind: tuple(part.name for part in fields(kind)) for kind in kinds}
         patch.setattr(admission, "_PARTS", {**admission._PARTS, **parts})

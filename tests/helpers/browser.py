@@ -1,4 +1,4 @@
-"""A headless Chromium that opens pages and says what happened: complaints, requests, sizes. Skips where there is none.
+"""Headless Chromium that opens pages and reports complaints, requests and sizes; tests skip where there is none.
 
 It is driven through two pipes, by the DevTools protocol: no driver, no port.
 """
@@ -121,7 +121,7 @@ class Browser:
         return [event["params"] for event in self.events if event.get("method") in methods]
 
     def requests(self):
-        """What was fetched, other than what the page holds itself."""
+        """Return the addresses that were fetched, without those that the page holds itself."""
         sent = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [url for url in sent if not url.startswith("data:")]
 

@@ -1,4 +1,4 @@
-"""Files as the Census Bureau has them, of made-up people: person records, zip files, a data dictionary."""
+"""Simulated files in the Census Bureau's forms: person records, zip files, a data dictionary."""
 
 import zipfile
 from pathlib import Path

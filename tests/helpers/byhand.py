@@ -1,4 +1,4 @@
-"""A driver for programs of tables and choices: answers by hand, exactly or not, and keeps what was asked."""
+"""Driver for programs of tables and choices: answers by hand, exactly or with noise, and a list of the questions."""
 
 import numpy as np
 import pandas as pd
@@ -80,5 +80,5 @@ class ByHand:
 
 
 def paid(driver):
-    """What was asked for, in order: kind and price."""
+    """Return kind and price of the questions, in order."""
     return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]

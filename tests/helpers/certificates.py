@@ -1,4 +1,4 @@
-"""Certificates to be changed: one of a fit by version 0.1.0, with other sections in place of its own."""
+"""Certificates to change: one of a fit by version 0.1.0, with other sections in place of its own."""
 
 import json
 from pathlib import Path
@@ -21,5 +21,5 @@ def _both(one, other):
 
 
 def statement(**sections):
-    """The same, typed."""
+    """Return the typed certificate of `record`."""
     return Certificate.from_dict(record(**sections))

@@ -1,4 +1,4 @@
-"""The command line: as a user starts it, and in this process, which saves a second of imports a command."""
+"""Command line: in a process of its own, and in this one, which saves a second of imports a command."""
 
 import contextlib
 import os
@@ -84,7 +84,7 @@ def _process(words, cwd, settings):
 
 
 def complaint(done, code):
-    """What went wrong, in one or two lines and no traceback; fails unless it went wrong in just that way."""
+    """Return the one or two lines of an error; fail on another exit code, more lines or a traceback."""
     assert done.returncode == code, done.stderr
     lines = done.stderr.splitlines()
     assert 1 <= len(lines) <= 2, done.stderr

@@ -1,4 +1,4 @@
-"""The contract of mechanisms at the depth of the suite, on made-up tables that are others with every commit."""
+"""Contract of mechanisms at the depth of the suite, on simulated tables that change with every commit."""
 
 import hashlib
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""Processes that are made to die: a warmed-up server forks one for each order, in a few milliseconds.
+"""Processes to be killed: a warmed-up server forks one for each order, in a few milliseconds.
 
 `Nursery().run(task, ...)` calls a function of this module in a child, and says how the child ended and what it
 printed. The children leave two traces beside the ledger, whatever becomes of them: `reads.log`, a line for
@@ -57,7 +57,7 @@ class Ladder(Toy):
 
 
 def digest(tables):
-    """What an answer looks like from outside."""
+    """Return a short hash of an answer's values."""
     return hashlib.sha256(b"".join(t.values.tobytes() for t in tables)).hexdigest()[:16]
 
 
@@ -172,7 +172,7 @@ def command(*arguments, cwd, faults=(), limit=None, wait=0.0, unprivileged=False
 
 
 def program(*arguments, cwd):
-    """The same as a process of its own, from its very start."""
+    """Become the command `stratsynth`, in this very process."""
     from helpers.command import STRATSYNTH
 
     os.chdir(cwd)
@@ -277,13 +277,13 @@ def plant(bug):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a child ended."""
+    """Result of a child process."""
 
     code: int
-    """Its exit code, or minus the signal that ended it."""
+    """Exit code, or minus the signal that ended the child."""
     result: object
     said: str
-    """Its standard output and standard error."""
+    """Standard output and standard error."""
     seconds: float
 
 

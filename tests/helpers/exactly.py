@@ -1,4 +1,4 @@
-"""Running a mechanism that asks for sums with no noise in the answers, to see what it makes of them."""
+"""Sums answered without noise, to compare a mechanism's result with exact values."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Fits that are watched step by step, and what they would ask of a ledger."""
+"""Fits that are watched step by step, and their requests to a ledger."""
 
 from stratsynth.fitting import Fit, FitOptions, Observer
 

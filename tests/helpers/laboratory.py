@@ -1,4 +1,4 @@
-"""The laboratory, which is not installed, in processes of its own."""
+"""Scripts of the laboratory, which are not installed, in processes of their own."""
 
 import os
 from pathlib import Path

@@ -72,7 +72,7 @@ class Watched(Ladder):
 
 
 def ladder(stop=None, rungs=6):
-    """The same fit each time, whether it is interrupted or not."""
+    """Return the mechanism of one fit, with an interrupt at question `stop` or without."""
     made = Watched(rungs)
     object.__setattr__(made, "stop", stop)
     return made
@@ -94,7 +94,7 @@ def table(data, cap=None, **settings):
 
 
 def kinds(ledger):
-    """What happened, without the lines that say of a charge that its answers were given."""
+    """Return the kinds of a ledger's lines, without those that state a charge's answers as given."""
     return [line["kind"] for line in lines_of(ledger) if line["kind"] != "answered"]
 
 

@@ -1,4 +1,4 @@
-"""No network: what opens a connection, or asks for an address, is refused and remembered.
+"""No network: an opened connection, or a request for an address, is refused and remembered.
 
 Watched by an audit hook, which sees every socket of Python whatever library made it. Started as a program's
 `sitecustomize`, it writes what it saw into the file that STRATSYNTH_TEST_NETWORK names.
@@ -13,11 +13,11 @@ EVENTS = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrin
 LOCAL = 1  # AF_UNIX: between processes of one machine
 seen: list[str] = []
 allowed = False
-"""Whether connections are neither refused nor remembered: while something else is shown that has to see them."""
+"""True while connections are neither refused nor remembered, for a test that has to see them."""
 
 
 loopback = False
-"""Whether connections within this machine are neither: Spark's own processes talk to each other by them."""
+"""True while connections within this machine are neither: Spark's own processes talk to each other by them."""
 
 
 def within(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -39,7 +39,7 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def forbid() -> None:
-    """For as long as this process lives: an audit hook cannot be removed."""
+    """Refuse connections for the rest of the process: an audit hook cannot be removed."""
     sys.addaudithook(watch)
 
 

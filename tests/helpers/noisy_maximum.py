@@ -1,4 +1,4 @@
-"""A kind of question that the package does not have: the count of a clique's largest cell, with noise.
+"""Kind of question from outside the package: the count of a clique's largest cell, with noise.
 
 The whole of it is in this file, as it would be in `stratsynth/questions` with the decorator `known`, which takes
 classes of that folder alone; in tests, `joined` makes it one of the closed set.

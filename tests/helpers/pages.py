@@ -1,4 +1,4 @@
-"""What a page of HTML consists of; fails where its tags do not close."""
+"""Parts of a page of HTML; fails where its tags do not close."""
 
 import base64
 import csv

@@ -1,4 +1,4 @@
-"""A mechanism that learns to predict, and its model, all in one file, as somebody's package would hold them."""
+"""Mechanism that learns to predict, and its model, in one file, as a third-party package would hold them."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Prices of sampled steps under the contract suite's budget: they take seconds, and are then remembered."""
+"""Prices of sampled steps under the contract suite's budget, cached: each takes seconds."""
 
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.accounting.sampled import epsilon_sampled, least_noise

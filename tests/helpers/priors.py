@@ -1,4 +1,4 @@
-"""Public rows for tests: made-up people of one year and of the next, with an association that a tree would miss."""
+"""Public rows for tests: simulated people of one year and of the next, with an association that a tree would miss."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def last_year(rows: int = 2_000, seed: int = 1) -> Prior:
 
 
 def shuffled(rows: int = 2_000, seed: int = 2) -> Prior:
-    """The same with every column shuffled by itself: right about columns, wrong about all pairs."""
+    """Return a prior with every column shuffled by itself: right about columns, wrong about all pairs."""
     rng = np.random.default_rng(seed)
     frame = people(rows, seed)
     return Prior.public(frame.apply(lambda column: rng.permutation(column.to_numpy())), citation=CITATION)

@@ -1,4 +1,4 @@
-"""The guarantee worked out again from a certificate alone, by other means than the package's."""
+"""Guarantee recomputed from a certificate alone, by code that is not the package's."""
 
 import math
 from collections import defaultdict

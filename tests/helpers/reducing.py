@@ -1,4 +1,4 @@
-"""Reductions in tests: a table whose groups differ, and fits whose noise is a small part of what was paid for."""
+"""Reductions in tests: a table whose groups differ, and fits with little noise."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Regressions in tests: tables to fit, and programs run on exact answers, to see what they make of them."""
+"""Regressions in tests: tables to fit, and programs run on exact answers."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Releases to be judged, damaged and edited."""
+"""Releases to verify, damage and edit."""
 
 import json
 import shutil

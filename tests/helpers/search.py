@@ -1,4 +1,4 @@
-"""Looking for texts in files, whatever they are packed in."""
+"""Search for texts in files of all packings."""
 
 import gzip
 import io
@@ -28,7 +28,7 @@ def contents(name, raw):
 
 
 def spellings(text):
-    """How a text or a number may lie in a file."""
+    """Yield the byte strings by which a text or a number may lie in a file."""
     yield text.encode()
     yield text.encode("utf-16-le")
     yield text.encode("utf-16-be")

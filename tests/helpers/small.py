@@ -1,4 +1,4 @@
-"""A small world to fit in: three columns, a hundred people, four groups, and the files of a recipe."""
+"""Small world to fit in: three columns, a hundred people, four groups, and the files of a recipe."""
 
 import pandas as pd
 

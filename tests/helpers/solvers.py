@@ -1,4 +1,4 @@
-"""Solvers that a process of its own can import."""
+"""Solvers that a separate process can import."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def greedy(tasks):
 
 
 def threads(tasks):
-    """How many threads linear algebra may use here, for each task, beside the process."""
+    """Return the number of threads of linear algebra, with the process's number, for each task."""
     most = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
     return [(most, os.getpid()) for _ in tasks]
 

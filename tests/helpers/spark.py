@@ -1,4 +1,4 @@
-"""A local cluster of Spark: a driver, a master and two workers, each a process of its own on this machine."""
+"""Local cluster of Spark: a driver, a master and two workers, each a process of its own on this machine."""
 
 import contextlib
 import importlib.util

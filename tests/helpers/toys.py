@@ -1,4 +1,4 @@
-"""Mechanisms of a few lines: what they have in common, and what `Mechanism` would otherwise take for the worst."""
+"""Mechanisms of a few lines, with the declarations that they share."""
 
 from helpers.small import even
 from stratsynth.layout.layout import lay_out
@@ -8,7 +8,7 @@ from stratsynth.questions import Choose, Counts, Split, Total, Work
 from stratsynth.strata.groups import Groups
 
 ANYTHING = frozenset({Counts, Choose, Total, Work})
-"""What toys may ask, of everybody."""
+"""Kinds of questions that toys may ask of everybody."""
 
 
 class Toy(Mechanism):

@@ -1,4 +1,4 @@
-"""The trusted base as docs/privacy.md lists it, by modules."""
+"""Trusted base listed in docs/privacy.md, by modules."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Module(NamedTuple):
 
 
 def modules() -> list[Module]:
-    """All that are listed."""
+    """Return all listed modules."""
     text = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     return [
         Module("stratsynth." + each.file.removesuffix(".py").replace("/", "."), *each)

@@ -105,7 +105,7 @@ MECHANISMS = {
     "fermi": 'groups = ["SEX"]\ntarget = "PUBCOV"\niterations = 20\nsampling = 0.1',
 }
 STRATIFIED = {"independent", "mst"}
-"""These are fitted in the strata of SEX, and draw rows."""
+"""Mechanisms that are fitted in the strata of SEX, and draw rows."""
 STRATA = """
 [strata]
 by = ["SEX"]
@@ -152,7 +152,7 @@ def recipe(folder: Path, name: str) -> Path:
 
 
 def recipe_walk(folder: Path, name: str) -> dict[str, int]:
-    """From a recipe's file to a release folder."""
+    """Count the walk from a recipe's file to a release folder."""
     from stratsynth.recipes.recipe import Recipe
 
     path = recipe(folder / name, name)

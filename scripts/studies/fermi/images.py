@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SIDE, GLYPH = 12, 6
 CLASSES, GROUPS = 9, 5
 FREQUENT = 5.0
-"""How many times as frequent three of a group's classes are as its others."""
+"""Ratio of the frequencies of three of a group's classes to those of its others."""
 NOISE = 0.6
 """The standard deviation of a pixel."""
 ROWS, TEST = 20_000, 5_000

@@ -1,4 +1,4 @@
-"""The exact minimiser of loss and penalty, without clip, samples or noise: what a private fit can at best come near.
+"""Exact minimiser of loss and penalty, without clip, samples or noise: a lower bound for private fits.
 
     minimise over theta   mean log loss + lambda * ERMI(F, s)                               for parity
                                         + lambda * sum over y of weight(y) ERMI(F, s | y)   for odds
@@ -42,12 +42,12 @@ class Objective:
     cell: NDArray[np.intp]
     """The number of true class (0 for parity) and group, groups last."""
     weights: Floats
-    """How much each true class counts in the penalty; 1 for parity."""
+    """Weight of each true class in the penalty; 1 for parity."""
     groups: int
     penalty: float
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
-        """Its value and its gradient."""
+        """Return value and gradient."""
         from scipy.special import expit
 
         logits, size = self.x @ theta, len(self.y)

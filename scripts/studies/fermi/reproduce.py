@@ -31,10 +31,10 @@ EPSILONS = (0.5, 1.0, 3.0, 9.0)
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 CRITERIA = ("parity", "odds")
 WEIGHTS = ("alike", "shares")
-"""Of the true classes in the penalty of odds: ours, and the paper's."""
+"""Weights of the true classes in the penalty of odds: ours, and the paper's."""
 DELTA = 1e-6
 PAPER_ROWS, PAPER_STEPS = 30_000, 6_000
-"""Of the paper's experiments on Adult, about."""
+"""Numbers of rows and steps in the paper's experiments on Adult, about."""
 ALIKE = 0.002
 """Errors that differ by no more than this are alike."""
 SPLIT = 2004
@@ -54,7 +54,7 @@ def run(
 
 
 def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[data.Problem]:
-    """Those whose files are named; one that is made up where none is."""
+    """Return the problems whose files are named; without any file a simulated one."""
     found = [
         *([data.adult(adult)] if adult else []),
         *([data.law(law)] if law else []),
@@ -64,7 +64,7 @@ def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[dat
 
 
 def reproduce(among: Sequence[data.Problem], *, seeds: int = 10, iterations: int = 1000) -> Found:
-    """All experiments, on these problems."""
+    """Run all experiments on these problems."""
     import pandas as pd
 
     frames, text = [], [f"Private fair classification: {seeds} fits of each setting, at true budgets, delta {DELTA:g}."]
@@ -85,7 +85,7 @@ def reproduce(among: Sequence[data.Problem], *, seeds: int = 10, iterations: int
 
 
 def papers_noise(epsilon: float) -> tuple[float, float]:
-    """What the noise of the paper's theorem costs: one of a step's two gradients, and both, which it releases.
+    """Return the epsilons of the noise in the paper's theorem: of one of a step's two gradients, and of both.
 
     The multiplier is z = q sqrt(2 T log(1 / delta)) / epsilon, for the paper's 30,000 rows, batches of 1,024, 6,000
     steps and delta of one over the square of the rows. Two gradients of one sample are one query of z / sqrt(2).
@@ -173,7 +173,7 @@ def _table(problem: data.Problem, frame: pd.DataFrame) -> str:
 
 
 def against_baseline(frame: pd.DataFrame) -> pd.DataFrame:
-    """For each epsilon and penalty above 0: error, violation, and the baseline's error at that violation.
+    """Return error, violation, and the baseline's error at that violation, for epsilons and penalties above 0.
 
     The baseline's errors are joined by lines between its tolerances; where a violation is smaller than any that it
     reaches, its error there is that of the smallest.
@@ -192,7 +192,7 @@ def against_baseline(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def words(frame: pd.DataFrame) -> str:
-    """What holds and what does not, as the figures of this run say."""
+    """Return sentences on the claims that hold and those that do not, from this run's figures."""
     found = against_baseline(frame)
     said = []
     for epsilon, part in found.groupby("epsilon"):

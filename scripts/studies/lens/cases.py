@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 ROWS = 2_000
 """Simulated people whose steps and trainings are looked at; fits have four times as many."""
 MOST = 4_000
-"""The most real rows whose steps and trainings are looked at, chosen at random; fits have all."""
+"""Largest number of real rows whose steps and trainings are studied, chosen at random; fits have all."""
 CENSUS = 20_000
 RACES = {"1": "white", "2": "black", "6": "asian"}
-"""Of the census; all others are too few to be told apart here."""
+"""Races of the census by code; all others have too few people here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Case:
 
     name: str
     people: People
-    """Those whose steps and trainings are looked at."""
+    """People whose steps and trainings are studied."""
     frame: pd.DataFrame
-    """Those that `fair_sgd` is fitted to."""
+    """People that `fair_sgd` is fitted to."""
     schema: Schema
     target: str
     group: str

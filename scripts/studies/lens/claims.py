@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BY = ["world", "model", "mitigation"]
-"""What gaps are told apart by."""
+"""Columns that identify a gap."""
 APART = 0.1
-"""Traces or norms that differ by less, as a part of the larger, are alike and claim nothing."""
+"""Smallest relative difference of traces or norms, as a fraction of the larger, that makes a claim."""
 
 
 def last_of(training: pd.DataFrame, scaled: str = "by bounds") -> pd.DataFrame:
@@ -44,7 +44,7 @@ def gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def words(found: Mapping[str, pd.DataFrame]) -> str:
-    """Every claim with what was found, one a line."""
+    """Return every claim with its counts, one a line."""
     output, training, steps = found["output"], found["training"], found["steps"]
     last, places = last_of(training), steps[steps["step"] > 0]
     inside = ((output["low"] <= output["closed"]) & (output["closed"] <= output["high"]))[output["model"] == "linear"]
@@ -76,7 +76,7 @@ def words(found: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _mitigated(gap: pd.DataFrame) -> list[str]:
-    """In how many cases each way narrows or widens the gap by more than chance: intervals do not overlap."""
+    """Return the numbers of cases in which a mitigation narrows or widens the gap, intervals being disjoint."""
     ends = gap.assign(low=gap["gap"] - gap["spread"], high=gap["gap"] + gap["spread"])
     lines = []
     for model in dict.fromkeys(ends.index.get_level_values("model")):
@@ -100,7 +100,7 @@ def _named(names: list[str]) -> str:
 
 
 def ordered(frame: pd.DataFrame, by: str, what: str) -> tuple[int, int]:
-    """In how many pairs of groups the one that is larger in one is larger in the other; and how many there are."""
+    """Return the number of pairs of groups that `by` and `what` order alike, and the number of pairs."""
     keys = [key for key in ("world", "model", "step") if key in frame]
     right = of = 0
     for _, groups in frame[(frame["group"] != "everybody") & (frame["n"] >= FEW)].groupby(keys, sort=False):

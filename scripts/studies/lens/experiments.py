@@ -37,7 +37,7 @@ CLIP, MULTIPLIER, BATCH, STEPS, RATE = 0.3, 5.0, 32, 400, 0.5
 PENALTY, EPSILON, DELTA = 0.01, 1.0, 1e-5
 HIDDEN = 5
 FITTED = {"iterations": 300, "batch": 400, "clip": 0.2}
-"""How `fair_sgd` is fitted."""
+"""Settings of `fair_sgd`."""
 MODELS = ("logistic", "network")
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "none": {"mitigation": "none"},

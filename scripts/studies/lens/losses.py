@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """One model at one point: all that its second order needs."""
+    """Second-order terms of one model at one point."""
 
     jacobian: Floats
     """dz/dtheta: one line a row, one column a coefficient."""
@@ -37,7 +37,7 @@ class Local:
     second: Floats
     """l'' of each row."""
     bends: tuple[Floats, ...]
-    """What `Loss.bend` needs."""
+    """Inputs of `Loss.bend`."""
 
     @property
     def gradients(self) -> Floats:
@@ -50,7 +50,7 @@ class Loss(ABC):
 
     @abstractmethod
     def size(self, features: int) -> int:
-        """The number of coefficients."""
+        """Return the number of coefficients."""
 
     @abstractmethod
     def outputs(self, x: Floats, theta: Floats) -> Floats:
@@ -70,14 +70,14 @@ class Loss(ABC):
 
     @abstractmethod
     def local(self, x: Floats, y: Floats, theta: Floats) -> Local:
-        """Everything of second order at one model: `theta` has one axis."""
+        """Return the second-order terms at one model: `theta` has one axis."""
 
     def bend(self, x: Floats, local: Local) -> Floats | None:
         """The sum over rows of l' times the Hessian of z; None where z is linear."""
         return None
 
     def hessian(self, x: Floats, local: Local) -> Floats:
-        """The mean over rows of the Hessian of the loss."""
+        """Return the mean over rows of the Hessian of the loss."""
         bent = self.bend(x, local)
         straight = local.jacobian.T @ (local.jacobian * local.second[:, None])
         whole: Floats = (straight if bent is None else straight + bent) / len(x)
@@ -97,7 +97,7 @@ class Loss(ABC):
 
 
 def cut(norms: Floats, clip: Floats) -> Floats:
-    """What gradients of these norms are multiplied with."""
+    """Return the factors by which clipping multiplies gradients of these norms."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(norms > clip, clip / norms, 1.0)
 
@@ -112,7 +112,7 @@ class _Straight(Loss):
     """Models whose output is linear: z = x . theta."""
 
     def size(self, features: int) -> int:
-        """One a feature."""
+        """Return the number of features."""
         return features
 
     def outputs(self, x: Floats, theta: Floats) -> Floats:
@@ -195,10 +195,10 @@ class Tanh(Loss):
     """
 
     hidden: int
-    """The number of hidden units."""
+    """Number of hidden units."""
 
     def size(self, features: int) -> int:
-        """Of both layers."""
+        """Return the number of coefficients of both layers."""
         return features * self.hidden + self.hidden + 1
 
     def start(self, features: int, seed: int) -> Floats:
@@ -219,7 +219,7 @@ class Tanh(Loss):
         return self._units(x, theta)[2]
 
     def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats) -> Floats:
-        """As one vector of both layers, cut together."""
+        """Return the clipped gradient as one vector of both layers, clipped together."""
         h, v, z = self._units(x, theta)
         first, steep = expit(z) - y[:, None], v * (1 - h * h)
         first = first * cut(np.abs(first) * self._length(x, h, steep), clip)
@@ -241,7 +241,7 @@ class Tanh(Loss):
         return found
 
     def traces(self, x: Floats, y: Floats, theta: Floats) -> Floats:
-        """Of the output layer, l'' (|h|^2 + 1); of the hidden one, |x|^2 times the sum of l'' (v h')^2 + l' v h''."""
+        """Return l'' (|h|^2 + 1) of the output layer, plus |x|^2 sum (l'' (v h')^2 + l' v h'') of the hidden one."""
         h, v, z = self._units(x, theta)
         p, steep = expit(z), 1 - h * h
         length = self._length(x, h, v * steep) ** 2
@@ -250,7 +250,7 @@ class Tanh(Loss):
         return found
 
     def local(self, x: Floats, y: Floats, theta: Floats) -> Local:
-        """One model, its Jacobian written out."""
+        """Return the second-order terms of one model, its Jacobian written out."""
         h, v, z = (part[..., 0] for part in self._units(x, theta[:, None]))
         steep = 1 - h * h
         inner = (x[:, :, None] * (v * steep)[:, None, :]).reshape(len(x), -1)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def spread(epsilon: float, delta: float, sensitivity: float) -> float:
-    """The least deviation of Gaussian noise for one release at (epsilon, delta): Balle and Wang (2018), Theorem 8."""
+    """Return the least sigma of Gaussian noise for a release at (epsilon, delta): Balle and Wang (2018), Theorem 8."""
     from scipy.optimize import brentq
     from scipy.special import log_ndtr
 
@@ -52,7 +52,7 @@ def fitted(loss: Loss, people: People, penalty: float) -> Floats:
 
 
 def perturbed(loss: Loss, people: People, theta: Floats, noise: float, runs: int, rng: Generator) -> pd.DataFrame:
-    """Each group's excessive risk under output perturbation, by its closed form and by drawing the noise.
+    """Return each group's excessive risk under output perturbation, by its closed form and by drawing the noise.
 
     Args:
         loss: The kind of model.

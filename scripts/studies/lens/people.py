@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Some rows."""
+    """Rows with groups and classes."""
 
     x: Floats
     """Features, one line a row; a constant is one of them where it is wanted."""
     y: Floats
-    """The target: 0 or 1 for classes, any number for `Linear`."""
+    """Target: 0 or 1 for classes, any number for `Linear`."""
     group: NDArray[np.intp]
-    """The number of each row's group."""
+    """Number of each row's group."""
     labels: tuple[str, ...]
-    """The names of the groups; each has a row, or its scores are not a number."""
+    """Names of the groups; each has a row, or its scores are not a number."""
 
     @property
     def size(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return len(self.y)
 
     @cached_property
     def counts(self) -> Floats:
-        """The number of rows of each group."""
+        """Number of rows of each group."""
         return np.bincount(self.group, minlength=len(self.labels)).astype(np.float64)
 
     def means(self, values: Floats) -> Floats:
-        """The mean of each group, one line a group and a last one for everybody; `values` has one line a row."""
+        """Return the mean of each group, one line a group and a last one for everybody; `values` has a line a row."""
         values = np.asarray(values, np.float64)
         here = np.zeros((len(self.labels), *values.shape[1:]))
         for k in range(len(self.labels)):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 5
-"""The most groups of a panel: the largest ones."""
+"""Largest number of groups of a panel, by size."""
 
 
 def _panels(across: int, number: int, height: float, **more: Any) -> tuple[Any, list[Any]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(*, adult: Path | None, law: Path | None, runs: int, repeats: int) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     rng = np.random.default_rng(2021)
     among = [*cases.simulated(rng), *cases.brought(adult, law, rng)]
     found = {
@@ -44,7 +44,7 @@ def run(*, adult: Path | None, law: Path | None, runs: int, repeats: int) -> Fou
 
 
 def tables(found: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Each experiment's figures at its end."""
+    """Return each experiment's figures at its end."""
     columns = ["world", "model", "group", "n", "trace", "gradient_norm", "excess", "low", "high", "clipping", "noise"]
     return [
         "Output perturbation: excessive risk by its closed form and by draws.\n"

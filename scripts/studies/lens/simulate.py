@@ -22,15 +22,15 @@ BOUND = 4.0
 
 @dataclass(frozen=True)
 class World:
-    """How the minority differs."""
+    """Differences between minority and majority."""
 
     name: str
     share: float = 0.2
     """The minority's part of everybody."""
     length: float = 1.0
-    """How many times as long its features are."""
+    """Ratio of the length of the minority's features to the majority's."""
     sharp: float = 2.0
-    """How far its members are from the decision boundary, in units of the logit: the majority's are at 2."""
+    """Distance of the minority from the decision boundary, in units of the logit: the majority's is 2."""
     turned: float = 0.0
     """The angle between its slopes and the majority's, in radians."""
 
@@ -68,7 +68,7 @@ def by_groups(people: People) -> People:
 
 
 def as_table(people: People) -> tuple[pd.DataFrame, Schema]:
-    """The same people as a frame with its schema, for mechanisms."""
+    """Return the people as a frame with its schema, for mechanisms."""
     names = [f"X{i}" for i in range(FEATURES)]
     frame = pd.DataFrame(people.x[:, 1:], columns=names)
     frame["GROUP"] = np.array(people.labels)[people.group]

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """How a step is taken."""
+    """Settings of one step."""
 
     rate: float
-    """Eta, the learning rate."""
+    """Learning rate eta."""
     clip: float = math.inf
-    """C: the most norm of a row's gradient."""
+    """Largest norm C of a row's gradient."""
     noise: float = 0.0
-    """s: the standard deviation of the noise in each coordinate of the mean gradient."""
+    """Standard deviation s of the noise in each coordinate of the mean gradient."""
     sampling: float = 1.0
-    """Q: the probability with which a row takes part."""
+    """Probability q with which a row takes part."""
 
     @classmethod
     def usual(cls, rate: float, clip: float, multiplier: float, batch: float, rows: int) -> Step:

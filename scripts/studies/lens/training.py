@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """What all models share."""
+    """Settings that all models share."""
 
     rate: float
     """The learning rate."""
     steps: int
-    """The number of steps."""
+    """Number of steps."""
     batch: float
     """The expected number of rows in a sample."""
     every: int = 0
@@ -42,7 +42,7 @@ class Training:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The numbers of steps after which models are looked at."""
+        """Numbers of steps after which models are measured."""
         inner = range(self.every, self.steps, self.every) if self.every else ()
         return (0, *inner, self.steps)
 
@@ -82,7 +82,7 @@ def risks(
     loss: Loss, people: People, start: Floats, clip: float, multiplier: float, training: Training, *,
     runs: int, seed: int, samples: int = 1,
 ) -> pd.DataFrame:  # fmt: skip
-    """Each group's excessive risk over a training and its parts, with intervals over draws of noise and samples.
+    """Return each group's excessive risk over a training and its parts, with intervals over draws of noise and samples.
 
     Args:
         loss: The kind of model.
@@ -126,7 +126,7 @@ def risks(
 
 
 def _interval(values: Floats) -> tuple[Floats, Floats]:
-    """The mean over samples (first axis) and runs (last), and half a 95 percent interval."""
+    """Return the mean over samples (first axis) and runs (last), and half a 95 percent interval."""
     from scipy.special import stdtrit
 
     units = values.mean(axis=2) if len(values) > 1 else np.moveaxis(values[0], 1, 0)
@@ -136,7 +136,7 @@ def _interval(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _looks(loss: Loss, people: People, theta: Floats) -> dict[str, Floats]:
-    """What goes with unequal parts, of a few of the models."""
+    """Return figures that accompany unequal losses, by group, for at most eight of the models."""
     some = theta[:, : min(8, theta.shape[1])]
     scores = {
         "trace": loss.traces(people.x, people.y, some),

@@ -56,7 +56,7 @@ STUDIED = (
     Studied("PINCP, log", "PINCP", Numeric(lower=LEAST, upper=MOST, transform="log", transform_unit=1_000), 3, 3, 1.5),
 )
 AGES = (18, 35, 50, 65)
-"""Where the age bands begin, after the first."""
+"""First ages of the age bands after the first."""
 LEVELS = {
     "SEX": ("1", "2"),
     "DIS": ("1", "2"),
@@ -93,14 +93,14 @@ def prepared(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def tasks(frame: pd.DataFrame) -> list[tuple[Studied, tuple[str, ...]]]:
-    """Every column that the records have, by every grouping; those that take longest come first."""
+    """Return every column that the records have, by every grouping; the slowest come first."""
     return [(studied, by) for by in reversed(GROUPINGS) for studied in STUDIED if studied.column in frame.columns]
 
 
 def experiment(
     private: PublicRows, public: Sizes, studied: Studied, by: tuple[str, ...], rng: Generator, runs: int
 ) -> list[dict[str, Any]]:
-    """One column by one grouping: a row for each run and method."""
+    """Run one column by one grouping; return a row for each run and method."""
     centre, radius, scale = ({"x": figure} for figure in (studied.centre, studied.radius, studied.scale))
     settings = {"columns": ["x"], "centre": centre, "radius": radius, "scale": scale}
     present = np.bincount(private.stratum, minlength=len(private.strata)) > 0

@@ -24,7 +24,7 @@ BUDGET = Budget(epsilon=1, delta=1e-9)
 SETTINGS: dict[str, Any] = {"columns": ["x"], "centre": {"x": 0}, "radius": {"x": 20}, "scale": {"x": 1}}
 """Public: the mean lies within 20 of 0, and the deviation of a group is 1."""
 HOLDOUT = 0.1
-"""How large the public sample is, as a part of the private table."""
+"""Size of the public sample, as a fraction of the private table."""
 DEFAULT = {"n": 10_000, "k": 3, "alpha": 0.3}
 GRID = {
     "n": tuple(range(2_000, 20_001, 2_000)),
@@ -41,7 +41,7 @@ def one_run(n: int, k: int, alpha: float, rng: Generator) -> Scores:
 
 
 def compare_groups(sizes: NDArray[np.int64], means: NDArray[np.float64], rng: Generator) -> Scores:
-    """One run on groups of these sizes and means; the target is the mean weighted by the sizes."""
+    """Run once on groups of these sizes and means; the target is the mean weighted by the sizes."""
     rows = draw(sizes, means, rng)
     shares = sizes / sizes.sum()
     truth = Truth(float(shares @ means), np.where(sizes > 0, means, np.nan), sizes.astype(np.float64))
@@ -59,7 +59,7 @@ def draw(sizes: NDArray[np.int64], means: NDArray[np.float64], rng: Generator) -
 
 
 def settings() -> list[dict[str, Any]]:
-    """Every setting of the experiment, one thing varied at a time."""
+    """Return every setting of the experiment, one parameter varied at a time."""
     return [
         {"experiment": f"mixture, {varied}", **DEFAULT, varied: value}
         for varied, values in GRID.items()
@@ -68,7 +68,7 @@ def settings() -> list[dict[str, Any]]:
 
 
 def experiment(given: dict[str, Any], rng: Generator, runs: int) -> list[dict[str, Any]]:
-    """One setting: a row for each run and method."""
+    """Run one setting; return a row for each run and method."""
     found = []
     for run in range(runs):
         scores = one_run(int(given["n"]), int(given["k"]), float(given["alpha"]), rng)

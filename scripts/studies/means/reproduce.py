@@ -27,7 +27,7 @@ COVERAGE = (("coinpress", "bought"), ("clipped_mean", "bought"), ("coinpress", "
 
 
 def run(*, acs: Path | None, runs: int, workers: int, json: bool) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     start, rng = time.perf_counter(), np.random.default_rng(20240)
     people = columns.acs(acs) if acs is not None else columns.simulated(CENSUS_ROWS)
     mixed, census, covered = _experiments(people, rng, runs, workers)
@@ -80,7 +80,7 @@ def _theory() -> list[Figure]:
 
 
 def _mixtures(frame: pd.DataFrame, runs: int) -> list[Figure]:
-    """Whether stratifying costs the mean of all more than one percent, once there are 10,000 people."""
+    """Percentage points that stratifying adds to the error of the mean of all, from 10,000 people on; at most 1."""
     part = frame[(frame["experiment"] == "mixture, n") & (frame["n"] >= 10_000)]
     means = part.groupby("method")["error"].mean()
     worse = 100 * (means["stratified"] - means["pooled"])
@@ -99,7 +99,7 @@ def _parity(rng: np.random.Generator, runs: int) -> Figure:
 def _experiments(
     people: pd.DataFrame, rng: np.random.Generator, runs: int, workers: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[Figure]]:
-    """Everything that takes long, in `workers` processes: mixtures, census columns, coverage."""
+    """Run the long experiments in `workers` processes: mixtures, census columns, coverage."""
     import pandas as pd
     from joblib import Parallel, delayed
 

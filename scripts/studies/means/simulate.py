@@ -41,7 +41,7 @@ class PublicRows:
     by: tuple[str, ...]
     """The columns that the strata are of."""
     stratum: NDArray[np.int64]
-    """For each row the number of its stratum, in the order of the crossing."""
+    """Number of each row's stratum, in the order of the crossing."""
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @property

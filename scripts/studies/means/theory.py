@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 NY_2018_PEOPLE = 196_967
 """The people of the paper's example: the American Community Survey of 2018, New York."""
 NY_2018 = (134_696, 23_428, 16_594, 10_599, 5_245, 500, 236, 37, 37)
-"""Its groups by RAC1P, counted where SCHL is known. The last two have 74 together; the split is not published."""
+"""Sizes of that example's groups by RAC1P, where SCHL is known. The last two have 74 together; the split is not
+published."""
 
 
 def worst_log_sizes(n: float, k: int) -> float:
-    """The largest sum of log |G_i|: k log(n / k), all groups equal."""
+    """Return the largest sum of log |G_i|: k log(n / k), all groups equal."""
     _check(n, k)
     return k * math.log(n / k)
 
@@ -57,7 +58,7 @@ def expected_log_sizes(n: float, k: int, alpha: float) -> float:
 
 
 def expected_log_sizes_whole(n: int, k: int, alpha: float) -> float:
-    """The same for whole people: E sum log max(1, round(n g_i)), exactly, by the Beta law of a share."""
+    """Return E sum log max(1, round(n g_i)), for whole people, exactly, by the Beta law of a share."""
     from scipy.special import betainc
 
     _check(n, k, alpha)
@@ -88,7 +89,7 @@ def alpha_by_moments(sizes: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Savings:
-    """How much of the way from the worst to the best case sparse groups save, read in three ways.
+    """Share of the way from the worst to the best case that sparse groups save, by three readings.
 
     Each is (worst - x) / (worst - best): 0 for equal groups, 1 for one that has nearly everybody.
     """

@@ -53,7 +53,7 @@ class Truth:
     groups: Floats
     """NaN for a group of nobody."""
     sizes: Floats
-    """How many people of each group there are."""
+    """Number of people of each group."""
 
     @property
     def shares(self) -> Floats:
@@ -71,7 +71,7 @@ class Scores:
     large: Floats
     """The parity error over groups of at least 500 people; NaN where there is none."""
     covered: Floats
-    """Whether the 95 % interval of the mean of all holds the truth; NaN where there is no interval.
+    """1 if the 95 % interval of the mean of all holds the truth, else 0; NaN where there is no interval.
 
     Where the truth is the rows' own mean, the interval is for noise and weights alone.
     """
@@ -135,7 +135,7 @@ def stratified(mechanism: Mechanism[Any], rows: PublicRows, shares: Floats) -> S
 
 
 def group_means(estimate: Estimate) -> Floats:
-    """The mean of each group, in the order of the strata."""
+    """Return the mean of each group, in the order of the strata."""
     return np.array([part.figures.value[0] for part in estimate.parts.values()])
 
 

@@ -1,4 +1,4 @@
-"""How the excess risk of exponential sampling falls with epsilon n, by its exact law, beside what nobody can beat.
+"""Excess risk of exponential sampling by epsilon n, from its exact law, beside a lower bound for every mechanism.
 
 The mechanism's own question is taken, its scores are computed from the rows as the driver does, and the draw's law
 follows: no noise is drawn, so the curves are exact expectations. NOT PRIVATE.
@@ -51,11 +51,11 @@ class Law:
     """The law of one draw."""
 
     epsilon: float
-    """What the draw costs, as pure epsilon."""
+    """Cost of the draw, as pure epsilon."""
     chances: Floats
-    """Of each candidate."""
+    """Probability of each candidate."""
     goals: Floats
-    """Each candidate's goal; the mean, weighted by the chances, less the smallest is the excess."""
+    """Goal of each candidate; the mean, weighted by the chances, less the smallest is the excess."""
 
     @property
     def excess(self) -> float:
@@ -107,7 +107,7 @@ def packed(rows: int, planted: int, at: int, cells: int) -> pd.DataFrame:
 
 
 def curve(sizes: Sequence[int], tables: int, rng: np.random.Generator) -> pd.DataFrame:
-    """The mean excess on simulated people, by the number of rows."""
+    """Return the mean excess on simulated people, by the number of rows."""
     found = []
     for rows in sizes:
         laws = [thresholds(people(rows, rng)) for _ in range(tables)]
@@ -118,7 +118,7 @@ def curve(sizes: Sequence[int], tables: int, rng: np.random.Generator) -> pd.Dat
 
 
 def slope(table: pd.DataFrame) -> float:
-    """Of log excess by log epsilon n, by least squares."""
+    """Return the slope of log excess by log epsilon n, by least squares."""
     return float(np.polyfit(np.log(table["epsilon_n"]), np.log(table["excess"]), 1)[0])
 
 

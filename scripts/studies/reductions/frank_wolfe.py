@@ -28,7 +28,7 @@ def value(losses: Floats) -> float:
 
 
 def gradient(losses: Floats) -> Floats:
-    """Its gradient."""
+    """Return the gradient of the goal."""
     found: Floats = 2 * WEIGHT * (losses - CENTRE)
     return found
 

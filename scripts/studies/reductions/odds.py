@@ -31,9 +31,9 @@ TRAINED = 0.7
 SPLIT = 2002
 """Sets the splits apart from what simulated people are drawn by."""
 SETTINGS: Mapping[str, Any] = {}
-"""Of the private models: the defaults."""
+"""Settings of the private models: the defaults."""
 ITERATIONS = 20
-"""The most rounds of fairlearn's ExponentiatedGradient."""
+"""Largest number of rounds of fairlearn's ExponentiatedGradient."""
 SLACK = 0.02
 """The bound on differences of rates between groups."""
 
@@ -46,12 +46,12 @@ def halves(case: Problem, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one predictor does."""
+    """Error and violation of one predictor."""
 
     error: float
-    """The part predicted wrongly."""
+    """Share of wrong predictions."""
     violation: float
-    """The largest difference between groups of true or of false positive rates."""
+    """Largest difference between groups of true or of false positive rates."""
 
 
 def cases(adult: Path | None, law: Path | None) -> list[Problem]:
@@ -63,7 +63,7 @@ def cases(adult: Path | None, law: Path | None) -> list[Problem]:
 
 
 def outcome(case: Problem, test: pd.DataFrame, chances: Floats) -> Outcome:
-    """From the probability of the second level for each row."""
+    """Return error and violation from the probability of the second level for each row."""
     yes = (test[case.target] == case.positive).to_numpy()
     violation = 0.0
     for truth in (False, True):

@@ -1,4 +1,4 @@
-"""Excess risk against epsilon n, with what nobody can beat and what is guaranteed."""
+"""Excess risk against epsilon n, with the lower bound for every mechanism and the guarantee."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ EPSILONS = (1.0, 3.0)
 
 
 def run(*, adult: Path | None, law: Path | None, runs: int) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     rng = np.random.default_rng(2002)
     tables = {
         "frank_wolfe": _frank_wolfe(),
@@ -101,7 +101,7 @@ def _odds(among: list[Problem], runs: int) -> pd.DataFrame:
 
 
 def words(tables: dict[str, pd.DataFrame]) -> list[str]:
-    """What holds and what does not, as the figures of this run say."""
+    """Return sentences on the claims that hold and those that do not, from this run's figures."""
     steps, bound, squares = tables["frank_wolfe"].iloc[-1], tables["lower_bound"], tables["least_squares"]
     excess, above = curves.slope(tables["curve"]), float((bound["excess"] / bound["lower_bound"]).max())
     said = [
@@ -141,5 +141,5 @@ def words(tables: dict[str, pd.DataFrame]) -> list[str]:
 
 
 def _ratio(table: pd.DataFrame) -> float:
-    """Of the excess at the last size and at the one before."""
+    """Return the ratio of the excess at the last size to that at the one before."""
     return float(table["excess"].iloc[-1] / table["excess"].iloc[-2])

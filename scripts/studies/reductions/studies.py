@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LEVEL = 0.1
 """The level of the test: the share of the null hypothesis that it may reject."""
 SHIFT = 1.5
-"""How far the alternative is from the null hypothesis, in standard deviations."""
+"""Distance of the alternative from the null hypothesis, in standard deviations."""
 BOUNDS = (-4.0, 6.0)
 SELECTED = {"method": "sampling", "multiplier": 3.0}
 """A penalty just above the power that a point of level can buy: the score moves by no more than need be."""
@@ -28,7 +28,7 @@ RANDOMISED = {"oracle": "exponential", "iterations": 10}
 CANDIDATES = 200
 """Tests to select from."""
 WEIGHTS = (0.5, 0.5)
-"""How much each group's mean squared error counts."""
+"""Weight of each group's mean squared error."""
 DELTA = 1e-6
 
 

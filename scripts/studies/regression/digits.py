@@ -46,7 +46,7 @@ STEPS = 100
 
 @dataclass(frozen=True)
 class Method:
-    """One line of the table."""
+    """Method of one line of the table."""
 
     model: str
     mode: str
@@ -55,7 +55,7 @@ class Method:
 
     @property
     def label(self) -> str:
-        """What it is called in tables and pictures."""
+        """Name in tables and pictures."""
         return f"{self.model}, {self.mode}, {self.accounting}, {self.weighting}"
 
 
@@ -137,7 +137,7 @@ def _predicted(method: Method, train: pd.DataFrame, test: pd.DataFrame, seed: in
 
 
 def _plain(train: pd.DataFrame, test: pd.DataFrame, seed: int) -> NDArray[Any]:
-    """What a network says that was fitted without any privacy."""
+    """Return the predictions of a network fitted without privacy."""
     from sklearn.neural_network import MLPClassifier
 
     pixels = [f"P{i}" for i in range(PIXELS**2)]
@@ -147,7 +147,7 @@ def _plain(train: pd.DataFrame, test: pd.DataFrame, seed: int) -> NDArray[Any]:
 
 
 def table(frame: pd.DataFrame) -> str:
-    """The mean errors, by training set and method."""
+    """Return the mean errors, by training set and method."""
     mean = frame.pivot_table(index="method", columns=["set", "digit"], values="error", sort=False)
     sizes = frame.pivot_table(index="set", columns="digit", values="size", sort=False)
     counts = "; ".join(
@@ -166,7 +166,7 @@ HEAD = (
 
 
 def words(frame: pd.DataFrame) -> list[str]:
-    """What holds of the paper's experiment, as the figures of this run say."""
+    """Return sentences on the claims of the paper's experiment, from this run's figures."""
     eights = frame[frame["digit"] == "8"].groupby(["set", "method"])["error"].mean()
 
     def of(name: str, *method: str) -> float:

@@ -38,7 +38,7 @@ FEW = (0.005, 0.5, 8.0)
 
 
 def run(*, law: Path | None, runs: int, seeds: int) -> Found:
-    """All experiments."""
+    """Run all experiments."""
     import pandas as pd
 
     rng = np.random.default_rng(2000)
@@ -118,7 +118,7 @@ def _table(frame: pd.DataFrame, name: str) -> str:
 
 
 def words(frame: pd.DataFrame) -> list[str]:
-    """What holds and what does not, as the figures of this run say."""
+    """Return sentences on the claims that hold and those that do not, from this run's figures."""
     smallest = frame[frame["group"] == frame.groupby(["experiment", "varied", "rho"])["group"].transform("max")]
     keys = ["experiment", "varied", "rho"]
 

@@ -31,38 +31,38 @@ class People:
     """The features, an intercept of 1 first."""
     y: Floats
     ends: tuple[int, ...]
-    """Where each group ends."""
+    """End of each group: the index after its last row."""
 
     @property
     def sizes(self) -> Floats:
-        """Of the groups, in rows."""
+        """Number of rows of each group."""
         return np.diff(np.array((0, *self.ends))).astype(np.float64)
 
     def errors(self, thetas: Floats) -> Floats:
-        """The mean squared prediction error, one row a run and one column a group."""
+        """Return the mean squared prediction error, one row a run and one column a group."""
         square = (self.x @ thetas.T - self.y[:, None]) ** 2
         return np.add.reduceat(square, (0, *self.ends[:-1]), axis=0).T / self.sizes
 
 
 @dataclass(frozen=True)
 class Way:
-    """How groups are weighed and what noise they get."""
+    """Weights of the groups, and the noise that each gets."""
 
     weights: Floats
-    """v_k: what a record of each group counts in a step's gradient."""
+    """Weight v_k of a record of each group in a step's gradient."""
     sigmas: Floats
-    """The deviation of the noise in a coordinate of each group's clipped sum; one row a run, or one for all."""
+    """Standard deviation of the noise in a coordinate of each group's clipped sum; one row a run, or one for all."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The descent."""
+    """Settings of the descent."""
 
     number: int = 100
     clip: float = 2.0
     rate: float = 0.5
     radius: float = 5.0
-    """Of the box that coefficients are kept in."""
+    """Half the side of the box that coefficients are kept in."""
 
 
 def make_people(sizes: tuple[int, ...], slopes: Floats, spreads: tuple[float, ...], rng: Generator) -> People:

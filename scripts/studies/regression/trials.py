@@ -31,12 +31,12 @@ FIRST = 0.2
 
 @dataclass(frozen=True)
 class Trial:
-    """What is varied."""
+    """Experiment at one value of the parameter that it varies."""
 
     name: str
     """The experiment that it belongs to."""
     varied: str
-    """What is varied in it, as its tables say."""
+    """Varied parameter and its value, for tables."""
     train: People
     test: People
     rho: float
@@ -87,7 +87,7 @@ def way(people: People, method: tuple[str, str, str], rho: float, steps: Steps, 
 
 
 def outcomes(trial: Trial, runs: int, rng: Generator) -> list[dict[str, Any]]:
-    """Each method's error on new people: the mean over runs, by group."""
+    """Return each method's error on new people: the mean over runs, by group."""
     found = []
     for method in METHODS:
         chosen = way(trial.train, method, trial.rho, trial.steps, runs, rng)

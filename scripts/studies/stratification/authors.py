@@ -44,7 +44,7 @@ def parity_metric(columns: str) -> str:
 
 
 def figures() -> pd.DataFrame:
-    """All of them: metric, mechanism, stratification, epsilon and `authors`."""
+    """Return all of the authors' figures: metric, mechanism, stratification, epsilon and `authors`."""
     import pandas as pd
 
     rows = [

@@ -36,7 +36,7 @@ class Figures:
     frame: pd.DataFrame
 
     def of(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> NDArray[np.float64]:
-        """One value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
+        """Return one value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
         frame = self.frame
         scope = PARITY if metric.startswith("parity") else "between" if metric.partition(":")[0] in GAPS else EVERYBODY
         here = frame[
@@ -47,7 +47,7 @@ class Figures:
 
     @property
     def epsilons(self) -> list[float]:
-        """Those of the releases."""
+        """Epsilons of the releases, ascending."""
         return sorted(e for e in set(self.frame["epsilon"]) if np.isfinite(e))
 
     @property
@@ -83,14 +83,14 @@ class Tally:
 
     @classmethod
     def of(cls, differences: Sequence[NDArray[np.float64]]) -> Tally:
-        """By their intervals."""
+        """Count the differences by their intervals: below 0, above 0, or open."""
         ends = [mean_interval(difference) for difference in differences if len(difference)]
         below, above = sum(bool(high < 0) for _, _, high in ends), sum(bool(low > 0) for _, low, _ in ends)
         return cls(below, above, len(ends) - below - above)
 
     @property
     def verdict(self) -> str:
-        """Of a claim that all are below 0."""
+        """Verdict on the claim that all differences are below 0."""
         if not self.below + self.above + self.open:
             return "not tried"
         if not self.above:
@@ -98,12 +98,12 @@ class Tally:
         return "holds in part" if self.below else "does not hold"
 
     def said(self, less: str, more: str) -> str:
-        """In words."""
+        """Return the numbers in words."""
         return f"{less} in {self.below}, {more} in {self.above}, open in {self.open}"
 
 
 def claims(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each claim with its verdict and what was found; a claim by epsilon has a line for each."""
+    """Return each claim with its verdict and findings; a claim by epsilon has a line for each."""
     found = Figures(frame)
     return [*_accuracy(found), *_parity(found), *_gem(found), *_rank(found), *_budget(found), *_workload(found),
             *_pooling(found)]  # fmt: skip
@@ -174,7 +174,7 @@ def _gem(found: Figures) -> Iterator[dict[str, Any]]:
 
 
 def _rank(found: Figures) -> Iterator[dict[str, Any]]:
-    """Who is best among the stratified, by accuracy of a forest and by parity error over both columns."""
+    """Yield the best stratified settings, by accuracy of a forest and by parity error over both columns."""
     for epsilon in found.epsilons:
         best = {}
         for metric, sign in (("accuracy:forest", -1), (parity_metric(BOTH), 1)):

@@ -1,4 +1,4 @@
-"""Whom the experiments of paper 003 are repeated on: the built-in census, or a public file that a reader brings.
+"""People of the repeated experiments of paper 003: the built-in census, or a public file that a reader brings.
 
 The paper predicts employment from the 16 columns of folktables' ACSEmployment. Here are those of its columns that the
 data have, or the nearest to them; what is predicted is a column of its own, `no` or `yes`.
@@ -34,7 +34,7 @@ RECORDS = ("AGEP", "SEX", "RAC1P", "CIT", "NATIVITY", "LANX", "SCHL", "MAR", "DI
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Public people, split into those who are fitted and those who are held out."""
+    """Public people, split into a fitted and a held-out part."""
 
     name: str
     """The data and the target in words."""
@@ -47,7 +47,7 @@ class Study:
     shares: pd.DataFrame
     """The share of every declared group."""
     citation: str
-    """Where the shares come from."""
+    """Citation of the shares."""
 
     def write(self, folder: Path) -> None:
         """The files that a recipe names."""

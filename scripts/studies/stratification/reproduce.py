@@ -81,7 +81,7 @@ def beside_authors(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def page(study: Study, frame: pd.DataFrame, beside: pd.DataFrame, out: Path) -> str:
-    """In plain words."""
+    """Return the results in plain words."""
     found = Figures(frame)
     seeds = int(frame["seed"].max())
     head = (
@@ -105,7 +105,7 @@ def page(study: Study, frame: pd.DataFrame, beside: pd.DataFrame, out: Path) -> 
 
 
 def roads_page(study: Study, frame: pd.DataFrame, out: Path) -> str:
-    """Which road is better, for whom, in plain words."""
+    """Return in plain words which road is better, for whom."""
     found = beside_predictors(frame, people.BY, {f"mst{POOLED}"})
     seeds = int(frame["seed"].max())
     foot = f"For every group, with pictures: {out / 'comparison' / 'report.html'}; figures: roads.csv beside it."

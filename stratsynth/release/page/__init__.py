@@ -1,1 +1,1 @@
-"""What a reader is shown of a release: the page `report.html`, and the certificate in words."""
+"""Pages of a release: `report.html`, and the certificate in words."""

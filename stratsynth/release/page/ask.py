@@ -1,4 +1,4 @@
-"""The chapter that answers questions in the page itself: columns, group, level and statistic from lists.
+"""Chapter that answers questions in the page itself: columns, group, level and statistic from lists.
 
 All answers are worked out when the page is written and lie in it, so it needs no network and no program but the
 browser. The most useful ones are there: every column, the measured pairs of columns, for everybody and, where there are
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 MOST = 6_000
-"""The most results that a page holds, about 60 bytes each."""
+"""Largest number of results in a page, about 60 bytes each."""
 MOST_SUMMED = 1 << 21
-"""The most results times strata: each result is a sum over all strata, which thousands of strata would make long."""
+"""Largest product of results and strata: each result is a sum over all strata, which takes long for thousands."""
 LEVEL = 0.95
-"""With what probability each interval holds."""
+"""Coverage of each interval."""
 LARGEST = 400
-"""The most cells of a table of two columns that is offered."""
+"""Largest number of cells of a table of two columns that is offered."""
 
 
 def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Section | None:
-    """The chapter; None where no table answers anything.
+    """Return the chapter; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
@@ -99,7 +99,7 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
 
 
 def _named(schema: Schema, name: str) -> list[str]:
-    """A column's levels with what they mean."""
+    """Return a column's levels with their meanings."""
     labels = schema.column(name).labels
     return [f"{level} ({labels[level]})" if level in labels else level for level in schema.levels(name)]
 
@@ -107,7 +107,7 @@ def _named(schema: Schema, name: str) -> list[str]:
 def _asked(
     squares: Squares, schema: Schema, columns: tuple[str, ...], by: Sequence[str]
 ) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """Statistic, group, and a row of figures a level; only where something is known."""
+    """Yield statistic, group, and a row of figures a level; only where all of them are known."""
     for groups in ((), tuple(by)) if by else ((),):
         named = [", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"
                  for cell in itertools.product(*(schema.levels(name) for name in groups))]  # fmt: skip

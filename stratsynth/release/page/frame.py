@@ -1,4 +1,4 @@
-"""The report of a release, for anybody to read: what all releases say, and the chapters of the model's own.
+"""Report of a release, for anybody to read: the sections of all releases, and the chapters of the model's own.
 
 From the certificate, the measurements, the schema and the model, all of which are public.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CLAIMED = "How it was made is partly somebody's word, as said above."
 TABLES = 100
-"""As many kinds of measured tables as are listed."""
+"""Largest number of kinds of measured tables that are listed."""
 
 
 def release_page(
@@ -47,7 +47,7 @@ def release_page(
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
 ) -> Page:
-    """The page of report.html.
+    """Return the page of report.html.
 
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
 
@@ -201,7 +201,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
 
 
 def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """What this release does not protect, and what each unit is."""
+    """Yield the limits of the protection, and the unit if it may have several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
         yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."

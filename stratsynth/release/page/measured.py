@@ -1,4 +1,4 @@
-"""The released tables as a reader wants them: how large each group is, and its columns' counts as bars with noise."""
+"""Measured tables for readers: each group's size, and each column's counts as bars with their noise."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 EVERYBODY = ""
-"""The label of the path to everybody."""
+"""Label of the path to everybody."""
 CELLS = 4_000
-"""As many counts as are drawn: the file stays below 2 MB. The others are in measurements.parquet."""
+"""Largest number of counts that are drawn, so that the file stays below 2 MB; measurements.parquet has all."""
 LEVELS = 24
-"""As many levels of a column as are drawn, the largest ones; the numbers beside the picture have all."""
+"""Largest number of levels of a column that are drawn, by count; the numbers beside the picture have all."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,13 +40,13 @@ class GroupTable:
 
     group: str
     clique: str
-    """Its columns, joined by a comma."""
+    """Columns of the table, joined by a comma."""
     values: NDArray[np.float64]
-    """Its counts; none of a table of several columns: a page does not show them, and thousands of strata have many."""
+    """Counts of a table of one column; empty for several columns, which a page does not show."""
     cells: int
-    """How many counts it has."""
+    """Number of counts."""
     sigma: float
-    """Of the noise of a cell."""
+    """Noise scale of a cell, in records."""
     times: int
 
 
@@ -69,7 +69,7 @@ def measured(measurements: pa.Table) -> list[GroupTable]:
 
 
 def number_of_sums(measurements: pa.Table) -> int:
-    """How many noisy sums were published."""
+    """Return the number of noisy sums that were published."""
     import pyarrow.compute as pc
 
     if "sum" not in measurements.column_names:
@@ -85,9 +85,9 @@ class GroupSize:
     group: str
     value: float
     sigma: float
-    """Of this number."""
+    """Standard deviation of `value`, in records."""
     cell: float
-    """Of one count of a column's table."""
+    """Median noise scale of one count in the tables of one column, in records."""
 
 
 def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
@@ -108,10 +108,10 @@ def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
 
 
 class Names:
-    """What groups and cells are called: from the schema and the certificate, which are public."""
+    """Names of groups and cells, from the schema and the certificate, which are public."""
 
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
-        """The groups are those of the charges' paths."""
+        """Collect the groups from the paths of the charges."""
         self._schema = schema
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
@@ -129,7 +129,7 @@ class Names:
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
     def group(self, name: str) -> str:
-        """A group with its columns and what its levels mean."""
+        """Return a group's columns and levels, with the levels' meanings."""
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
@@ -148,13 +148,13 @@ class Names:
 
 
 def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
-    """A charge's path with its merges under their public names."""
+    """Return a charge's path with its merges under their public names."""
     merged = {tuple(merge.levels.items()): merge.stratum for merge in certificate.strata.merged}
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
 
 def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
-    """A merge under its public name."""
+    """Return a stratum, under its public name if it is a merge."""
     name = merged.get(stratum.items)
     parts = () if name is None else tuple(name.split("|"))
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum

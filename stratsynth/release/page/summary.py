@@ -1,4 +1,4 @@
-"""A certificate as a page, for whoever signs it or reads it; its chapters are in the report of a release, too."""
+"""Certificate as a page, for its signers and readers; the report of a release has its chapters too."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """The page of a certificate as text; see `certificate_page`."""
+    """Return the page of a certificate as text; see `certificate_page`."""
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
 
 def certificate_page(
     record: Mapping[str, Any], title: str = "Certificate", *, brief: bool = False, more: Sequence[Fact] = ()
 ) -> Page:
-    """The guarantee, its prices under other notions of neighbour, the groups, and what is not protected.
+    """Return the guarantee, its prices under other notions of neighbour, the groups, and the limits.
 
     Args:
         record: The content of certificate.json.
@@ -79,7 +79,7 @@ IF = {
     "replace-within-group": "its other values change",
     "replace": "everything about it changes",
 }
-"""The same steps for specialists, of one unit."""
+"""Steps between neighbours, for specialists; {} is the unit."""
 
 
 def price_figure(

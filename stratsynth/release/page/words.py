@@ -1,4 +1,4 @@
-"""A certificate in words for people who have never heard of epsilon. Nothing here judges how large it may be."""
+"""Certificate in words for readers who do not know epsilon, without judgement of how large it may be."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ KINDS = {
 CHARGES = {**KINDS, "counts": ("count of tables", "counts of tables")}
 """One charge of each kind, and several: a count of tables may be of many tables."""
 Fact = tuple[str, str]
-"""A name, and what is so."""
+"""Name and statement."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """How a report speaks of what a release is for."""
+    """Words for one kind of release."""
 
     title: str
-    """The report's."""
+    """Title of the report."""
     about: str
-    """What the release is, for somebody who never saw one."""
+    """Sentences on the release, for a reader who never saw one."""
     made: str
-    """How it came from the data."""
+    """Sentence on how the release came from the data."""
     cited: str
-    """What is cited."""
+    """Noun for the release in its citation."""
     files: str
-    """The files beside the report that hold what it says."""
+    """Files beside the report that hold its statements."""
 
 
 CALLED = {
@@ -74,17 +74,17 @@ CALLED = {
     ),
 }
 STRATA = str(STRATIFICATION)
-"""The paper of stratification, for releases in strata."""
+"""Citation of the paper on stratification, for releases in strata."""
 
 
 def unit(certificate: Certificate) -> str:
-    """What is protected, as one word or two."""
+    """Return the unit of privacy: `record`, or its column and largest number of rows."""
     found = certificate.unit
     return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
 
 def weighted(certificate: Certificate) -> str:
-    """What a row counts; empty where every row counts 1."""
+    """Return the words on row weights; empty where every row counts 1."""
     weight = certificate.row_weight
     if weight is None:
         return ""
@@ -96,7 +96,7 @@ def weighted(certificate: Certificate) -> str:
 
 
 def promise(certificate: Certificate) -> list[str]:
-    """The guarantee as sentences."""
+    """Return the guarantee as sentences."""
     guarantee, one = certificate.guarantee, unit(certificate)
     epsilon, delta = guarantee.epsilon, guarantee.delta
     factor = short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
@@ -137,14 +137,14 @@ STEPS = {
 
 
 def price(neighbours: str, epsilon: float | None) -> str:
-    """One price: nobody has worked it out where it is None, or it is none at all."""
+    """Return one price; for None `not protected` between attribute neighbours, else `unknown`."""
     if epsilon is None:
         return "not protected" if neighbours == "attribute" else "unknown"
     return f"{epsilon:.4g}"
 
 
 def strata(certificate: Certificate) -> str:
-    """How the groups were made."""
+    """Return the sentences on the groups, their merges and how they share the budget."""
     found = certificate.strata
     if not found.by:
         return (
@@ -171,23 +171,23 @@ def strata(certificate: Certificate) -> str:
 
 
 def groups(certificate: Certificate) -> int:
-    """How many there are, after merges; 1 without strata."""
+    """Return the number of groups after merges; 1 without strata."""
     return certificate.strata.groups or certificate.strata.cells
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """The levels of each column that a merge took together."""
+    """Return the levels of each column that a merge combines."""
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
 def merges(certificate: Certificate) -> str:
-    """Which levels were taken together."""
+    """Return the merged strata with levels and reason."""
     merged = certificate.strata.merged
     return "; ".join(f"{merge.stratum} is {joined(merge.levels)} ({merge.why})" for merge in merged)
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """What structural rules moved in a sample, in one sentence."""
+    """Return one sentence on the rows of a sample that structural rules changed; refuse a damaged count."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -200,7 +200,7 @@ def rules_line(moved: Mapping[str, Any]) -> str:
 
 
 def mechanism(certificate: Certificate) -> str:
-    """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
+    """Return name and settings, without strata and weights, which have sentences of their own."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = setting_text(
@@ -211,7 +211,7 @@ def mechanism(certificate: Certificate) -> str:
 
 
 def weights(certificate: Certificate) -> str:
-    """Where the groups' shares come from."""
+    """Return the source of the groups' shares."""
     found = certificate.weights
     if found.citation is None:
         return "Not needed."
@@ -225,7 +225,7 @@ def weights(certificate: Certificate) -> str:
 
 
 def account(certificate: Certificate) -> str:
-    """What was spent on these data in all, and by whom else the account is shared."""
+    """Return the total spent on these data, and the versions and accounts that share it."""
     ledger = certificate.ledger
     if ledger.note and ledger.spent_delta is None:  # public data, of which nothing is charged
         return f"{ledger.note[:1].upper()}{ledger.note[1:].rstrip('.')}."
@@ -245,7 +245,7 @@ def account(certificate: Certificate) -> str:
 
 
 def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[str]:
-    """How to cite the release, the software and the method."""
+    """Return citations of the release, the software and the method."""
     guarantee, by, called = certificate.guarantee, certificate.strata.by, certificate.called or Title()
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate.private else " NOT A PRIVATE RELEASE."
@@ -268,7 +268,7 @@ def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[
 
 
 def warnings(certificate: Certificate) -> list[str]:
-    """What is wrong with the release itself, or has to be believed, the gravest first."""
+    """Return faults of the release, and claims that have to be believed, the gravest first."""
     found = [notice.text for notice in certificate.notices]
     if not certificate.private:
         found.insert(0, certificate.warning or "NOT PRIVATE")
@@ -278,7 +278,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
-    """Groups and their shares, merges, small groups, and whose epsilon is not the whole; `named` names a group."""
+    """Yield groups and their shares, merges, small groups, and epsilons of their own; `named` names a group."""
     found = certificate.strata
     yield "Groups", strata(certificate)
     yield "Their shares", weights(certificate)
@@ -298,7 +298,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Mechanism, charges, account, schema and code lists."""
+    """Yield mechanism, charges, account, schema and code lists."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
