@@ -295,8 +295,8 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def compare(one: Mapping[str, Any], two: Mapping[str, Any]) -> int:
-    """Print what differs; the number of fits that do."""
+def compare(one: Mapping[str, Any], two: Mapping[str, Any], without: str = "") -> int:
+    """Print the differences, but for those of the file `without` of a release; the number of fits that differ."""
     differ, failed = 0, [name for name in one if "failed" in one[name] and one[name] == two.get(name)]
     for name in sorted({*one, *two}):
         if name not in one or name not in two:
@@ -304,7 +304,8 @@ def compare(one: Mapping[str, Any], two: Mapping[str, Any]) -> int:
             differ += 1
             continue
         here, there = dict(flat(one[name])), dict(flat(two[name]))
-        wrong = [key for key in {**here, **there} if key not in here or key not in there or here[key] != there[key]]
+        keys = [key for key in {**here, **there} if not without or key != f"files.{without}"]
+        wrong = [key for key in keys if key not in here or key not in there or here[key] != there[key]]
         if wrong:
             differ += 1
             print(f"{name}: {len(wrong)} differ")
@@ -382,6 +383,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="only fits whose names contain this")
     parser.add_argument("--wrong", default="", metavar="NAME", help="alter the seed of one fit, to see it noticed")
     parser.add_argument("--compare", nargs=2, type=Path, metavar="JSON", help="compare two such files")
+    parser.add_argument("--without", default="", metavar="FILE", help="a file of releases that is not compared")
     parser.add_argument("--resume", metavar="PYTHON", help="go on with fits that another version began")
     for hidden in ("--begin", "--folder", "--moments"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
@@ -390,7 +392,7 @@ def main() -> int:
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SINGLE})  # noqa: S606 - itself # nosec B606
     if given.compare:
         one, two = (json.loads(path.read_text(encoding="utf-8")) for path in given.compare)
-        return min(compare(one, two), 1)
+        return min(compare(one, two, given.without), 1)
     if given.begin:
         begin(given.begin, Path(given.folder), int(given.moments))
     if given.resume:
