@@ -26,7 +26,7 @@ DIGITS = 9
 """Digits after the point that scores are rounded to, so that an audit does not detect floating-point errors."""
 
 
-class TestErrors(NamedTuple):
+class AuditErrors(NamedTuple):
     """Numbers of errors of a test, or arrays of such numbers."""
 
     positives: Any
@@ -52,12 +52,12 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
     return scores + spacing * (rng.random(scores.shape) - 0.5)
 
 
-def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> TestErrors:
+def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
     """Count the errors of the test `score >= threshold`; both samples have the same size."""
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")
     at = round(threshold, DIGITS)
-    return TestErrors(int((rounded(scores0) >= at).sum()), int((rounded(scores1) < at).sum()), scores0.size)
+    return AuditErrors(int((rounded(scores0) >= at).sum()), int((rounded(scores1) < at).sum()), scores0.size)
 
 
 def upper(count: Any, runs: int, alpha: float) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
-from stratsynth.evaluation.audit.estimators import TestErrors, epsilon_of_errors, errors, mu_of, root_of_rho, upper
+from stratsynth.evaluation.audit.estimators import AuditErrors, epsilon_of_errors, errors, mu_of, root_of_rho, upper
 from stratsynth.evaluation.audit.report import NEEDED, Audit, Control
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Point:
             return "sqrt(2 rho)"
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
-    def bound(self, found: TestErrors, alpha: float) -> Any:
+    def bound(self, found: AuditErrors, alpha: float) -> Any:
         """Lower bound from numbers of errors, at confidence 1 - alpha; for arrays of errors an array."""
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
@@ -172,31 +172,31 @@ class Experiment:
         chances = []
         for i, (point, rates) in enumerate(zip(points, fault.rates, strict=True)):
             positives, negatives = (stats.binom.ppf(quantiles, runs, rate) for rate in rates)
-            drawn = TestErrors(positives[:, None], negatives[None, :], runs)
+            drawn = AuditErrors(positives[:, None], negatives[None, :], runs)
             # mean over the grid of quantile pairs: the two numbers of errors are independent
             alarms = alarm([point], [drawn], self.law if i == 0 else None, SURE / len(points))
             chances.append(float(np.mean(alarms)))
         return max(chances)
 
-    def _errors(self, breakage: Breakage | None, points: Sequence[Point], runs: int) -> tuple[list[TestErrors], float]:
+    def _errors(self, breakage: Breakage | None, points: Sequence[Point], runs: int) -> tuple[list[AuditErrors], float]:
         start = time.perf_counter()
         one, two = (np.atleast_2d(scores) for scores in self.draw(breakage, runs))
         found = [errors(one[p.score], two[p.score], p.threshold) for p in points]
         return found, time.perf_counter() - start
 
 
-def bound(points: Sequence[Point], found: Sequence[TestErrors], i: int, alpha: float) -> Any:
+def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: float) -> Any:
     """Lower bound of one of several points, with alpha shared among them."""
     return points[i].bound(found[i], alpha / len(points))
 
 
-def nearest(points: Sequence[Point], found: Sequence[TestErrors]) -> int:
+def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
     """Number of the point whose bound is the largest share of its claim."""
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
 
 def alarm(
-    points: Sequence[Point], found: Sequence[TestErrors], law: tuple[float, float] | None = None, alpha: float = SURE
+    points: Sequence[Point], found: Sequence[AuditErrors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
     """True if any claim or the exact error rates are refuted; for arrays of errors an array."""
     refuted = [bound(points, found, i, alpha) > point.claim for i, point in enumerate(points)]

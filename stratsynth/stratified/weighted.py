@@ -131,7 +131,7 @@ class Weighted(Around[Any]):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
         """Fit the inner mechanism to all records, and condition its model on each group."""
         model = yield from self.inner.steps(self._knowing(public), allot, rng)
-        return drawn_by(public.schema, self._layout(public), model.table_model().given)
+        return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Ask the inner mechanism's questions on made-up answers."""

@@ -211,17 +211,17 @@ def test_how_far_a_term_moves_follows_what_is_exchanged():
     for parts in ({"weight": 1000.0}, {"slopes": np.arange(8.0)[None] * 10}, {"kind": "spread", "parameter": 1000.0}):
         question, term, _ = composite()
         asked = ask(question, regressing.SCHEMA)
-        first, value = asked.scores[0].moved(regressing.SCHEMA, Neighbours.ADD_REMOVE), asked.scores[0].terms[0]
+        first, value = asked.scores[0].sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE), asked.scores[0].terms[0]
         term.steps  # noqa: B018 - worked out once, and kept in the original
         before = value.value([5] * 8)
         changed(term, **parts)
-        assert asked.scores[0].moved(regressing.SCHEMA, Neighbours.ADD_REMOVE) == first
+        assert asked.scores[0].sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE) == first
         assert value.value([5] * 8) == before
         scores = ask(question, regressing.SCHEMA).scores
         fresh = Composite(question.scores[0].query, 0, (dataclasses.replace(term),))
         expected = fresh.sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE)
         assert expected >= 100 * first
-        assert scores[0].moved(regressing.SCHEMA, Neighbours.ADD_REMOVE) == expected
+        assert scores[0].sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE) == expected
         assert Composite.most_moved(scores, regressing.SCHEMA, Neighbours.ADD_REMOVE) == expected
         assert scores[0].terms[0].value([5] * 8) == dataclasses.replace(term).value([5] * 8)
 
@@ -249,7 +249,7 @@ def test_a_forged_step_is_not_taken():
     small = dataclasses.replace(term, slopes=term.slopes / 10**6)
     vars(term)["_worked"] = small._worked
     asked = ask(question, regressing.SCHEMA)
-    assert asked.scores[0].moved(regressing.SCHEMA, Neighbours.ADD_REMOVE) == before
+    assert asked.scores[0].sensitivity(regressing.SCHEMA, Neighbours.ADD_REMOVE) == before
 
 
 @pytest.mark.parametrize("name", ["blocks", "check", "sum"])

@@ -74,7 +74,7 @@ def test_the_plan_is_that_of_rehearsing_every_stratum(name, parts, small, size):
 
     shared = planned()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stratified, "alike", _each)
+        patch.setattr(stratified, "equivalence_classes", _each)
         assert planned() == shared
 
 
@@ -87,7 +87,7 @@ def test_strata_that_private_weights_give_one_size_are_alike_where_answers_are_m
         return kinds[-1][1]
 
     real = stratified.equivalence_classes
-    monkeypatch.setattr(stratified, "alike", noted)
+    monkeypatch.setattr(stratified, "equivalence_classes", noted)
     weights = ss.Weights.private(share=0.1, prior=_weights(BY, parts))
     prepared = prepare(MADE["independent"](BY, weights, Groups()), SCHEMA, ss.Budget(0.1, 1e-9), 900)
     rehearse(prepared)
@@ -108,7 +108,7 @@ def test_one_of_a_kind_runs_and_all_are_charged():
     assert {charge.path for charge in found.account.spending.charges} == {(s,) for s in prepared.strata.strata}
     assert found.fits == 16
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stratified, "alike", _each)
+        patch.setattr(stratified, "equivalence_classes", _each)
         every = rehearse(prepared)
     assert every.account.spending.spent() == found.account.spending.spent()
     assert sorted(map(repr, every.account.spending.charges)) == sorted(map(repr, found.account.spending.charges))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from stratsynth.evaluation.audit import estimators as est
-from stratsynth.evaluation.audit.estimators import TestErrors
+from stratsynth.evaluation.audit.estimators import AuditErrors
 from stratsynth.evaluation.audit.harness import Point
 
 RUNS = 1000
@@ -61,23 +61,23 @@ def test_epsilon_of_the_exact_error_rates_of_randomised_response_is_epsilon():
 
 def test_no_evidence_is_zero_not_less():
     assert est.mu_of(0.9, 0.9) == est.epsilon_of_errors(0.9, 0.9, 0.0) == est.epsilon_of_errors(0.5, 0.2, 0.9) == 0
-    assert mu_bound(TestErrors(RUNS, RUNS, RUNS), 0.05) == epsilon_bound(TestErrors(RUNS, RUNS, RUNS), 0.0, 0.05) == 0
+    assert mu_bound(AuditErrors(RUNS, RUNS, RUNS), 0.05) == epsilon_bound(AuditErrors(RUNS, RUNS, RUNS), 0.0, 0.05) == 0
 
 
 def test_a_test_that_is_always_right_is_bounded_by_the_number_of_runs():
-    assert epsilon_bound(TestErrors(0, 0, RUNS), 0.0, 0.05) == pytest.approx(
+    assert epsilon_bound(AuditErrors(0, 0, RUNS), 0.0, 0.05) == pytest.approx(
         math.log((1 - 0.00368) / 0.00368), rel=0.01
     )
 
 
 def test_a_score_at_the_threshold_says_neighbour():
-    assert est.errors(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.0, 0.0]), 1.0) == TestErrors(2, 2, 3)
+    assert est.errors(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.0, 0.0]), 1.0) == AuditErrors(2, 2, 3)
 
 
 def test_scores_that_differ_by_floating_point_only_are_equal():
     """The sum 0.1 + 0.2 is not 0.3: a test at 0.3 would tell apart what is the same."""
-    assert est.errors(np.array([0.3, 0.3]), np.array([0.1 + 0.2, 0.3]), 0.1 + 0.2) == TestErrors(2, 0, 2)
-    assert est.errors(np.array([0.1 + 0.2]), np.array([0.3]), 0.3) == TestErrors(1, 0, 1)
+    assert est.errors(np.array([0.3, 0.3]), np.array([0.1 + 0.2, 0.3]), 0.1 + 0.2) == AuditErrors(2, 0, 2)
+    assert est.errors(np.array([0.1 + 0.2]), np.array([0.3]), 0.3) == AuditErrors(1, 0, 1)
 
 
 def test_both_tables_need_as_many_runs():
@@ -107,7 +107,7 @@ def test_power_table(mu, runs, share, half):
     def bounds(true):
         rate = stats.norm.sf(true / 2)
         drawn = (rng.binomial(runs, rate, repeats) for _ in range(2))
-        return mu_bound(TestErrors(*drawn, runs), 0.05)
+        return mu_bound(AuditErrors(*drawn, runs), 0.05)
 
     found = bounds(mu)
     assert np.mean(found) / mu == pytest.approx(share, abs=0.08)
@@ -119,7 +119,7 @@ def test_power_table(mu, runs, share, half):
 def test_three_quarters_of_the_noise_is_caught_as_the_table_says():
     rng, runs, mu = np.random.default_rng(7), 100_000, 0.1820
     rate = stats.norm.sf(mu / 0.75 / 2)
-    found = mu_bound(TestErrors(*(rng.binomial(runs, rate, 300) for _ in range(2)), runs), 0.05)
+    found = mu_bound(AuditErrors(*(rng.binomial(runs, rate, 300) for _ in range(2)), runs), 0.05)
     assert (found > mu).all()
 
 

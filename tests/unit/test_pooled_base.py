@@ -40,7 +40,7 @@ class LastTables(Learner[Product]):
         yield from ()
         return LastTables(schema=public.schema, size=public.size, tables=list(self.tables))
 
-    def given(self, schema, levels):
+    def conditioned(self, schema, levels):
         kept = {name: self.model.probabilities[name] for name in schema.names}
         return Product(schema, {name: p[list(levels.get(name, range(len(p))))] for name, p in kept.items()})
 

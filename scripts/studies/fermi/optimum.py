@@ -97,7 +97,7 @@ def minimisers(
     codes = [rows.codes[name].astype(np.intp) for name in task.settings.groups]
     group = np.ravel_multi_index(codes, schema.shape(task.settings.groups))
     cell, weights = group, np.ones(1)
-    if task.given > 1:
+    if task.true_classes > 1:
         cell, weights = y * task.groups + group, np.full(CLASSES, 1 / CLASSES)
         if task.settings.odds_weights == "shares":
             weights = np.bincount(y, minlength=CLASSES) / len(y)
