@@ -32,7 +32,7 @@ near enough for the next, and the error of the last one decides that of the coef
 
 
 class Descending(Protocol):
-    """Model of stage 2, a regression (`Task`) or a network (`NetworkTask`); its numbers are one vector."""
+    """Model of stage 2: regression (`PredictorProblem`) or network (`NetworkProblem`); its numbers are one vector."""
 
     def descent(self, start: Floats) -> Descent:
         """Return a descent that starts at `start`."""

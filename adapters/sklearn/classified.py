@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Predicts one of the declared `classes`."""
+    """Estimator that predicts one of the declared `classes`."""
 
     classes: Sequence[Any]
 

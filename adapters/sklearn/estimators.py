@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TailoredSettings(GroupedEstimator):
-    """The settings of `group_regression` that both estimators have."""
+    """Common settings of both estimators, with the names that `group_regression` has for them."""
 
     objective: Kind = "pooled"
     mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
@@ -48,7 +48,7 @@ class TailoredSettings(GroupedEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  # scikit-learn has no types
-    """Private linear regression that knows of groups.
+    """Private linear regression with an objective over groups.
 
     Args:
         epsilon: Epsilon that each fit spends.
@@ -95,7 +95,7 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GroupClassifier(Classified, TailoredSettings):
-    """Private logistic regression that knows of groups; for more than two classes, softmax regression.
+    """Private logistic regression with an objective over groups; for more than two classes, softmax regression.
 
     Args:
         epsilon: Epsilon that each fit spends.

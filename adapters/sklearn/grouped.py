@@ -45,7 +45,7 @@ def named(x: NDArray[Any]) -> list[str]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Parameters and steps that all estimators share; subclasses declare theirs as fields, by keyword."""
+    """Base of the estimators: common parameters and steps; subclasses declare theirs as keyword fields."""
 
     epsilon: float
     delta: float

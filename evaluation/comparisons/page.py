@@ -208,7 +208,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Those of some numbers whose places are not too close to write them side by side."""
+    """Return the numbers, from the first on, whose places are at least `least` percent of the width apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:

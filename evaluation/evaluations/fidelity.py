@@ -30,7 +30,7 @@ DOTS = 400
 
 
 def fidelity(evaluation: Evaluation) -> Section:
-    """The section."""
+    """Return the section."""
     told, matched = _propensity(evaluation), _matches(evaluation)
     detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
     before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)

@@ -74,7 +74,7 @@ class MarginalScores:
         )
 
     def _remarks(self) -> list[str]:
-        """What was left out, and what rows counted."""
+        """Return the sentences on omitted scores, and on row weights if there are any."""
         weight = self.facts.get("row_weight")
         return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 

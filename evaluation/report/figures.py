@@ -37,7 +37,7 @@ def heat(
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
-    """A list: words, then a number with its interval at the end of each row, with a picture of it."""
+    """Return a list: words, then a number with its interval at the end of each row, with a picture of it."""
     scale = Axis.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
     shown: list[Row] = []
     for *words, number, low, high in rows:
@@ -81,7 +81,7 @@ class Panel:
     """Drawing with two axes."""
 
     def __init__(self, x: Axis, y: Axis, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
-        """`ticks` are the numbers below the horizontal axis; by default round ones."""
+        """Draw the axes; `ticks` are the numbers below the horizontal one, by default round ones."""
         self._x, self._y = x, y
         self._parts: list[Markup] = []
         right, floor = WIDTH - 6, TALL - BOTTOM

@@ -24,7 +24,7 @@ SERIES = {"vanilla": 0, "stratified": 1, "pooled": 2}
 
 @dataclass(frozen=True)
 class ScoreWithInterval:
-    """A number with its interval; NaN where there is none."""
+    """Number with its interval; NaN where unknown."""
 
     value: float
     """Estimate."""
@@ -49,9 +49,9 @@ class GroupErrors:
     name: str
     """Columns and levels of the group, in words."""
     n: float
-    """Its real rows."""
+    """Number of the group's real rows."""
     errors: Mapping[str, ScoreWithInterval]
-    """By release."""
+    """Error of each release, by its name."""
     chance: float = math.nan
     """Sampling error: the error of a perfect model; NaN without a baseline."""
     status: str = OK
@@ -60,7 +60,7 @@ class GroupErrors:
     """Level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> ScoreWithInterval:
-        """That of one release."""
+        """Return the error of one release; NaN if it has none."""
         return self.errors.get(name, NOTHING)
 
     @property

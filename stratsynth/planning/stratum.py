@@ -202,7 +202,7 @@ class _Asked:
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
-    """The verdict on a stratum that starts from a model of everybody."""
+    """Return the verdict on a stratum that starts from a model of everybody."""
     if not measured:
         return "as everybody: too small to measure how it differs"
     return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"

@@ -105,7 +105,7 @@ def several(number: int, one: str, many: str | None = None) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """A setting in words: nested settings in brackets, lists as lists, no value where there is none."""
+    """Return a setting in words: nested settings in brackets, lists as lists."""
     if isinstance(value, Mapping):
         if set(value) == {"name", "settings"}:
             settings = setting_text(value["settings"])

@@ -49,10 +49,10 @@ class Column:
 
     name: str
     kind: str = "number"
-    """"text"; "number", with the digits that matter; "count", a whole number; "share", a percentage; "shade", darker
-    where it is larger; or "picture", of `Points`."""
+    """Kind of the values: "text"; "number", with significant digits; "count", a whole number; "share", a percentage;
+    "shade", darker where it is larger; or "picture", of `Points`."""
     scale: Axis | None = None
-    """Of a picture; of shades, 0 and the number whose colour is the darkest."""
+    """Scale of a picture; for shades, 0 and the number with the darkest colour."""
     aside: bool = False
     """True if the column is left out beside a picture, whose numbers include it."""
 

@@ -35,7 +35,7 @@ EDGE = 2.0
 
 @dataclass(frozen=True)
 class Axis:
-    """From numbers to percent of the width."""
+    """Map from numbers to percent of the width."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Axis:
-        """A scale on which all of them lie; numbers that are none do not count."""
+        """Return a scale that holds all finite values; with `log`, all positive ones."""
         numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not numbers:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
@@ -103,7 +103,7 @@ class Mark:
 
 
 def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
-    """Points on one line, the first two joined if they are to be compared."""
+    """Return points on one line, the first two joined if they are to be compared."""
     there = [mark for mark in marks if known(mark.value) is not None]
     said = "; ".join(map(str, marks)) or "nothing"
     parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
@@ -130,7 +130,7 @@ def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str 
 
 
 def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup:
-    """A bar from 0, with the interval of its end; nothing is drawn below 0."""
+    """Return a bar from 0, with the interval of its end; nothing is drawn below 0."""
     zero = scale.at(max(0.0, scale.low))
     end = scale.at(max(value, 0.0))
     parts = [
@@ -141,7 +141,7 @@ def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup
 
 
 def axis(scale: Axis, unit: str = "") -> Markup:
-    """The numbers of a scale, over the pictures of a column."""
+    """Return the numbers of a scale, above the pictures of a column."""
     parts = []
     for tick in scale.ticks():
         at = scale.at(tick)

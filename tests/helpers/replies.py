@@ -4,7 +4,7 @@ from stratsynth.driver.lockstep import AnswerSource
 
 
 class Replies(AnswerSource):
-    """Whatever a function of the questions of one moment returns."""
+    """Answers by a function of the questions of one moment."""
 
     def __init__(self, function):
         self.function = function

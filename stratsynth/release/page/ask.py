@@ -76,7 +76,7 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Each set of columns with its levels, and for each group and statistic the figures of every level."""
+    """Return each set of columns with its levels and, for each group and statistic, every level's figures."""
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}

@@ -162,7 +162,7 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """How large each group is, and how large noise is beside it."""
+    """Return the groups' estimated sizes beside the noise of one count."""
     ordered = sorted(sized, key=lambda s: -s.value)
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
@@ -208,7 +208,7 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """For specialists."""
+    """Return mechanism, accounting and software, for specialists."""
     facts = [
         *words.made_facts(certificate),
         ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),
@@ -222,7 +222,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable]) -> Figure:
-    """Which tables were measured, in how many groups."""
+    """Return the measured tables by columns: number of groups, cells, range of sigma."""
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
         found.setdefault(t.clique, []).append(t)

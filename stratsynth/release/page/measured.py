@@ -36,7 +36,7 @@ LEVELS = 24
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GroupTable:
-    """A table of one group; several measurements of it are one, weighted by how little noise each has."""
+    """Table of one group; repeated measurements are averaged, weighted by inverse variance."""
 
     group: str
     clique: str
@@ -51,7 +51,7 @@ class GroupTable:
 
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
-    """Every table of every group, in the order in which they were first measured."""
+    """Return every table of every group, in the order in which they were first measured."""
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
     worth: dict[tuple[str, str], list[float]] = {}
     sizes: dict[tuple[str, str], int] = {}
@@ -80,7 +80,7 @@ def number_of_sums(measurements: pa.Table) -> int:
 
 @dataclass(frozen=True)
 class GroupSize:
-    """About how many records a group has, by all of its tables together."""
+    """Estimated number of records in a group, from all of its tables of one column."""
 
     group: str
     value: float
@@ -91,7 +91,7 @@ class GroupSize:
 
 
 def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
-    """Each group's size, by the sums of its columns' tables: independent noise, so the weighted mean is the best."""
+    """Return each group's size: the mean of its tables' sums, weighted by inverse variance, as noise is independent."""
     found, groups = [], dict[str, list[GroupTable]]()
     for table in tables:
         groups.setdefault(table.group, []).append(table)
@@ -133,7 +133,7 @@ class Names:
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
-        """The names of the cells of a table of one column."""
+        """Return the names of the cells of a table of one column."""
         try:
             levels = within(self._schema, self._paths.get(table.group, ())).levels(table.clique)
         except StratsynthError:
@@ -161,7 +161,7 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 
 
 def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
-    """Each column's counts, group by group."""
+    """Return each column's counts, group by group."""
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(
         (t for t in tables if t.clique and "," not in t.clique), key=lambda t: place.get(t.group, len(place))

@@ -86,7 +86,7 @@ def price_figure(
     prices: Mapping[str, float | None], neighbours: str, what: str, kinds: Mapping[str, Mapping[str, float]],
     *, adaptive: bool,
 ) -> Figure:  # fmt: skip
-    """The epsilon of each step that a unit can take, and what makes the difference."""
+    """Return the epsilon of each step that a unit can take, and the questions' price factors."""
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"
         for kind, v in kinds.items()

@@ -24,7 +24,7 @@ KINDS = {
     "total": ("noisy sum", "noisy sums"),
     "raw": ("claim of third-party code", "claims of third-party code"),
 }
-"""One paid answer of each kind, and several."""
+"""Name of one paid answer, and of several, by kind of question."""
 CHARGES = {**KINDS, "counts": ("count of tables", "counts of tables")}
 """One charge of each kind, and several: a count of tables may be of many tables."""
 Fact = tuple[str, str]
