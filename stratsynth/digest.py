@@ -93,8 +93,8 @@ def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kin
     elif isinstance(value, Digested):
         _write(add, "digest", value.digested().encode())
     elif is_dataclass(value):
-        _write(add, "object", type(value).__qualname__.encode())
         kind: Any = type(value)  # typed as if it could not be hashed
+        _write(add, "object", vars(kind).get("digested_as", kind.__qualname__).encode())
         _feed_mapping(add, {name: getattr(value, name) for name in _names(kind)})
     elif isinstance(value, Mapping):
         _feed_mapping(add, value)

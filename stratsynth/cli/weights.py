@@ -72,7 +72,7 @@ def weights_sensitivity(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How wrong a group's share must be to move an overall result. Reads no data, spends nothing."""
+    """Show the error of a group's share that would move an overall result. Reads no data, spends nothing."""
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.release.sensitivity_page import sensitivity_page

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class PlannedShares(Basis):
     """Counts to be asked in the fit, with public shares for planning."""
 
+    digested_as: ClassVar[str] = "Asked"
+    """Name of the class in the identities of fits that versions up to 0.3.0 began."""
     share: float
     """Part of the budget that the counts may cost."""
     prior: Weights | None

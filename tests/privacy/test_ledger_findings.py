@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,9 @@ from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.accounting.totals import readable, total
 from stratsynth.adapters import Independent
 from stratsynth.cli.work import plan_recipe
+from stratsynth.digest import digest
 from stratsynth.errors import LedgerError, StratsynthError, UsageError
+from stratsynth.weights.private import PlannedShares
 
 DELTAS = [1e-13, 1e-6, 1e-26, 1e-3, 1e-20]
 
@@ -142,3 +145,15 @@ def test_plan_refuses_a_cap_that_fit_refuses(cap, tmp_path):
 def test_only_true_declares_data_public(public, tmp_path):
     with pytest.raises(UsageError, match="public must be true or false"):
         open_table(small.people(), schema=small.SCHEMA, declared_size=small.SIZE, public=public)
+
+
+def test_a_class_that_has_another_name_now_has_the_digest_of_before():
+    """Fits with private weights that 0.3.0 began are known by the name that it gave this class."""
+
+    @dataclass(frozen=True)
+    class Asked:
+        share: float
+        prior: object
+
+    Asked.__qualname__ = "Asked"
+    assert digest(PlannedShares(0.1, None)) == digest(Asked(0.1, None))
