@@ -127,9 +127,13 @@ class AIM(Poolable[Graphical]):
             yield from learner.fit()
             # Algorithm 2: the rounds; how their price grows is Algorithm 4
             left = yield from adapt(
-                learner, self.candidate_weights(public), people=people, rho=Fraction(allot.rho) - Fraction(first),
-                rounds=self._rounds(public, people, allot.rho), neighbours=public.neighbours,
-            )  # fmt: skip
+                learner,
+                self.candidate_weights(public),
+                people=people,
+                rho=Fraction(allot.rho) - Fraction(first),
+                rounds=self._rounds(public, people, allot.rho),
+                neighbours=public.neighbours,
+            )
             if left:  # no candidate is left but the stratum's columns
                 learner.tables.extend(map(MeasuredTable.of, (yield from counts(public.asked, rho=down(left)))))
         yield from learner.fit(last=True)

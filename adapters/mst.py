@@ -115,9 +115,14 @@ class MST(Poolable[Graphical]):
         rules, kept = held_together(forbidden(schema), sizes, measured)
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in kept)
         own = GraphicalLearner(
-            schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
-            iterations=self.iterations, published=tuple(one for one in known if one.clique in kept),
-        )  # fmt: skip
+            schema=schema,
+            settled=total,
+            tables=list(tables),
+            most_cells=MOST_CELLS,
+            prior=self.prior,
+            iterations=self.iterations,
+            published=tuple(one for one in known if one.clique in kept),
+        )
         if public.prior is not None:
             arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
             if arbiter is not None:

@@ -57,11 +57,33 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "Baseline", "Evaluation", "PredictionScores", "Task", "baseline_errors", "baselines", "clique_errors", "compare",
-    "correlations", "downstream", "evaluate", "evaluate_predictions", "inconsistencies", "interval_coverage",
-    "k_marginal_score", "levels_lost", "matches", "mean_disparity", "parity_error", "plot_tradeoff", "prediction_rates",
-    "principal_components", "propensity", "raw_values", "streamed_workload_error", "workload_error",
-]  # fmt: skip
+    "Baseline",
+    "Evaluation",
+    "PredictionScores",
+    "Task",
+    "baseline_errors",
+    "baselines",
+    "clique_errors",
+    "compare",
+    "correlations",
+    "downstream",
+    "evaluate",
+    "evaluate_predictions",
+    "inconsistencies",
+    "interval_coverage",
+    "k_marginal_score",
+    "levels_lost",
+    "matches",
+    "mean_disparity",
+    "parity_error",
+    "plot_tradeoff",
+    "prediction_rates",
+    "principal_components",
+    "propensity",
+    "raw_values",
+    "streamed_workload_error",
+    "workload_error",
+]
 
 
 def __getattr__(name: str) -> object:

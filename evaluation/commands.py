@@ -150,9 +150,16 @@ def evaluate(
         raise UsageError("evaluate: give --synthetic for a table of rows, or --predictions for predictions.")
     if marginals_only:
         rest = {
-            "--predictions": predictions, "--holdout": holdout, "--target": target, "--positive": positive,
-            "--above": above, "--area": area, "--quasi": quasi, "--beside": beside or None, "--recipe": recipe,
-        }  # fmt: skip
+            "--predictions": predictions,
+            "--holdout": holdout,
+            "--target": target,
+            "--positive": positive,
+            "--above": above,
+            "--area": area,
+            "--quasi": quasi,
+            "--beside": beside or None,
+            "--recipe": recipe,
+        }
         if needless := [name for name, value in rest.items() if value is not None]:
             raise UsageError(f"evaluate: {needless[0]} needs the rows; leave it or --marginals-only out.")
     given = rows_of(real, table, query)
@@ -169,20 +176,40 @@ def evaluate(
         if target is None:
             raise UsageError("evaluate: name the column that was predicted with --target.")
         _evaluate_predictions(
-            given.source, predictions, schema, target, out, columns, positive=levels, above=above, beside=others,
-            seed=seed, as_json=as_json,
-        )  # fmt: skip
+            given.source,
+            predictions,
+            schema,
+            target,
+            out,
+            columns,
+            positive=levels,
+            above=above,
+            beside=others,
+            seed=seed,
+            as_json=as_json,
+        )
         return
     assert synthetic is not None  # noqa: S101 - one of the two is there
     _weighed_alike(schema, synthetic, *others.values())
     found = evaluated(
-        given.source, _table(synthetic), schema, columns,
-        beside={name: _table(place) for name, place in others.items()}, k=k, cliques=cliques,
-        holdout=None if holdout is None else rows_of(holdout).source, target=target,
-        positive=levels, above=above, area=area, quasi=known, seed=seed, recipe=recipe,
+        given.source,
+        _table(synthetic),
+        schema,
+        columns,
+        beside={name: _table(place) for name, place in others.items()},
+        k=k,
+        cliques=cliques,
+        holdout=None if holdout is None else rows_of(holdout).source,
+        target=target,
+        positive=levels,
+        above=above,
+        area=area,
+        quasi=known,
+        seed=seed,
+        recipe=recipe,
         release=synthetic if recipe is not None and synthetic.is_dir() else None,
         intervals=synthetic if synthetic.is_dir() else None,
-    )  # fmt: skip
+    )
     files = output.write(found, out, certificate=_certificate(synthetic))
     groups = {"groups": card.disparity_card(found)}
     _tell(found, found.page("this release", None), groups, files, out, as_json=as_json)
@@ -292,9 +319,16 @@ def _evaluate_marginals(
 
 
 def _evaluate_predictions(
-    real: Source, predictions: Path, schema: Path, target: str, out: Path, by: list[str] | None, *, as_json: bool,
+    real: Source,
+    predictions: Path,
+    schema: Path,
+    target: str,
+    out: Path,
+    by: list[str] | None,
+    *,
+    as_json: bool,
     **settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Score predictions, write the scores and print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions

@@ -89,8 +89,13 @@ def executed(page: Path) -> str:
     with tempfile.TemporaryDirectory() as where:
         ran = subprocess.run(  # noqa: S603 - this very file
             [sys.executable, "-P", __file__, "--page"],
-            input=json.dumps(blocks), capture_output=True, text=True, cwd=where, timeout=SECONDS, check=False,
-        )  # fmt: skip
+            input=json.dumps(blocks),
+            capture_output=True,
+            text=True,
+            cwd=where,
+            timeout=SECONDS,
+            check=False,
+        )
         if ran.returncode:
             raise SystemExit(f"docs/{page.name}: an example fails.\n{ran.stderr}")
         for picture in Path(where).iterdir():

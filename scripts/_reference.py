@@ -100,9 +100,7 @@ def recipe() -> str:
             _heading(cls),
             _table([*_keys(cls, leave=("groups",)), *(_keys(Groups) if cls is StrataSection else ())]),
         ]
-    rows = [
-        (key, _WORDS[kind.__name__], "not given", prior.HELP[key]) for key, kind in prior.KEYS.items()
-    ]  # fmt: skip
+    rows = [(key, _WORDS[kind.__name__], "not given", prior.HELP[key]) for key, kind in prior.KEYS.items()]
     parts += [
         "## [prior]",
         "What is public already, which the fit starts from; see [priors](../guide/priors.md).",
@@ -130,10 +128,17 @@ def schema() -> str:
     top = [("format", "text", "", f'Always "{FORMAT}".'), *_keys(Schema, leave=("columns", "rules", "row_weight"))]
     weight = [("max" if key == "most" else key, *rest) for key, *rest in _keys(RowWeight)]
     parts = [
-        "# Keys of a schema", _MADE, "## The file", _table(top),
-        "## unit", 'Either "record", or a table of these keys.', _table(_keys(Unit)),
-        "## weight", _first(RowWeight), _table(sorted(weight)),
-    ]  # fmt: skip
+        "# Keys of a schema",
+        _MADE,
+        "## The file",
+        _table(top),
+        "## unit",
+        'Either "record", or a table of these keys.',
+        _table(_keys(Unit)),
+        "## weight",
+        _first(RowWeight),
+        _table(sorted(weight)),
+    ]
     for kinds, cls in (('"categorical"', Categorical), ('"nested"', Nested), ('"numeric"', Numeric)):
         parts += [f"## [columns.NAME] kind = {kinds}", _first(cls), _table(_keys(cls))]
     shown = _keys(Temporal, leave=tuple(IMPLIED))

@@ -157,9 +157,13 @@ def composites() -> list[Any]:
 
 
 EVERY = {
-    "by": ("G",), "statistics": ("tally", "boundary", "pulls", "excess"), "threshold": 0.5, "wide": 2.0,
-    "noise_slopes": np.array([0.7, -1.5]), "clip_slopes": np.array([-0.8, 2.0]),
-}  # fmt: skip
+    "by": ("G",),
+    "statistics": ("tally", "boundary", "pulls", "excess"),
+    "threshold": 0.5,
+    "wide": 2.0,
+    "noise_slopes": np.array([0.7, -1.5]),
+    "clip_slopes": np.array([-0.8, 2.0]),
+}
 QUERIES: dict[str, Callable[[], list[Any]]] = {
     "columns": lambda: [
         Columns(("X",), (0.1,), (0.5,), clip=1.2),
@@ -215,15 +219,11 @@ QUERIES: dict[str, Callable[[], list[Any]]] = {
     ],
     "row vectors": lambda: [RowVectors(row_vectors, 2, 1.2)],
     "attribute": lambda: [
-        AttributeGradients(
-            Coded(("X", "C")), "D", "logistic", drawn(2, 4), 0.3, ("G",), (), drawn(2, 2, 2)
-        ),
-        AttributeGradients(
-            Coded(("X", "D")), "C", "softmax", drawn(1, 3, 3), 0.3, ("G",), ("C",), drawn(1, 2, 3, 3)
-        ),
+        AttributeGradients(Coded(("X", "C")), "D", "logistic", drawn(2, 4), 0.3, ("G",), (), drawn(2, 2, 2)),
+        AttributeGradients(Coded(("X", "D")), "C", "softmax", drawn(1, 3, 3), 0.3, ("G",), ("C",), drawn(1, 2, 3, 3)),
     ],
     "distances": lambda: [distances(), [replace(one, norm="largest") for one in distances()]],
     "peaks": lambda: [peaks()],
     "composites": lambda: [composites()],
     "sampled": lambda: [Columns(("X",), (0.1,), (0.5,), clip=1.2)] * STEPS,
-}  # fmt: skip
+}

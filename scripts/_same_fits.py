@@ -147,9 +147,13 @@ HALF = ss.StratumBudgets.factors({"a": 0.5})
 TINY = {"components": 4, "hidden": [3], "latent": 2, "iterations": 2, "rounds": 2, "least": 20}
 PREDICTING = {"target": "D", "groups": ["G"]}
 ODDS = {
-    "target": "D", "groups": ["G"], "constraints": {"equalized_odds": 0.05}, "iterations": 3, "inner_steps": 2,
+    "target": "D",
+    "groups": ["G"],
+    "constraints": {"equalized_odds": 0.05},
+    "iterations": 3,
+    "inner_steps": 2,
     "start_steps": 2,
-}  # fmt: skip
+}
 SAMPLED = {"groups": ["G"], "iterations": STEPS, "sampling": RATE}
 REGRESSION = {"groups": ["G"], "iterations": 3}
 

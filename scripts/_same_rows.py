@@ -39,18 +39,22 @@ def census() -> Rows:
 def people() -> Rows:
     """Four columns, with values that the schema does not know."""
     rng, n = np.random.default_rng(1), 300
-    frame = pd.DataFrame({
-        "SEX": rng.choice(["1", "2"], n),
-        "GROUP": rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1]),
-        "AGE": rng.integers(0, 12, n),
-        "WORK": rng.choice(["yes", "no", "N", "zebra"], n),
-    })  # fmt: skip
-    schema = Schema({
-        "SEX": Categorical(levels=("1", "2")),
-        "GROUP": Categorical(levels=("a", "b", "c")),
-        "AGE": Numeric(lower=0, upper=9, edges=(0, 3, 6, 10), integer=True, missing=True),
-        "WORK": Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no"),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "SEX": rng.choice(["1", "2"], n),
+            "GROUP": rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1]),
+            "AGE": rng.integers(0, 12, n),
+            "WORK": rng.choice(["yes", "no", "N", "zebra"], n),
+        }
+    )
+    schema = Schema(
+        {
+            "SEX": Categorical(levels=("1", "2")),
+            "GROUP": Categorical(levels=("a", "b", "c")),
+            "AGE": Numeric(lower=0, upper=9, edges=(0, 3, 6, 10), integer=True, missing=True),
+            "WORK": Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no"),
+        }
+    )
     return Rows(frame, schema, n)
 
 
@@ -61,15 +65,26 @@ def measured() -> Rows:
     group = np.where(rng.random(n) < 0.3, "b", "a")
     x = rng.uniform(-1, 1, n)
     y = np.where(group == "a", 0.5, -0.5) * x + 0.1 * rng.normal(size=n)
-    frame = pd.DataFrame({
-        "G": group, "X": x, "Z": rng.uniform(0, 10, n), "C": rng.choice(["p", "q", "r"], n), "Y": y.clip(-1, 1),
-        "D": np.where(y + 0.1 * rng.normal(size=n) > 0, "yes", "no"),
-    })  # fmt: skip
-    schema = Schema({
-        "G": Categorical(levels=("a", "b")), "X": Numeric(lower=-1, upper=1, bins=2),
-        "Z": Numeric(lower=0, upper=10, bins=2), "C": Categorical(levels=("p", "q", "r")),
-        "Y": Numeric(lower=-1, upper=1, bins=2), "D": Categorical(levels=("no", "yes")),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "G": group,
+            "X": x,
+            "Z": rng.uniform(0, 10, n),
+            "C": rng.choice(["p", "q", "r"], n),
+            "Y": y.clip(-1, 1),
+            "D": np.where(y + 0.1 * rng.normal(size=n) > 0, "yes", "no"),
+        }
+    )
+    schema = Schema(
+        {
+            "G": Categorical(levels=("a", "b")),
+            "X": Numeric(lower=-1, upper=1, bins=2),
+            "Z": Numeric(lower=0, upper=10, bins=2),
+            "C": Categorical(levels=("p", "q", "r")),
+            "Y": Numeric(lower=-1, upper=1, bins=2),
+            "D": Categorical(levels=("no", "yes")),
+        }
+    )
     return Rows(frame, schema, n)
 
 
@@ -134,11 +149,13 @@ def dated() -> Rows:
     """Days and lengths of time."""
     rng, n = np.random.default_rng(6), 300
     days = np.datetime64("2015-01-01") + rng.integers(-100, 900, n)
-    schema = Schema({
-        "DAY": Temporal(kind="date", lower="2015-01-01", upper="2016-12-31", bins=6, missing=True),
-        "WAIT": Temporal(kind="duration", unit="minute", lower=0, upper=120, bins=4, spikes=(0,)),
-        "SEX": Categorical(levels=("1", "2")),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "DAY": Temporal(kind="date", lower="2015-01-01", upper="2016-12-31", bins=6, missing=True),
+            "WAIT": Temporal(kind="duration", unit="minute", lower=0, upper=120, bins=4, spikes=(0,)),
+            "SEX": Categorical(levels=("1", "2")),
+        }
+    )
     frame = {"DAY": days.astype(str), "WAIT": rng.integers(0, 130, n), "SEX": rng.choice(["1", "2"], n)}
     return Rows(pd.DataFrame(frame), schema, n)
 
@@ -148,9 +165,11 @@ def coded() -> Rows:
     """A long list of codes, which a fit counts in groups."""
     rng, n = np.random.default_rng(8), 300
     codes = tuple(f"{i:03}" for i in range(200))
-    schema = Schema({
-        "JOB": Nested(levels=codes, groupings=({f"group {g}": codes[g * 20 : g * 20 + 20] for g in range(10)},)),
-        "SEX": Categorical(levels=("1", "2")),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "JOB": Nested(levels=codes, groupings=({f"group {g}": codes[g * 20 : g * 20 + 20] for g in range(10)},)),
+            "SEX": Categorical(levels=("1", "2")),
+        }
+    )
     frame = {"JOB": rng.choice(codes[:150], n), "SEX": rng.choice(["1", "2"], n)}
     return Rows(pd.DataFrame(frame), schema, n)

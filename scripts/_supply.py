@@ -33,8 +33,11 @@ def vulnerabilities(locks: Sequence[Path]) -> int:
         try:
             done = subprocess.run(  # noqa: S603 - no shell, and arguments of our own
                 [*command, "--format=json", "--requirement", str(lock)],
-                capture_output=True, text=True, timeout=PATIENCE, check=False,
-            )  # fmt: skip
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=False,
+            )
             said, error = done.stdout, done.stderr
         except subprocess.TimeoutExpired:
             said, error = "", f"no answer within {PATIENCE} s"
@@ -95,13 +98,19 @@ def pinned(lock: str) -> list[dict[str, Any]]:
         name, version, marker = head.groups()
         purl = f"pkg:pypi/{name}@{version}"
         hashes = [{"alg": "SHA-256", "content": digest} for digest in re.findall(r"--hash=sha256:([0-9a-f]{64})", text)]
-        found.append({
-            "type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl,
-            "externalReferences": [
-                {"type": "distribution", "url": f"https://pypi.org/project/{name}/{version}/", "hashes": hashes}
-            ],
-            **({"properties": [{"name": "stratsynth:marker", "value": marker}]} if marker else {}),
-        })  # fmt: skip
+        found.append(
+            {
+                "type": "library",
+                "bom-ref": purl,
+                "name": name,
+                "version": version,
+                "purl": purl,
+                "externalReferences": [
+                    {"type": "distribution", "url": f"https://pypi.org/project/{name}/{version}/", "hashes": hashes}
+                ],
+                **({"properties": [{"name": "stratsynth:marker", "value": marker}]} if marker else {}),
+            }
+        )
     return found
 
 
@@ -113,11 +122,15 @@ def bill(wheel: Path, lock: Path) -> dict[str, Any]:
     packages = pinned(lock.read_text(encoding="utf-8"))
     purl = f"pkg:pypi/{facts['Name']}@{facts['Version']}"
     itself = {
-        "type": "library", "bom-ref": purl, "name": facts["Name"], "version": facts["Version"], "purl": purl,
+        "type": "library",
+        "bom-ref": purl,
+        "name": facts["Name"],
+        "version": facts["Version"],
+        "purl": purl,
         "description": facts["Summary"],
         "licenses": [{"expression": facts["License-Expression"]}],
         "hashes": [{"alg": "SHA-256", "content": sha256(wheel)}],
-    }  # fmt: skip
+    }
     document: dict[str, Any] = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",

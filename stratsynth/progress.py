@@ -48,9 +48,13 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
     )
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), *([MofNCompleteColumn()] if slow else []), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *([MofNCompleteColumn()] if slow else []),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     period = 24 * 3600 if slow else 30.0
     console = Console() if in_notebook() else Console(stderr=True)
     shown = Progress(*columns, console=console, transient=True, speed_estimate_period=period)

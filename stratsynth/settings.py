@@ -125,9 +125,15 @@ def _plural(words: str) -> str:
 
 
 def at(
-    default: T, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
-    below: float = math.inf, length: tuple[int, float] = (0, math.inf), refused: Mapping[str, str] | None = None,
-) -> T:  # fmt: skip
+    default: T,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+    length: tuple[int, float] = (0, math.inf),
+    refused: Mapping[str, str] | None = None,
+) -> T:
     """Declare default and `Range` of a field. A table is copied for each object, and no part of its hash."""
     metadata = {KEY: Range(least, above, most, below, length, refused or {})}
     if isinstance(default, dict):

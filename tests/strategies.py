@@ -32,9 +32,32 @@ def _fit(text: str) -> bool:
 def texts() -> st.SearchStrategy[str]:
     """Texts that may be levels, many of them awkward: numbers, quotes, commas, words of other tools."""
     awkward = st.sampled_from(
-        ["1", "01", "1.0", "-1", "+1", "1e0", "nan", "NA", "null", "True", "true", "false", "missing", " ",
-         "a,b", '"', 'a"b', "é", "\u2028", "0-4", "[0,5)", "<=50K", "N"]
-    )  # fmt: skip
+        [
+            "1",
+            "01",
+            "1.0",
+            "-1",
+            "+1",
+            "1e0",
+            "nan",
+            "NA",
+            "null",
+            "True",
+            "true",
+            "false",
+            "missing",
+            " ",
+            "a,b",
+            '"',
+            'a"b',
+            "é",
+            "\u2028",
+            "0-4",
+            "[0,5)",
+            "<=50K",
+            "N",
+        ]
+    )
     return st.one_of(awkward, st.text(max_size=5)).filter(_fit)
 
 
@@ -152,10 +175,31 @@ def codes(draw: st.DrawFn, schema: Schema) -> dict[str, list[int]]:
 def cells(column: Column) -> st.SearchStrategy[str]:
     """Texts that a file may hold for a column: levels, numbers of every spelling, and anything else."""
     spelt = st.sampled_from(
-        ["1e308", "1e400", "-1e400", "5e-324", "1e-400", "0x10", "1_000", " 12 ", "+3.", ".5", "-0", "inf",
-         "NaN", "9" * 40, "1" * 2000, "x" * 5000, "1\x00", "\x00", "1e99999999999999999999",
-         "True", "FALSE", "3.0"]
-    )  # fmt: skip
+        [
+            "1e308",
+            "1e400",
+            "-1e400",
+            "5e-324",
+            "1e-400",
+            "0x10",
+            "1_000",
+            " 12 ",
+            "+3.",
+            ".5",
+            "-0",
+            "inf",
+            "NaN",
+            "9" * 40,
+            "1" * 2000,
+            "x" * 5000,
+            "1\x00",
+            "\x00",
+            "1e99999999999999999999",
+            "True",
+            "FALSE",
+            "3.0",
+        ]
+    )
     numbers = st.floats().map(repr) | st.integers().map(str)
     return st.one_of(st.sampled_from(column.all_levels), spelt, numbers, st.text(max_size=5))
 

@@ -35,8 +35,11 @@ def redrawn(
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]
     kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= inside for inside in held)]
-    rules = {clique: cells for clique, cells in forbidden(model.schema).items()
-             if any(set(clique) <= inside for inside in held)}  # fmt: skip
+    rules = {
+        clique: cells
+        for clique, cells in forbidden(model.schema).items()
+        if any(set(clique) <= inside for inside in held)
+    }
     true = [rows * marginal for marginal in model.marginals([clique for clique, _ in kept])]
     problems = []
     for _ in range(times):
@@ -77,11 +80,12 @@ def redrawn_mixed(
         problems.append(Problem(sizes, (public, *noisy), rows, rules, prior=PRIOR))
     again = [Graphical.of(schema, solution) for solution in solve(problems)]
     return [
-        replace(mixture, parts={
-            group: whole.conditioned(part.schema, group.codes(schema)) for group, part in mixture.parts.items()
-        })
+        replace(
+            mixture,
+            parts={group: whole.conditioned(part.schema, group.codes(schema)) for group, part in mixture.parts.items()},
+        )
         for whole in again
-    ]  # fmt: skip
+    ]
 
 
 def _parts(mixture: Mixture) -> list[Graphical]:

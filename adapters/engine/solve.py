@@ -228,18 +228,24 @@ class _State:
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)
         taken, running = np.zeros(number, dtype=np.intp), np.ones(number, dtype=bool)
-        return cls(
-            terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running
-        )  # fmt: skip
+        return cls(terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running)
 
     def only(self, owner: Indices) -> _State:
         """Return the state of the unfinished models."""
         kept = self.running
         cells = kept[owner]
         return _State(
-            self.terms[cells], self.last[cells], self.ahead[cells], self.momentum[kept], self.objective[kept],
-            self.marked[kept], self.step[kept], self.growth[kept], self.taken[kept], self.running[kept],
-        )  # fmt: skip
+            self.terms[cells],
+            self.last[cells],
+            self.ahead[cells],
+            self.momentum[kept],
+            self.objective[kept],
+            self.marked[kept],
+            self.step[kept],
+            self.growth[kept],
+            self.taken[kept],
+            self.running[kept],
+        )
 
 
 def _descend(goal: Objectives, state: _State, problems: Sequence[Problem]) -> _State:

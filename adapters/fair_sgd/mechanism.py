@@ -141,6 +141,9 @@ class FairSGD(Mechanism[Regression | Network]):
         if learned.groups:
             described["Noisy statistics of the last steps"] = "; ".join(learned.groups)
         return {
-            "steps": self.iterations, "rate": task.rate, "clip": learned.clip, "step_noise": learned.noise,
+            "steps": self.iterations,
+            "rate": task.rate,
+            "clip": learned.clip,
+            "step_noise": learned.noise,
             "described": described,
-        }  # fmt: skip
+        }

@@ -87,10 +87,21 @@ class FairSgdProblem:
 
         form = self.form
         return Mitigated(
-            form.design, form.target, form.link, rounded(theta), lean.clip, self.by, self.statistics,
-            lean.threshold, form.wide, by_group(lean.noise_slopes), by_group(lean.clip_slopes), lean.direction,
-            by_group(lean.cuts), form.hidden,
-        )  # fmt: skip
+            form.design,
+            form.target,
+            form.link,
+            rounded(theta),
+            lean.clip,
+            self.by,
+            self.statistics,
+            lean.threshold,
+            form.wide,
+            by_group(lean.noise_slopes),
+            by_group(lean.clip_slopes),
+            lean.direction,
+            by_group(lean.cuts),
+            form.hidden,
+        )
 
 
 def task_of(settings: FairSGD, public: Public) -> FairSgdProblem:

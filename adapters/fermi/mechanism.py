@@ -209,6 +209,9 @@ class DPFermi(Mechanism[Designed]):
             shares = "; ".join(" ".join(f"{share:.3f}" for share in line) for line in learned.shares)
             described["Shares of groups"] = f"{shares} ({source})"
         return {
-            "steps": self.iterations, "rate": task.rate, "clip": self.clip, "step_noise": learned.noise,
+            "steps": self.iterations,
+            "rate": task.rate,
+            "clip": self.clip,
+            "step_noise": learned.noise,
             "described": described,
-        }  # fmt: skip
+        }

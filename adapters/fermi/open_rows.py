@@ -84,9 +84,15 @@ class OpenRows:
             weights = (COUNTING, 1 - COUNTING) * models
         by_group = slopes.reshape(models, task.groups, task.true_classes, task.classes)
         query = AttributeGradients(
-            task.design, task.target, task.link, theta, self._clip(by_group), tuple(task.settings.groups),
-            task.by[len(task.settings.groups) :], slopes,
-        )  # fmt: skip
+            task.design,
+            task.target,
+            task.link,
+            theta,
+            self._clip(by_group),
+            tuple(task.settings.groups),
+            task.by[len(task.settings.groups) :],
+            slopes,
+        )
         answer: tuple[NoisySum, ...] = yield from total(query, noise=allot.noise, rate=self.rate, weights=weights)
         gradients, sums = self._public(theta, by_group.mean(axis=1))
         found = []

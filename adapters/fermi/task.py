@@ -156,9 +156,16 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
     if settings.protect == "sensitive":
         _check_open(settings, schema, (*design.columns, target))
     return FermiProblem(
-        settings, schema, target, design, design.names(schema), records, sampling, _sizes(settings, schema, target),
+        settings,
+        schema,
+        target,
+        design,
+        design.names(schema),
+        records,
+        sampling,
+        _sizes(settings, schema, target),
         settings.rate or RATE / largest_norm(design) ** 2,
-    )  # fmt: skip
+    )
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:

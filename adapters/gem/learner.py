@@ -82,9 +82,16 @@ class MixtureLearner(Learner[ProductMixture]):
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
-            self, schema=public.schema, size=public.size, settled=None, tables=[], longest=LAST_IN_STRATUM, faster=1.0,
-            known=model, published=self.published_in(public),
-        )  # fmt: skip
+            self,
+            schema=public.schema,
+            size=public.size,
+            settled=None,
+            tables=[],
+            longest=LAST_IN_STRATUM,
+            faster=1.0,
+            known=model,
+            published=self.published_in(public),
+        )
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
         """Return the model conditioned on `levels`."""

@@ -194,9 +194,13 @@ class GEM(Poolable[ProductMixture]):
         """Return an untrained generator that starts at the columns' tables."""
         source = self._source(schema, rng)
         return MixtureLearner(
-            schema=schema, settled=total, source=source, iterations=self.iterations, rate=self._rate,
+            schema=schema,
+            settled=total,
+            source=source,
+            iterations=self.iterations,
+            rate=self._rate,
             point=start(source, rng, ones),
-        )  # fmt: skip
+        )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
         """Return the model of the columns' tables alone, with a generator that starts there for later strata."""

@@ -88,9 +88,7 @@ class Module(Scored):
 
     def state(self) -> State:
         """Return design, network, fit and weights; no function, and nothing pickled."""
-        facts = {
-            **design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)
-        }  # fmt: skip
+        facts = {**design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"weights": self.weights})
 
     @classmethod

@@ -50,9 +50,13 @@ class Specialised(Mechanism[Any]):
         every, starters, rounds = self.base.foresee(public, allot.rho)
         if starters:
             yield from adapt(
-                learner, every, people=float(public.size or 0), rho=Fraction(allot.rho), rounds=rounds,
+                learner,
+                every,
+                people=float(public.size or 0),
+                rho=Fraction(allot.rho),
+                rounds=rounds,
                 neighbours=public.neighbours,
-            )  # fmt: skip
+            )
         if starters or learner.published:
             yield from learner.fit(last=True)
         return learner.model

@@ -92,9 +92,10 @@ class Scored(Designed):
 def design_facts(design: Coded) -> dict[str, Any]:
     """Return a design as facts of a stored model."""
     return {
-        "columns": list(design.columns), "reference": [list(pair) for pair in design.reference],
+        "columns": list(design.columns),
+        "reference": [list(pair) for pair in design.reference],
         "interactions": [list(pair) for pair in design.interactions],
-    }  # fmt: skip
+    }
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:

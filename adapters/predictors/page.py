@@ -52,14 +52,10 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
             numbers=Numbers(
                 f"coefficients of {model.target}",
                 ["feature", "level", *shown, "status"],
-                [
-                    [row["feature"], row["level"], *(known(row[key]) for key in shown),
-                     row["status"]]
-                    for row in rows
-                ],
+                [[row["feature"], row["level"], *(known(row[key]) for key in shown), row["status"]] for row in rows],
             ),
         )
-    ]  # fmt: skip
+    ]
     figures += _groups(model.facts, named)
     facts = _described(model.facts)
     method, assumption = METHODS.get(model.link, ("", ""))
@@ -94,10 +90,13 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Axis.over(ends)
     heads = [
-        Column("Feature", "text"), Column("coefficient and interval", "picture", scale),
-        Column("model"), Column("by noisy moments"),
-        Column("interval of 95 %"), Column("status", "text"),
-    ]  # fmt: skip
+        Column("Feature", "text"),
+        Column("coefficient and interval", "picture", scale),
+        Column("model"),
+        Column("by noisy moments"),
+        Column("interval of 95 %"),
+        Column("status", "text"),
+    ]
     lines = []
     for row in rows:
         name = f"{row['feature']} ({row['level']})" if row["level"] else row["feature"]
@@ -105,8 +104,14 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
         marks = [Mark("model", row["value"], series=0)]
         marks += [Mark("by noisy moments", row["estimate"], row["lower"], row["upper"], 1)] if known else []
         between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
-        lines.append([
-            "intercept" if name == "1" else name, Points(name, marks, row["value"]), row["value"],
-            row["estimate"] if known else None, Cell(between, row["lower"] if known else None), STATUS[row["status"]],
-        ])  # fmt: skip
+        lines.append(
+            [
+                "intercept" if name == "1" else name,
+                Points(name, marks, row["value"]),
+                row["value"],
+                row["estimate"] if known else None,
+                Cell(between, row["lower"] if known else None),
+                STATUS[row["status"]],
+            ]
+        )
     return Table(caption, heads, lines)

@@ -142,9 +142,14 @@ class Regression(Designed):
             ]
         error = np.hypot(noise, sampling)
         return table.assign(
-            estimate=estimate, std_error=error, noise=noise, sampling=sampling, lower=estimate - width * error,
-            upper=estimate + width * error, status=status,
-        )  # fmt: skip
+            estimate=estimate,
+            std_error=error,
+            noise=noise,
+            sampling=sampling,
+            lower=estimate - width * error,
+            upper=estimate + width * error,
+            status=status,
+        )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
         """Return the coefficients with intervals of 95 percent."""
@@ -166,8 +171,11 @@ class Regression(Designed):
         if self.estimated is not None:
             arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}
         facts = {
-            **design_facts(self.design), "target": self.target, "link": self.link, "fit": dict(self.facts),
-        }  # fmt: skip
+            **design_facts(self.design),
+            "target": self.target,
+            "link": self.link,
+            "fit": dict(self.facts),
+        }
         return State(facts, arrays)
 
     @classmethod

@@ -133,14 +133,17 @@ class PredictorProblem:
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
         """Return the figures of the fit, for the model: public numbers and noisy answers."""
         return {
-            "steps": self.settings.iterations, "rate": self.rate, "clip": self.clip, "step_noise": noise,
+            "steps": self.settings.iterations,
+            "rate": self.rate,
+            "clip": self.clip,
+            "step_noise": noise,
             "groups": [
                 {"group": label, "size": float(size), "weight": float(weight), "share": float(share)}
                 for label, size, weight, share in zip(
                     self.labels, tailored.sizes, tailored.usual, tailored.shares, strict=True
                 )
             ],
-        }  # fmt: skip
+        }
 
     def described(self, tailored: Tailored) -> dict[str, str]:
         """Return the public settings of the fit in words, for a report."""

@@ -144,9 +144,13 @@ class RandomisedClassifier(Designed):
     def state(self) -> State:
         """Return design, target, classifiers, weights and fit."""
         facts = {
-            "columns": list(self.design.columns), "reference": [list(pair) for pair in self.design.reference],
-            "target": self.target, "best": self.best, "deterministic": self.deterministic, "fit": dict(self.facts),
-        }  # fmt: skip
+            "columns": list(self.design.columns),
+            "reference": [list(pair) for pair in self.design.reference],
+            "target": self.target,
+            "best": self.best,
+            "deterministic": self.deterministic,
+            "fit": dict(self.facts),
+        }
         return State(facts, {"thetas": self.thetas, "weights": self.weights})
 
     @classmethod

@@ -40,8 +40,10 @@ PARITIES: dict[str, tuple[Loss, ...]] = {
 MEANS: dict[str, type[Function]] = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
 RATES: dict[str, Loss] = {"false_positive_rate": "false_positive", "false_negative_rate": "false_negative"}
 BOUNDED: dict[str, Loss] = {
-    "bounded_loss": "error", "bounded_squared_loss": "squared_loss", "bounded_log_loss": "log_loss",
-}  # fmt: skip
+    "bounded_loss": "error",
+    "bounded_squared_loss": "squared_loss",
+    "bounded_log_loss": "log_loss",
+}
 """Constraints on the loss of each group, or of groups and labels that are named."""
 AVERAGED: dict[str, tuple[Loss, str]] = {
     f"{over}{loss}": (loss, over) for loss in BY_LABEL for over in ("", "balanced_", "worst_")
@@ -49,10 +51,20 @@ AVERAGED: dict[str, tuple[Loss, str]] = {
 """Objectives: a loss of everybody, on the mean of groups, or of the worst group."""
 CONSTRAINTS = (*PARITIES, *BOUNDED, "gini", *MEANS, *RATES)
 ObjectiveName = Literal[
-    "error", "balanced_error", "worst_error", "squared_loss", "balanced_squared_loss", "worst_squared_loss",
-    "log_loss", "balanced_log_loss", "worst_log_loss", "g_mean", "h_mean", "false_positive_rate",
+    "error",
+    "balanced_error",
+    "worst_error",
+    "squared_loss",
+    "balanced_squared_loss",
+    "worst_squared_loss",
+    "log_loss",
+    "balanced_log_loss",
+    "worst_log_loss",
+    "g_mean",
+    "h_mean",
+    "false_positive_rate",
     "false_negative_rate",
-]  # fmt: skip
+]
 Versus = Literal["pairs", "overall"]
 
 

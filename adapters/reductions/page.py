@@ -14,12 +14,17 @@ if TYPE_CHECKING:
 
 STATUS = {"ok": "ok", "holds": "holds", "broken": "broken", "not_estimable": "not estimable"}
 NAMES = {
-    "error": "predicted wrongly", "selection": "predicted as the second level",
-    "false_positive": "false positives", "false_negative": "false negatives",
-    "squared_loss": "squared loss", "squared_loss_first": "squared loss, first level",
+    "error": "predicted wrongly",
+    "selection": "predicted as the second level",
+    "false_positive": "false positives",
+    "false_negative": "false negatives",
+    "squared_loss": "squared loss",
+    "squared_loss_first": "squared loss, first level",
     "squared_loss_second": "squared loss, second level",
-    "log_loss": "log loss", "log_loss_first": "log loss, first level", "log_loss_second": "log loss, second level",
-}  # fmt: skip
+    "log_loss": "log loss",
+    "log_loss_first": "log loss, first level",
+    "log_loss_second": "log loss, second level",
+}
 NOTE = (
     "All figures are noisy counts, or sums of losses, of the private table that the fit itself went by, so they are a "
     "little too favourable; the noise is a standard deviation. They are means over the draws of the classifiers, which "
@@ -35,28 +40,51 @@ ALONE = (
 def reductions_section(model: RandomisedClassifier, named: Callable[[str], str]) -> Section:
     """Return the chapter: goals of the mixture and of its best classifier, and the rates of groups."""
     heads = [
-        Column("Goal", "text"), Column("group", "text"), Column("bound"), Column("value"), Column("noise"),
+        Column("Goal", "text"),
+        Column("group", "text"),
+        Column("bound"),
+        Column("value"),
+        Column("noise"),
         Column("status", "text"),
-    ]  # fmt: skip
+    ]
 
     def goals(key: str, caption: str) -> Table:
-        return Table(caption, heads, [
-            [row["name"].replace("_", " "), named(row["group"]) if row["group"] else "",
-             row["bound"], row["value"], row["noise"], STATUS[row["status"]]]
-            for row in _rows(model, key)
-        ])  # fmt: skip
+        return Table(
+            caption,
+            heads,
+            [
+                [
+                    row["name"].replace("_", " "),
+                    named(row["group"]) if row["group"] else "",
+                    row["bound"],
+                    row["value"],
+                    row["noise"],
+                    STATUS[row["status"]],
+                ]
+                for row in _rows(model, key)
+            ],
+        )
 
     rates = []
     for row in _rows(model, "rates"):
         kind = "number" if row["loss"] in OF_PROBABILITIES else "share"
-        rates.append([
-            named(row["group"]), NAMES[row["loss"]], row["records"],
-            *(Cell(spelt(row[key], kind), row[key]) for key in ("value", "noise")), STATUS[row["status"]],
-        ])  # fmt: skip
+        rates.append(
+            [
+                named(row["group"]),
+                NAMES[row["loss"]],
+                row["records"],
+                *(Cell(spelt(row[key], kind), row[key]) for key in ("value", "noise")),
+                STATUS[row["status"]],
+            ]
+        )
     columns = [
-        Column("Group", "text"), Column("rate", "text"), Column("records, about", "count"), Column("value"),
-        Column("noise"), Column("status", "text"),
-    ]  # fmt: skip
+        Column("Group", "text"),
+        Column("rate", "text"),
+        Column("records, about", "count"),
+        Column("value"),
+        Column("noise"),
+        Column("status", "text"),
+    ]
     figures = [
         Figure("What was to hold", table=goals("goals", "The objective and each constraint, of what predicts.")),
         Figure("Rates of groups", table=Table("Rates of what predicts.", columns, rates)),

@@ -37,16 +37,27 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Loss = Literal[
-    "error", "selection", "false_positive", "false_negative", "squared_loss", "squared_loss_first",
-    "squared_loss_second", "log_loss", "log_loss_first", "log_loss_second",
-]  # fmt: skip
+    "error",
+    "selection",
+    "false_positive",
+    "false_negative",
+    "squared_loss",
+    "squared_loss_first",
+    "squared_loss_second",
+    "log_loss",
+    "log_loss_first",
+    "log_loss_second",
+]
 LOSSES: tuple[Loss, ...] = ("error", "selection", "false_positive", "false_negative")
 """Losses of predictions."""
 OF_PROBABILITIES: dict[Loss, tuple[Measure, tuple[int, ...]]] = {
-    "squared_loss": ("squared", (0, 1)), "squared_loss_first": ("squared", (0,)),
+    "squared_loss": ("squared", (0, 1)),
+    "squared_loss_first": ("squared", (0,)),
     "squared_loss_second": ("squared", (1,)),
-    "log_loss": ("log", (0, 1)), "log_loss_first": ("log", (0,)), "log_loss_second": ("log", (1,)),
-}  # fmt: skip
+    "log_loss": ("log", (0, 1)),
+    "log_loss_first": ("log", (0,)),
+    "log_loss_second": ("log", (1,)),
+}
 """Losses of probabilities: their measure, and the labels of their records."""
 BY_LABEL: dict[Loss, tuple[Loss, Loss]] = {
     "error": ("false_positive", "false_negative"),

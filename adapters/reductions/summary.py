@@ -59,13 +59,14 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
             value = sizes.rate(loss, g, counts)
             rows.append(
                 {
-                    "group": label, "loss": loss,
+                    "group": label,
+                    "loss": loss,
                     "records": max(float(sizes.numbers[sizes.cells(loss, g)].sum()), 0.0),
                     "value": value if known else None,
                     "noise": sizes.noise(loss, g, value, noise) if known else None,
                     "status": "ok" if known else "not_estimable",
                 }
-            )  # fmt: skip
+            )
     return rows
 
 
@@ -80,10 +81,14 @@ def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
 def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dict[str, Any]:
     holds = "holds" if part.value(counts) <= 0 else "broken"
     return {
-        "kind": kind, "name": part.name, "group": "", "bound": part.bound if kind == "constraint" else None,
-        "value": part.measure(counts), "noise": part.noise(counts, noise, goal.smoothing),
+        "kind": kind,
+        "name": part.name,
+        "group": "",
+        "bound": part.bound if kind == "constraint" else None,
+        "value": part.measure(counts),
+        "noise": part.noise(counts, noise, goal.smoothing),
         "status": "ok" if kind == "objective" else holds,
-    }  # fmt: skip
+    }
 
 
 def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:

@@ -74,9 +74,15 @@ class GraphicalLearner(Learner[Graphical]):
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
         problem = Problem(
-            self._sizes, tuple(self.taken_in(last=steps > ROUND_STEPS)), self.total, self._rules,
-            base=self.base, start=self.solution, prior=self.prior, iterations=steps,
-        )  # fmt: skip
+            self._sizes,
+            tuple(self.taken_in(last=steps > ROUND_STEPS)),
+            self.total,
+            self._rules,
+            base=self.base,
+            start=self.solution,
+            prior=self.prior,
+            iterations=steps,
+        )
         self.solution = yield from work(engine(by), problem)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
@@ -110,9 +116,14 @@ class GraphicalLearner(Learner[Graphical]):
         sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
         published = within_size(self.published_in(public), sizes, most - ROOM // 2, base.tree.cliques)
         learner = GraphicalLearner(
-            schema=public.schema, size=public.size, most_cells=most, prior=prior, iterations=self.iterations,
-            base=base, published=published,
-        )  # fmt: skip
+            schema=public.schema,
+            size=public.size,
+            most_cells=most,
+            prior=prior,
+            iterations=self.iterations,
+            base=base,
+            published=published,
+        )
         yield from learner.begin()
         return learner
 

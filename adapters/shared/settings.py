@@ -80,9 +80,14 @@ def target_of(
 
 
 def design_of(
-    who: str, named: Sequence[str], target: str, groups: Collection[str], public: Public,
-    reference: Mapping[str, str], interactions: Sequence[Sequence[str]] = (),
-) -> Coded:  # fmt: skip
+    who: str,
+    named: Sequence[str],
+    target: str,
+    groups: Collection[str],
+    public: Public,
+    reference: Mapping[str, str],
+    interactions: Sequence[Sequence[str]] = (),
+) -> Coded:
     """Return the design of the named features, or of all columns but target and groups; refuse settings about others.
 
     A column of one level, and one that strata define, does not vary and is left out.

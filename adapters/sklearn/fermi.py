@@ -68,9 +68,13 @@ class FermiClassifier(Classified):
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
         """Return `fermi` with these settings."""
         return self._settings(
-            DPFermi, features, groups=[] if self.groups is None else [GROUP], sizes=self._sizes(self._declared()),
-            sizes_citation=self.shares_citation, image=() if self.image is None else self.image,
-        )  # fmt: skip
+            DPFermi,
+            features,
+            groups=[] if self.groups is None else [GROUP],
+            sizes=self._sizes(self._declared()),
+            sizes_citation=self.shares_citation,
+            image=() if self.image is None else self.image,
+        )
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
         """Return the public shares by the mechanism's labels: group, or group and class."""

@@ -119,7 +119,7 @@ class Arbiter(Learner[Any]):
 
     def judge(
         self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add the log-likelihood ratios of tables that neither model was fitted to: `mine` prior's, `other` own."""
         for table, here, there in zip(tables, mine, other, strict=True):
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)

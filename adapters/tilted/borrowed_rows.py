@@ -34,9 +34,12 @@ MOST_WORTH = 1_000.0
 
 
 def reweighted(
-    schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], base: NDArray[np.float64], lent: NDArray[np.bool_],
+    schema: Schema,
+    codes: Mapping[str, NDArray[np.integer[Any]]],
+    base: NDArray[np.float64],
+    lent: NDArray[np.bool_],
     people: float,
-) -> Tilt | None:  # fmt: skip
+) -> Tilt | None:
     """Return the problem whose solution is the borrowed rows' weights, adding up to 1; None if there is none.
 
     Args:

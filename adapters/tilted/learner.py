@@ -147,10 +147,14 @@ class TiltedLearner(Learner[TiltedRows]):
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
         return cls(
-            schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people,
+            schema=public.schema,
+            codes=codes,
+            base=rows.weights / rows.people,
+            people=rows.people,
             others=None if rows.parent is None else rows.lent,
-            published=tuple(known for known in public.known if not known.of_rows), **given,
-        )  # fmt: skip
+            published=tuple(known for known in public.known if not known.of_rows),
+            **given,
+        )
 
     @property
     def model(self) -> TiltedRows:

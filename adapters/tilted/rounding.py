@@ -69,9 +69,12 @@ class _Pairs:
     """Expected counts of the cells of pairs of columns in `n` rows, and distances of drawn rows from them."""
 
     def __init__(
-        self, codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], rows: NDArray[np.intp],
+        self,
+        codes: Mapping[str, NDArray[np.integer[Any]]],
+        weights: NDArray[np.float64],
+        rows: NDArray[np.intp],
         n: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         wide = [code[rows].astype(np.int32) for code in codes.values()]
         sizes = [int(code.max(initial=0)) + 1 for code in wide]
         pairs = list(combinations(range(len(wide)), 2))

@@ -42,11 +42,13 @@ FAR = 100.0
 """Size, in clips, of each coordinate added by the driver that leaves the loss in."""
 SHARE = 1 - 1e-4
 """Fraction of a step's price for the sums by cell; the gradient, which the group does not change, gets the rest."""
-SCHEMA = Schema({
-    "GROUP": Categorical(levels=("a", "b"), outside="a"),
-    "WHO": Categorical(levels=tuple(map(str, range(WIDTH))), public=True),
-    "LABEL": Categorical(levels=("no", "yes"), public=True),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "GROUP": Categorical(levels=("a", "b"), outside="a"),
+        "WHO": Categorical(levels=tuple(map(str, range(WIDTH))), public=True),
+        "LABEL": Categorical(levels=("no", "yes"), public=True),
+    }
+)
 QUERY = AttributeGradients(
     Coded(()), "LABEL", "logistic", np.array([[20.0]]), 1.0, ("GROUP",), ("WHO",), np.zeros((1, 2, WIDTH, 2))
 )

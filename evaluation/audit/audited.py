@@ -27,9 +27,12 @@ BATCH = 2000
 
 
 def unlimited_allotment(
-    currency: Currency = Currency.ZCDP, neighbours: Neighbours = Neighbours.ADD_REMOVE, *,
-    noise: float | None = None, rate: float | None = None,
-) -> Allotment:  # fmt: skip
+    currency: Currency = Currency.ZCDP,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    *,
+    noise: float | None = None,
+    rate: float | None = None,
+) -> Allotment:
     """Allotment that no audit exceeds; for `sampled` with the noise and the rate of every step."""
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 

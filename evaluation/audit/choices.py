@@ -37,11 +37,13 @@ ROWS = 7
 FAR = 1000.0
 ALMOST = 1 + 1e-9
 """Multiple of epsilon above which a log-ratio is no rounding error."""
-SMALL = Schema({
-    "A": Categorical(levels=("1", "2", "3")),
-    "B": Categorical(levels=("1", "2")),
-    "X": Numeric(lower=-2, upper=2, edges=(-2, 0, 3)),
-})  # fmt: skip
+SMALL = Schema(
+    {
+        "A": Categorical(levels=("1", "2", "3")),
+        "B": Categorical(levels=("1", "2")),
+        "X": Numeric(lower=-2, upper=2, edges=(-2, 0, 3)),
+    }
+)
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:

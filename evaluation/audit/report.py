@@ -48,9 +48,14 @@ class Control:
     def to_dict(self) -> dict[str, Any]:
         """Result as plain values, for programs."""
         return {
-            "name": self.name, "claim": self.claim, "lower": self.lower, "runs": self.runs,
-            "power": self.power, "state": self.state, "seconds": self.seconds,
-        }  # fmt: skip
+            "name": self.name,
+            "claim": self.claim,
+            "lower": self.lower,
+            "runs": self.runs,
+            "power": self.power,
+            "state": self.state,
+            "seconds": self.seconds,
+        }
 
 
 @dataclass(frozen=True)
@@ -98,10 +103,19 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Result as plain values, for programs."""
         return {
-            "what": self.what, "unit": self.unit, "claim": self.claim, "lower": self.lower, "lower_sure": self.sure,
-            "share": self.share, "runs": self.runs, "power": self.power, "seconds": self.seconds,
-            "verdict": self.verdict, "note": self.note, "controls": [control.to_dict() for control in self.controls],
-        }  # fmt: skip
+            "what": self.what,
+            "unit": self.unit,
+            "claim": self.claim,
+            "lower": self.lower,
+            "lower_sure": self.sure,
+            "share": self.share,
+            "runs": self.runs,
+            "power": self.power,
+            "seconds": self.seconds,
+            "verdict": self.verdict,
+            "note": self.note,
+            "controls": [control.to_dict() for control in self.controls],
+        }
 
 
 @dataclass(frozen=True)
@@ -134,15 +148,18 @@ class Report:
     def to_text(self) -> str:
         """Table with a row for each audit and, below it, one for each control."""
         heads = [
-            Column("what", "text"), *map(Column, ("claim", "lower", "share", "runs", "power", "seconds")),
-            Column("verdict", "text"), Column("unit", "text"),
-        ]  # fmt: skip
+            Column("what", "text"),
+            *map(Column, ("claim", "lower", "share", "runs", "power", "seconds")),
+            Column("verdict", "text"),
+            Column("unit", "text"),
+        ]
         rows = [line for audit in self.audits for line in _lines(audit)]
         notes = [
             *(f"{audit.what}: {audit.note}" for audit in self.audits if audit.note),
             *(f"replay: {finding}" for finding in self.findings),
-            *(f"not audited: {reason}" for reason in self.skipped), DISCLAIMER,
-        ]  # fmt: skip
+            *(f"not audited: {reason}" for reason in self.skipped),
+            DISCLAIMER,
+        ]
         table = Table("", heads, rows, most=len(rows))
         return render(Page("Audit", sections=[Section("audits", "", figures=[Figure("", table=table)], notes=notes)]))
 

@@ -96,9 +96,9 @@ class CellRunner:
             return dict(scores(real, table, grid.scoring, None, 0))
 
         for baseline in baselines(real, real.schema, grid.recipe.rows):
-            found = scored(baseline.table) if baseline.name != SUBSAMPLE else chance(
-                real, grid.recipe.rows, scored
-            ).frames  # fmt: skip
+            found = (
+                scored(baseline.table) if baseline.name != SUBSAMPLE else chance(real, grid.recipe.rows, scored).frames
+            )
             frames.append(in_columns(iter(found.items()), _baseline(baseline.name), grid, np.nan))
         if self._holdout is not None:
             parts = _learned(real, grid.scoring, self._holdout, 0)
@@ -157,9 +157,17 @@ def _learned(
     """Yield scores of models trained on some rows and tested on the hold-out: `accuracy:forest` and so on."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
-        train, holdout, train.schema, target=scoring.target, by=scoring.by, positive=scoring.positive,
-        above=scoring.above, models=scoring.models, most=MOST, seed=seed,
-    )  # fmt: skip
+        train,
+        holdout,
+        train.schema,
+        target=scoring.target,
+        by=scoring.by,
+        positive=scoring.positive,
+        above=scoring.above,
+        models=scoring.models,
+        most=MOST,
+        seed=seed,
+    )
     for (metric, model), frame in found.groupby(["metric", "model"], sort=False):
         yield f"{metric}:{model}", frame
 
@@ -202,10 +210,15 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
         labels = names.where(found["scope"] == GROUP)
     stamp = "PUBLIC DATA" if grid.recipe.data.public else "INTERNAL"
     columns = {
-        **facts, "scope": found["scope"], **{column: found[column] for column in by}, "group": labels,
-        "clique": found.get("clique", pd.NA), **{name: found[name] for name in ("value", "low", "high", "n", "status")},
-        "stamp": stamp, "seconds": seconds,
-    }  # fmt: skip
+        **facts,
+        "scope": found["scope"],
+        **{column: found[column] for column in by},
+        "group": labels,
+        "clique": found.get("clique", pd.NA),
+        **{name: found[name] for name in ("value", "low", "high", "n", "status")},
+        "stamp": stamp,
+        "seconds": seconds,
+    }
     tidy = pd.DataFrame(columns, index=found.index)
     texts = ("mechanism", "stratification", "metric", "scope", *by, "group", "clique", "status", "stamp")
     numbers = dict.fromkeys(("epsilon", "value", "low", "high", "seconds"), "float64")

@@ -157,9 +157,15 @@ def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
     if scoring.holdout is not None:
         marks.append(fingerprint(rows_of(scoring.holdout).source, key))
     shared = digest(
-        FORMAT, version("stratsynth"), table.schema.sha256, table.declared_size, table.public, recipe.rows, marks,
+        FORMAT,
+        version("stratsynth"),
+        table.schema.sha256,
+        table.declared_size,
+        table.public,
+        recipe.rows,
+        marks,
         plain(scoring),
-    )  # fmt: skip
+    )
     found: dict[GridFit | None, str] = {None: digest(shared, "baselines")[:32]}
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
     for cell in grid.cells():
@@ -264,22 +270,28 @@ def facts(grid: Grid, cost: GridCost | None) -> dict[str, Any]:
     """Grid, settings and cost, in plain values."""
     recipe = grid.recipe
     return {
-        "format": FORMAT, "stamp": stamp(grid), "stratsynth": version("stratsynth"),
+        "format": FORMAT,
+        "stamp": stamp(grid),
+        "stratsynth": version("stratsynth"),
         "mechanisms": {label: described(competitor) for label, competitor in grid.mechanisms.items()},
         "bases": bases(grid),
         "pairs": None if grid.pairs is None else [[setting_name(*one) for one in pair] for pair in grid.pairs],
-        "stratifications": [list(by) for by in grid.stratifications], "epsilons": list(grid.epsilons),
-        "delta": recipe.budget().delta, "neighbours": str(recipe.budget().neighbours),
-        "repetitions": grid.seeds, "cells": len(list(grid.cells())),
+        "stratifications": [list(by) for by in grid.stratifications],
+        "epsilons": list(grid.epsilons),
+        "delta": recipe.budget().delta,
+        "neighbours": str(recipe.budget().neighbours),
+        "repetitions": grid.seeds,
+        "cells": len(list(grid.cells())),
         "seed": "the number of a repetition; it seeds what comes after the noise, which is fresh in every fit",
         "intervals": f"of paired differences: {COVERAGE:.0%}, Student's t over repetitions, each by itself",
         "tests": "p_value: paired t test; p_holm: allowing for all tests of the same metric and scope; a verdict where "
         f"p_holm is below {1 - COVERAGE:.2g} over {ENOUGH} repetitions or more",
-        "rows": recipe.rows, "scores": plain(grid.scoring),
+        "rows": recipe.rows,
+        "scores": plain(grid.scoring),
         "baselines": {f"({name})": meaning for name, meaning in MEANINGS.items() if name != RELEASE}
         | ({} if grid.scoring.holdout is None else {"(real rows)": "models trained on the real rows; not private"}),
         "charged": None if cost is None else cost.to_dict(),
-    }  # fmt: skip
+    }
 
 
 def _write_facts(grid: Grid, folder: Path, cost: GridCost | None) -> None:

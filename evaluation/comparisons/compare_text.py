@@ -67,9 +67,11 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
     ]
     where = f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV."
     sections = [
-        Section("errors", "Every setting", figures=errors), *_differences(differences, facts), *_roads(folder),
+        Section("errors", "Every setting", figures=errors),
+        *_differences(differences, facts),
+        *_roads(folder),
         Section("files", "", text=[where]),
-    ]  # fmt: skip
+    ]
     private = frame.attrs["stamp"] == STAMP
     title = "A comparison" if private else f"{frame.attrs['stamp']}."
     return Page(title, lead=lead, sections=sections, internal=BANNER if private else None)
@@ -81,9 +83,11 @@ def document(frame: pd.DataFrame, folder: Path) -> str:
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     found = {
-        "stamp": frame.attrs["stamp"], "facts": facts,
-        "paired": json.loads(overall.drop(columns="stamp").to_json(orient="records")), "files": files,
-    }  # fmt: skip
+        "stamp": frame.attrs["stamp"],
+        "facts": facts,
+        "paired": json.loads(overall.drop(columns="stamp").to_json(orient="records")),
+        "files": files,
+    }
     return json.dumps(found, indent=1, ensure_ascii=False)
 
 

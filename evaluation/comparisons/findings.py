@@ -112,9 +112,12 @@ def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool =
             rows.append([*_item(str(keys[0]), item), name, *[value] * len(epsilons)])
     columns = [*([(item, "text")] if item else []), ("setting", "text")]
     return listing(
-        title, "", [*columns, *((f"epsilon {epsilon:g}", "number") for epsilon in epsilons)], rows,
+        title,
+        "",
+        [*columns, *((f"epsilon {epsilon:g}", "number") for epsilon in epsilons)],
+        rows,
         f"Means over {several(int(own['seed'].nunique()), 'repetition')}; every single one is in comparison.csv.",
-    )  # fmt: skip
+    )
 
 
 def _item(metric: str, item: str | None) -> list[str]:
@@ -148,20 +151,37 @@ def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
     return listing(
-        title, f"{more} {note}".strip(),
-        [("first − second", "text"), ("epsilon", "text"), ("difference", "number"), ("low", "number"),
-         ("high", "number"), ("times", "number"), ("p", "text"), ("p (Holm)", "text"), ("first is", "text")],
-        rows, f"{several(len(part), 'test')}, smallest p first.", rest="tests in paired.csv",
-    )  # fmt: skip
+        title,
+        f"{more} {note}".strip(),
+        [
+            ("first − second", "text"),
+            ("epsilon", "text"),
+            ("difference", "number"),
+            ("low", "number"),
+            ("high", "number"),
+            ("times", "number"),
+            ("p", "text"),
+            ("p (Holm)", "text"),
+            ("first is", "text"),
+        ],
+        rows,
+        f"{several(len(part), 'test')}, smallest p first.",
+        rest="tests in paired.csv",
+    )
 
 
 def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
     first = setting_name(row["first_mechanism"], row["first_stratification"])
     second = setting_name(row["second_mechanism"], row["second_stratification"])
     return [
-        f"{first} − {second}", f"{row['epsilon']:g}", *(float(row[name]) for name in ("difference", "low", "high")),
-        int(row["repetitions"]), spelt(row["p_value"]), spelt(row["p_holm"]), word(str(row["verdict"]), first) or "–",
-    ]  # fmt: skip
+        f"{first} − {second}",
+        f"{row['epsilon']:g}",
+        *(float(row[name]) for name in ("difference", "low", "high")),
+        int(row["repetitions"]),
+        spelt(row["p_value"]),
+        spelt(row["p_holm"]),
+        word(str(row["verdict"]), first) or "–",
+    ]
 
 
 def word(verdict: str, first: str) -> str:

@@ -11,8 +11,15 @@ from stratsynth.evaluation.comparisons.competitors import MECHANISMS
 from stratsynth.evaluation.learning.learners import EVERY
 from stratsynth.evaluation.scores.declared import with_mean
 
-OWN = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
-       "mean_disparity")  # fmt: skip
+OWN = (
+    "workload_error",
+    "k_marginal_score",
+    "clique_error",
+    "parity_means",
+    "parity_marginals",
+    "downstream",
+    "mean_disparity",
+)
 """Metrics that need more than the rows of two tables; all others declare themselves."""
 
 

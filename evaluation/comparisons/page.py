@@ -149,12 +149,15 @@ def _cards(runs: Runs) -> Iterator[Figure]:
         kept = worst_first(groups)[:GROUPS]
         hidden = len(groups) - len(kept)
         yield card(
-            kept, everybody, title=f"Disparity card: {mechanism}",
+            kept,
+            everybody,
+            title=f"Disparity card: {mechanism}",
             note=f"Error at epsilon {runs.epsilon:g}, by group."
             + (f" {several(hidden, 'group')} with smaller errors are not drawn." if hidden else ""),
-            interval=f"Lines: least and largest of {several(runs.seeds, 'seed')}." if runs.seeds > 1 else
-            "Lines: 95 % intervals of chance in the rows.",
-        )  # fmt: skip
+            interval=f"Lines: least and largest of {several(runs.seeds, 'seed')}."
+            if runs.seeds > 1
+            else "Lines: 95 % intervals of chance in the rows.",
+        )
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
@@ -168,9 +171,11 @@ def _lines(runs: Runs) -> Iterator[Figure]:
         drawings = [_panel(runs, methods, series, key, x) for key in keys]
         rows = [
             [*method, e, runs.name(key), score.value, score.low, score.high, runs.base(key)]
-            for method in methods for e in runs.epsilons for key in [(), *runs.groups]
+            for method in methods
+            for e in runs.epsilons
+            for key in [(), *runs.groups]
             if (score := runs.score(method, e, key))
-        ]  # fmt: skip
+        ]
         yield Figure(
             f"{mechanism}, by epsilon",
             "Everybody, then the smallest groups first. Each panel has a scale of its own; epsilons are on a "
@@ -182,7 +187,7 @@ def _lines(runs: Runs) -> Iterator[Figure]:
                 ["mechanism", "stratification", "epsilon", "group", "error", "low", "high", "chance alone"],
                 rows,
             ),
-        )  # fmt: skip
+        )
 
 
 def _panel(
@@ -227,15 +232,20 @@ def _heat(runs: Runs) -> Figure:
     kept = sorted(runs.groups, key=lambda key: -worst[key])[:GROUPS]
     values = {
         (runs.name(key), column): runs.score(method, runs.epsilon, key).value
-        for key in kept for method, column in columns.items()
-    }  # fmt: skip
+        for key in kept
+        for method, column in columns.items()
+    }
     hidden = len(runs.groups) - len(kept)
     return heat(
         "Error by group and method",
         f"At epsilon {runs.epsilon:g}, worst groups first."
         + (f" {several(hidden, 'group')} with smaller errors are not shown." if hidden else ""),
-        [runs.name(key) for key in kept], list(columns.values()), values, corner="Group", item="method",
-    )  # fmt: skip
+        [runs.name(key) for key in kept],
+        list(columns.values()),
+        values,
+        corner="Group",
+        item="method",
+    )
 
 
 def _worst(runs: Runs) -> Iterator[Figure]:

@@ -128,17 +128,20 @@ def paired(
     chosen = list(combinations(settings, 2)) if pairs is None else list(pairs)
     parts = [
         _differences(heads, values[:, number[one]], values[:, number[two]], one, two)
-        for one, two in chosen if one in number and two in number
-    ]  # fmt: skip
+        for one, two in chosen
+        if one in number and two in number
+    ]
     found = pd.concat([_differences(heads.iloc[:0], values[:0, 0], values[:0, 0], ("", ""), ("", "")), *parts])
     # drop pairs without values: predictors have no marginals, and tables no predictions of their own
     scored = own.loc[own["value"].notna(), ["metric", "mechanism", "stratification"]].drop_duplicates()
     for place_of in ("first", "second"):
         named = {column: f"{place_of}_{column}" for column in ("mechanism", "stratification")}
         found = found.merge(scored.rename(columns=named), on=["metric", *named.values()])
-    found["p_holm"] = found.groupby(["metric", "scope"], sort=False)["p_value"].transform(
-        lambda tests: holm(tests.to_numpy(float))
-    ).astype(float)  # fmt: skip
+    found["p_holm"] = (
+        found.groupby(["metric", "scope"], sort=False)["p_value"]
+        .transform(lambda tests: holm(tests.to_numpy(float)))
+        .astype(float)
+    )
     found["verdict"] = pd.array([_verdict(row) for row in found.to_dict("records")], "string")
     found["stamp"] = pd.array([frame["stamp"].iloc[0]] * len(found), "string")
     return found
@@ -154,15 +157,21 @@ def _differences(
     there = ~np.isnan(difference)
     mean, low, high = mean_interval(difference)
     names = {
-        "first_mechanism": first[0], "first_stratification": first[1],
-        "second_mechanism": second[0], "second_stratification": second[1],
-    }  # fmt: skip
+        "first_mechanism": first[0],
+        "first_stratification": first[1],
+        "second_mechanism": second[0],
+        "second_stratification": second[1],
+    }
     return heads.assign(
         **{name: pd.array([text] * len(heads), "string") for name, text in names.items()},
         first=mean_interval(np.where(there, one, np.nan))[0],
         second=mean_interval(np.where(there, two, np.nan))[0],
-        difference=mean, low=low, high=high, repetitions=there.sum(axis=-1), p_value=p_values(difference),
-    )  # fmt: skip
+        difference=mean,
+        low=low,
+        high=high,
+        repetitions=there.sum(axis=-1),
+        p_value=p_values(difference),
+    )
 
 
 def _verdict(row: dict[Any, Any]) -> str:

@@ -70,8 +70,17 @@ def _drawn(here: pd.DataFrame, metric: str, group: str | None) -> Figure:
         ends = [mean_interval(part[part["epsilon"] == e]["value"].to_numpy(float)) for e in epsilons]
         mean, low, high = (np.array([end[j] for end in ends], float) for j in range(3))
         error = np.nan_to_num(np.array([mean - low, high - mean]))
-        axes.errorbar(epsilons, mean, yerr=error, fmt="o-", markersize=4, capsize=2, linewidth=1.2,
-                      color=COLOURS[i % len(COLOURS)], label=setting_name(str(keys[0]), str(keys[1])))  # fmt: skip
+        axes.errorbar(
+            epsilons,
+            mean,
+            yerr=error,
+            fmt="o-",
+            markersize=4,
+            capsize=2,
+            linewidth=1.2,
+            color=COLOURS[i % len(COLOURS)],
+            label=setting_name(str(keys[0]), str(keys[1])),
+        )
     for name, style in (("(subsample)", ":"), ("(real rows)", "--")):
         value = base[base["mechanism"] == name]["value"].mean()
         if np.isfinite(value):

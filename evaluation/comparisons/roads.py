@@ -59,8 +59,24 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
     import pandas as pd
 
     own = _own(frame, pooled)
-    names = ["epsilon", "scope", *by, "group", "n", "metric", "kind", "road", "value", "low", "high", "repetitions",
-             "status", "best", "beaten", "stamp"]  # fmt: skip
+    names = [
+        "epsilon",
+        "scope",
+        *by,
+        "group",
+        "n",
+        "metric",
+        "kind",
+        "road",
+        "value",
+        "low",
+        "high",
+        "repetitions",
+        "status",
+        "best",
+        "beaten",
+        "stamp",
+    ]
     if own.empty or own["kind"].nunique() < 2:
         return pd.DataFrame(columns=names)
     own = _chosen(own)
@@ -85,12 +101,23 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
         best = kinds[int(np.argmax(np.where(known, sign * mean, -np.inf)))] if enough else ""
         losers = ", ".join(k for k in kinds if (best, k) in beaten[at])
         rows += [
-            {**{key: head[key] for key in keys}, "n": int(head["n"]), "metric": own["metric"].iloc[0],
-             "kind": kind, "road": each[kind]["road"], "value": mean[i], "low": low[i], "high": high[i],
-             "repetitions": int(np.isfinite(scores[i]).sum()), "status": str(each[kind]["status"]), "best": best,
-             "beaten": losers, "stamp": str(head["stamp"])}
+            {
+                **{key: head[key] for key in keys},
+                "n": int(head["n"]),
+                "metric": own["metric"].iloc[0],
+                "kind": kind,
+                "road": each[kind]["road"],
+                "value": mean[i],
+                "low": low[i],
+                "high": high[i],
+                "repetitions": int(np.isfinite(scores[i]).sum()),
+                "status": str(each[kind]["status"]),
+                "best": best,
+                "beaten": losers,
+                "stamp": str(head["stamp"]),
+            }
             for i, kind in enumerate(kinds)
-        ]  # fmt: skip
+        ]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -124,9 +151,7 @@ def _chosen(own: pd.DataFrame) -> pd.DataFrame:
     return own.merge(chosen.drop_duplicates(["epsilon", "kind"])[["epsilon", "kind", "road"]])
 
 
-def _beaten(
-    kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]
-) -> list[set[tuple[str, str]]]:  # fmt: skip
+def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]) -> list[set[tuple[str, str]]]:
     """Pairs of kinds that differ beyond chance, in both orders, for each epsilon and group."""
     tests = [
         (at, pair, p_values(scores[pair[0]] - scores[pair[1]]), np.isfinite(scores[list(pair)]).all(axis=0).sum())
@@ -134,9 +159,7 @@ def _beaten(
         for pair in combinations(range(len(kinds[at])), 2)
     ]
     found: list[set[tuple[str, str]]] = [set() for _ in values]
-    for (at, (one, two), _, times), p in zip(
-        tests, holm(np.array([float(t[2]) for t in tests])), strict=True
-    ):  # fmt: skip
+    for (at, (one, two), _, times), p in zip(tests, holm(np.array([float(t[2]) for t in tests])), strict=True):
         if times >= ENOUGH and p < 1 - COVERAGE:
             found[at] |= {(kinds[at][one], kinds[at][two]), (kinds[at][two], kinds[at][one])}
     return found
@@ -186,10 +209,15 @@ def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]
             name: float(gaps.get((mechanism, stratification, epsilon, f"{name}:{model}"), gaps.iloc[:0]).mean())
             for name in ("equalized_odds_difference", "demographic_parity_difference")
         }
-        rows.append({
-            "epsilon": epsilon, "kind": kind, "road": road,
-            "everybody": float(part[part["scope"] == EVERYBODY]["value"].mean()),
-            "worst group": float(sign * (sign * groups).min()) if len(groups) else np.nan, **apart,
-        })  # fmt: skip
+        rows.append(
+            {
+                "epsilon": epsilon,
+                "kind": kind,
+                "road": road,
+                "everybody": float(part[part["scope"] == EVERYBODY]["value"].mean()),
+                "worst group": float(sign * (sign * groups).min()) if len(groups) else np.nan,
+                **apart,
+            }
+        )
     order = {kind: i for i, kind in enumerate(KINDS)}
     return sorted(rows, key=lambda row: (row["epsilon"], order[row["kind"]], -sign * row["everybody"]))

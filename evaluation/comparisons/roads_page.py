@@ -35,7 +35,7 @@ ABOUT = (
 
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
-) -> list[Section]:  # fmt: skip
+) -> list[Section]:
     """Return the chapter; none where there is one kind of road, or nothing is predicted."""
     if found.empty:
         return []
@@ -114,14 +114,22 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
         "For whom, at which epsilon",
         "The kind with the best mean. “Beats” names the kinds that it is ahead of beyond chance, with all pairs of "
         f"kinds and epsilons, and of groups, allowed for.{few}",
-        heads, rows, "The best kind of road; everybody, then the largest groups first.",
-    )  # fmt: skip
+        heads,
+        rows,
+        "The best kind of road; everybody, then the largest groups first.",
+    )
 
 
 def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
     """Return every road, the best of its kind first."""
-    columns = [("epsilon", "text"), ("kind", "text"), ("road", "text"), ("everybody", "number"),
-               ("worst group", "number"), *((title, "number") for title in GAPS.values())]  # fmt: skip
+    columns = [
+        ("epsilon", "text"),
+        ("kind", "text"),
+        ("road", "text"),
+        ("everybody", "number"),
+        ("worst group", "number"),
+        *((title, "number") for title in GAPS.values()),
+    ]
     rows = [
         [
             f"{row['epsilon']:g}",
@@ -136,5 +144,7 @@ def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) ->
         "Every road",
         f"{score.capitalize()} for everybody and in the group served worst, of groups that are not small; the "
         "equalized odds and demographic parity differences between groups (0 is equal).",
-        columns, rows, "Means over repetitions.",
-    )  # fmt: skip
+        columns,
+        rows,
+        "Means over repetitions.",
+    )

@@ -16,8 +16,20 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
-COLUMNS = ("mechanism", "stratification", "epsilon", "seed", "metric", "scope", "clique", "value", "low", "high", "n",
-           "status")  # fmt: skip
+COLUMNS = (
+    "mechanism",
+    "stratification",
+    "epsilon",
+    "seed",
+    "metric",
+    "scope",
+    "clique",
+    "value",
+    "low",
+    "high",
+    "n",
+    "status",
+)
 ERRORS = ("workload_error", "workload", "parity_marginals", "error")
 """Metrics that a page draws by default, in order of preference."""
 BASELINE = "subsample"

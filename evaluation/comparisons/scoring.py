@@ -19,9 +19,20 @@ from stratsynth.schema import Schema
 
 ASKED = frozenset({"mean_disparity"})
 """Metrics of single papers: scored only if a recipe asks for them."""
-COLUMNS = frozenset({
-    "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
-})  # fmt: skip
+COLUMNS = frozenset(
+    {
+        "mechanism",
+        "stratification",
+        "epsilon",
+        "seed",
+        "metric",
+        "group",
+        "clique",
+        "stamp",
+        "seconds",
+        *RESERVED,
+    }
+)
 """Names that a column to group by cannot have."""
 
 
@@ -105,11 +116,17 @@ def read_scoring(
         if not metrics:
             raise RecipeError("[compare] parity error and disparity need groups; add the section [strata].")
     return Scoring(
-        metrics, by, min(said.get("k", 3), len(schema.names)), said.get("cliques", CLIQUES),
-        None if holdout is None else recipe.folder / holdout, target,
-        None if positive is None else tuple(positive), said.get("above"), models,
+        metrics,
+        by,
+        min(said.get("k", 3), len(schema.names)),
+        said.get("cliques", CLIQUES),
+        None if holdout is None else recipe.folder / holdout,
+        target,
+        None if positive is None else tuple(positive),
+        said.get("above"),
+        models,
         parities if "parity_means" in metrics else (),
-    )  # fmt: skip
+    )
 
 
 def _models(said: Sequence[str]) -> tuple[str, ...]:

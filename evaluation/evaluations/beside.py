@@ -37,7 +37,7 @@ def compared_scores(
 
     every: dict[str, Mapping[str, pd.DataFrame]] = {
         name: scores(table, single=name == RELEASE) for name, table in compared.items()
-    }  # fmt: skip
+    }
     alone = chance(real, compared[RELEASE].rows, partial(scores, draw=True), every[RELEASE]["workload"])
     found: dict[str, list[pd.DataFrame]] = {}
     every = dict(_with_chance(every, alone))

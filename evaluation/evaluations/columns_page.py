@@ -28,19 +28,21 @@ def single_columns(evaluation: Evaluation) -> Section:
     hidden = len(off) - len(kept)
     rows = frame[["column", "level", "real", "synthetic"]].to_numpy().tolist()
     return Section(
-        "columns", "Column by column",
+        "columns",
+        "Column by column",
         text=[
             "The share of each level in the release, and among the real rows. Columns that are farthest off come first."
             + (f" {several(hidden, 'more column')} are in the numbers only." if hidden else "")
         ],
         figures=[
             Figure(
-                "", picture=Markup('<div class="columns">{}</div>').format(Markup("").join(drawings)),
+                "",
+                picture=Markup('<div class="columns">{}</div>').format(Markup("").join(drawings)),
                 legend=legend([("the release", 1), ("real rows", -1)]),
                 numbers=Numbers("columns", ["column", "level", "real", "synthetic"], rows),
             )
         ],
-    )  # fmt: skip
+    )
 
 
 def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:

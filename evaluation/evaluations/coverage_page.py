@@ -42,6 +42,8 @@ def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Sche
     )
     columns = ["group", "intervals", "part that holds", "low", "high", "counts without an interval"]
     return Section(
-        "intervals", "Whether its intervals hold", text=[TEXT],
+        "intervals",
+        "Whether its intervals hold",
+        text=[TEXT],
         figures=[Figure("", table=table, numbers=Numbers("coverage of intervals", columns, numbers))],
-    )  # fmt: skip
+    )

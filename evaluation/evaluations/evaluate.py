@@ -35,7 +35,7 @@ from stratsynth.evaluation.tables import (
     joined,
     named,
     weighed,
-)  # fmt: skip
+)
 from stratsynth.progress import steps
 from stratsynth.release import Release
 from stratsynth.schema import Schema
@@ -231,13 +231,20 @@ def evaluate(
             by=names,
             facts={
                 "stamp": STAMP,
-                "real_rows": true.rows, "synthetic_rows": made.rows,
-                "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
+                "real_rows": true.rows,
+                "synthetic_rows": made.rows,
+                "real_rows_left_out": true.left_out,
+                "synthetic_rows_left_out": made.left_out,
                 "holdout_rows": None if others is None else others.rows,
                 **weighed(true),
-                "by": list(names), "groups": len(groups) if names else 0,
-                "k": k, "seed": seed, "few": few, "area": area,
-                "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
+                "by": list(names),
+                "groups": len(groups) if names else 0,
+                "k": k,
+                "seed": seed,
+                "few": few,
+                "area": area,
+                "cliques": int(found["workload"]["cliques"].iloc[0]),
+                "beside": list(others_by_name),
                 "tables": {
                     name: MEANINGS.get(name, "another release of the same people") for name in (*compared, SUBSAMPLE)
                 },
@@ -255,20 +262,33 @@ def evaluate(
             disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
             correlations=done(correlation_frame(pair, ("pearson", "kendall", "cramer"))) if paired else None,
             propensity=done(propensity_frame(pair, MODELS, MOST // 2, seed)) if apart else None,
-            components=done(
-                principal_components(true, made, schema, names, components=axes, seed=seed)
-            ) if apart else None,
+            components=done(principal_components(true, made, schema, names, components=axes, seed=seed))
+            if apart
+            else None,
             raw=raw_values(real, synthetic, schema, few=few),
             declared={score.name: score.of(pair) for score in declared()},
             levels=level_frame(pair),
             coverage=coverage_of(intervals, real, names),
             lens=None if split is None else done(lens_of_release(true, made, *split, names, seed)),
             matches=done(joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()])),
-            downstream=None if target is None else done(downstream(
-                made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
-                most=MOST, few=few, seed=seed,
-            )),
-        )  # fmt: skip
+            downstream=None
+            if target is None
+            else done(
+                downstream(
+                    made,
+                    others,
+                    schema,
+                    target=target,
+                    by=names,
+                    real=true,
+                    positive=positive,
+                    above=above,
+                    most=MOST,
+                    few=few,
+                    seed=seed,
+                )
+            ),
+        )
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:

@@ -61,20 +61,28 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
         from_frame(
             "Means and quartiles of the numbers themselves",
             "As they are in the files: neither binned nor clipped. Bins that are right can hold numbers that are not.",
-            known, [("variable", "column", "text"), ("statistic", "figure", "text"), *APART],
+            known,
+            [("variable", "column", "text"), ("statistic", "figure", "text"), *APART],
             f"Apart: in standard deviations of the real numbers. The {MOST} farthest off; all are in raw.csv.",
             most=MOST,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _declared(evaluation: Evaluation) -> list[Figure]:
     """Return the scores that declare themselves: everybody's items, the largest first."""
     return [
-        from_frame(score.title, score.note, _first(evaluation.declared[score.name], score.order), score.columns,
-                   score.caption, most=MOST)
-        for score in declared() if score.name in evaluation.declared
-    ]  # fmt: skip
+        from_frame(
+            score.title,
+            score.note,
+            _first(evaluation.declared[score.name], score.order),
+            score.columns,
+            score.caption,
+            most=MOST,
+        )
+        for score in declared()
+        if score.name in evaluation.declared
+    ]
 
 
 def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
@@ -92,11 +100,15 @@ def _propensity(evaluation: Evaluation) -> list[Figure]:
             "The chance that a model takes the synthetic one of two rows for the synthetic one: one half where it "
             "cannot tell, 1 where it always can.",
             frame[frame["scope"] == EVERYBODY],
-            [("model", "model", "text"), ("auc", "chance", "number"), ("value", "pMSE", "number"),
-             ("null", "pMSE by chance", "number")],
+            [
+                ("model", "model", "text"),
+                ("auc", "chance", "number"),
+                ("value", "pMSE", "number"),
+                ("null", "pMSE by chance", "number"),
+            ],
             "pMSE is the mean squared distance of predictions from a coin's; 0 where rows cannot be told apart.",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _correlations(evaluation: Evaluation) -> list[Figure]:
@@ -109,9 +121,10 @@ def _correlations(evaluation: Evaluation) -> list[Figure]:
             "Cramér's V of two columns: 0 where one says nothing about the other, 1 where it says all.",
             _first(frame[(frame["measure"] == "cramer") & (frame["status"] == OK)]),
             [("one", "column", "text"), ("two", "and", "text"), *APART],
-            f"The {MOST} pairs that are farthest off; Pearson's and Kendall's are in correlations.csv.", most=MOST,
+            f"The {MOST} pairs that are farthest off; Pearson's and Kendall's are in correlations.csv.",
+            most=MOST,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _levels(evaluation: Evaluation) -> Figure:
@@ -119,18 +132,24 @@ def _levels(evaluation: Evaluation) -> Figure:
     scope = GROUP if evaluation.by else EVERYBODY
     here = frame[(frame["scope"] == scope) & (frame["levels"] > 0)].sort_values("value", ascending=False, kind="stable")
     rows = [
-        [r["column"], group_name({c: r[c] for c in evaluation.by}, evaluation.schema) if evaluation.by else "everybody",
-         r["kind"], str(r["names"]).replace("|", ", "), r["value"]]
+        [
+            r["column"],
+            group_name({c: r[c] for c in evaluation.by}, evaluation.schema) if evaluation.by else "everybody",
+            r["kind"],
+            str(r["names"]).replace("|", ", "),
+            r["value"],
+        ]
         for r in here.head(MOST).to_dict("records")
-    ]  # fmt: skip
+    ]
     more = len(here) - len(rows)
     return listing(
         "Levels lost and invented",
         "Levels that real people of a group have and the release never shows, or the other way round. Those that "
         "concern the most people of a group come first" + (f"; {more:,} more are in levels.csv." if more > 0 else "."),
-        [("column", "text"), ("group", "text"), ("kind", "text"), ("levels", "text"), ("share", "number")], rows,
+        [("column", "text"), ("group", "text"), ("kind", "text"), ("levels", "text"), ("share", "number")],
+        rows,
         "Share: of the group's real rows, or for invented levels of its synthetic ones.",
-    )  # fmt: skip
+    )
 
 
 def _components(evaluation: Evaluation) -> list[Figure]:
@@ -150,20 +169,28 @@ def _components(evaluation: Evaluation) -> list[Figure]:
         Figure(
             "Both tables from afar",
             "Some rows of each on the two axes along which real rows differ most. Clouds of one shape are a good sign.",
-            picture=panels(drawings), legend=legend([]) if not drawings else Markup(""),
+            picture=panels(drawings),
+            legend=legend([]) if not drawings else Markup(""),
             numbers=Numbers("components", ["table", "pc1", "pc2"], numbers),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _matches(evaluation: Evaluation) -> Figure:
     frame: pd.DataFrame = evaluation.matches[evaluation.matches["scope"] == EVERYBODY]
     people = frame["people"].replace({"real": "in the data", "holdout": "held out"})
     return from_frame(
-        "Real people whom it seems to show", f"{WARNING[:1].upper()}{WARNING[1:]}.",
+        "Real people whom it seems to show",
+        f"{WARNING[:1].upper()}{WARNING[1:]}.",
         frame.assign(people=people, measure=frame["measure"].str.replace("_", " ")),
-        [("measure", "match", "text"), ("people", "people", "text"), ("matches", "matches", "number"),
-         ("base", "of", "number"), ("value", "share", "number"), ("similarity", "agreement", "number")],
+        [
+            ("measure", "match", "text"),
+            ("people", "people", "text"),
+            ("matches", "matches", "number"),
+            ("base", "of", "number"),
+            ("value", "share", "number"),
+            ("similarity", "agreement", "number"),
+        ],
         "Of people whom nobody equals, how many some synthetic row equals in all columns, or in what neighbours know. "
         "Where people held out match as often as those in the data, matches do not come from their rows.",
-    )  # fmt: skip
+    )

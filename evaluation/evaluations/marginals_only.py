@@ -40,18 +40,31 @@ class MarginalScores:
 
     @classmethod
     def of(
-        cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By, *, k: int, cliques: int,
+        cls,
+        real: Any,
+        synthetic: Any,
+        schema: Schema | str | Path,
+        by: By,
+        *,
+        k: int,
+        cliques: int,
         engine: str = "auto",
-    ) -> MarginalScores:  # fmt: skip
+    ) -> MarginalScores:
         """Count both tables out of memory; `engine` is the one that holds the real table."""
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
         weight = schema.row_weight.column
         facts = {
-            "stamp": STAMP, "left_out": LEFT_OUT, "by": list(names), "k": k, "cliques": int(frame["cliques"].iloc[-1]),
-            "real_rows": int(frame["n"].iloc[-1]), "synthetic_rows": int(frame["n_synthetic"].iloc[-1]),
-            "schema_sha256": schema.sha256, **({} if weight is None else {"row_weight": weight}),
-        }  # fmt: skip
+            "stamp": STAMP,
+            "left_out": LEFT_OUT,
+            "by": list(names),
+            "k": k,
+            "cliques": int(frame["cliques"].iloc[-1]),
+            "real_rows": int(frame["n"].iloc[-1]),
+            "synthetic_rows": int(frame["n_synthetic"].iloc[-1]),
+            "schema_sha256": schema.sha256,
+            **({} if weight is None else {"row_weight": weight}),
+        }
         return cls(schema, names, facts, frame)
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -83,10 +96,13 @@ class MarginalScores:
         return [
             (
                 group_name({c: row[c] for c in self.by if row["scope"] == GROUP}, self.schema),
-                int(row["n"]), int(row["n_synthetic"]), float(row["value"]), str(row["status"]),
+                int(row["n"]),
+                int(row["n_synthetic"]),
+                float(row["value"]),
+                str(row["status"]),
             )
             for row in self.workload.to_dict("records")
-        ]  # fmt: skip
+        ]
 
 
 COLUMNS = ("group", "real rows", "synthetic rows", "mean L1 distance", "status")

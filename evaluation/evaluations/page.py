@@ -24,7 +24,7 @@ from stratsynth.evaluation.report.groups import (
     smallest_groups,
     with_people,
     worst_first,
-)  # fmt: skip
+)
 from stratsynth.evaluation.scores.baseline import RELEASE
 from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK
@@ -141,16 +141,22 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
     kept = worst_first(groups)[:GROUPS]
     figures = [
         card(
-            kept, everybody, title="Disparity card",
+            kept,
+            everybody,
+            title="Disparity card",
             note="Each group's error, and how much of it chance alone would leave in a group of that size: the error "
             f"of a perfect model of the real people, sampled as often, in the mean of "
             f"{evaluation.facts['chance']['draws']} draws."
-            + (f" The {len(groups) - len(kept):,} groups with the smallest errors are in workload.csv."
-               if len(kept) < len(groups) else ""),
-            interval="Lines: 95 % intervals of chance in the rows.", more=_more(evaluation),
+            + (
+                f" The {len(groups) - len(kept):,} groups with the smallest errors are in workload.csv."
+                if len(kept) < len(groups)
+                else ""
+            ),
+            interval="Lines: 95 % intervals of chance in the rows.",
+            more=_more(evaluation),
             rest="more groups in workload.csv",
         )
-    ]  # fmt: skip
+    ]
     figures += [
         figure
         for frame, what in ((evaluation.parity_marginals, "marginals"), (evaluation.parity_means, "means"))
@@ -165,8 +171,14 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
     """Return further figures of each group, which the card has no room for beside its picture."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
-    names = {"n_synthetic": "synthetic", "low": "from", "high": "to", "independent": "independent",
-             "excess": "times chance", "means": "means"}  # fmt: skip
+    names = {
+        "n_synthetic": "synthetic",
+        "low": "from",
+        "high": "to",
+        "independent": "independent",
+        "excess": "times chance",
+        "means": "means",
+    }
 
     def column(key: str) -> Callable[[GroupErrors], Value]:
         return lambda s: rows[tuple(s.levels.values())][key]
@@ -180,16 +192,25 @@ def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
         "marginals": "The errors of all groups added up, and everybody's for one group's share.",
         "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",
     }
-    columns = ("table", "of"), ("value", "parity error"), ("low", "low"), ("high", "high"), ("terms", "terms"), (
-        "lost", "groups lost"), ("undefined", "left out")  # fmt: skip
+    columns = (
+        ("table", "of"),
+        ("value", "parity error"),
+        ("low", "low"),
+        ("high", "high"),
+        ("terms", "terms"),
+        ("lost", "groups lost"),
+        ("undefined", "left out"),
+    )
     rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")]
     if rows.empty:
         return None
     return from_frame(
-        f"Parity error of the {what}", said[what], rows,
+        f"Parity error of the {what}",
+        said[what],
+        rows,
         [(key, name, "text" if key == "table" else "number") for key, name in columns],
         "A group that a release has lost counts as wholly wrong; terms without a true value are left out.",
-    )  # fmt: skip
+    )
 
 
 def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
@@ -220,16 +241,19 @@ def _where(evaluation: Evaluation) -> Section:
     }
     order = sorted(columns, key=lambda c: -sum(v for (r, _), v in values.items() if r == c and math.isfinite(v)))
     hidden = len(sized) - len(kept)
-    names = [
-        (label, group_name(dict(zip(by, key, strict=True)), evaluation.schema)) for key, label in labels.items()
-    ]  # fmt: skip
+    names = [(label, group_name(dict(zip(by, key, strict=True)), evaluation.schema)) for key, label in labels.items()]
     figure = heat(
         "Error by column and group",
         "The mean error of the tables that a column is part of. Groups and columns that are worst come first"
-        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "") + ".",
-        order, list(labels.values()), values, corner="Column", item="group",
+        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "")
+        + ".",
+        order,
+        list(labels.values()),
+        values,
+        corner="Column",
+        item="group",
         codes=(f"What the {several(len(names), 'code')} of groups stand for ({' | '.join(by)})", names),
-    )  # fmt: skip
+    )
     return Section("where", "Where it goes wrong, for whom", figures=[figure])
 
 
@@ -239,11 +263,15 @@ def _worst(evaluation: Evaluation) -> Section:
 
     def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:
         return [
-            [row["clique"].replace(",", ", "),
-             *([group_name({c: row[c] for c in evaluation.by}, evaluation.schema)] if grouped else []),
-             row["value"], row["low"], row["high"]]
+            [
+                row["clique"].replace(",", ", "),
+                *([group_name({c: row[c] for c in evaluation.by}, evaluation.schema)] if grouped else []),
+                row["value"],
+                row["low"],
+                row["high"],
+            ]
             for row in part.head(WORST).to_dict("records")
-        ]  # fmt: skip
+        ]
 
     whole = frame[(frame["scope"] == EVERYBODY) & (frame["status"] == OK)]
     inside = frame[(frame["scope"] == GROUP) & (frame["status"] == OK)]

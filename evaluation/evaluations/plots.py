@@ -42,8 +42,16 @@ def groups_plot(evaluation: Evaluation, path: str | Path | None) -> Figure:
         scores = [group.error(name) for group in kept]
         values = np.array([score.value for score in scores])
         ends = np.nan_to_num([[s.value - s.low for s in scores], [s.high - s.value for s in scores]])
-        axes.errorbar(values, at, xerr=np.maximum(ends, 0), fmt="o", markersize=4, color=COLOURS[i % len(COLOURS)],
-                      label=name, linewidth=1)  # fmt: skip
+        axes.errorbar(
+            values,
+            at,
+            xerr=np.maximum(ends, 0),
+            fmt="o",
+            markersize=4,
+            color=COLOURS[i % len(COLOURS)],
+            label=name,
+            linewidth=1,
+        )
     axes.plot([group.chance for group in kept], places, "|", color="0.4", markersize=9, label="chance alone")
     names_shown = [f"{shorten(group.name, NAME, placeholder='...')} ({int(group.n):,})" for group in kept]
     axes.set_yticks(places, names_shown, fontsize=8)

@@ -26,7 +26,7 @@ from stratsynth.evaluation.tables import (
     joined,
     named,
     weighed,
-)  # fmt: skip
+)
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -116,15 +116,20 @@ def evaluate_predictions(
     found = {name: _values(given, real, schema, goal, rows.rows, seed)[kept] for name, given in tables.items()}
     found[CONSTANT] = np.full(len(truth), truth.mean() if goal.regression else truth.mean() > 1 / 2)
     grouped = GroupedRows(names, groups, group_numbers(rows.take(kept), names), few)
-    frame = joined([
-        named(grouped.scores(truth, one, RESAMPLES, np.random.default_rng(seed)), name) for name, one in found.items()
-    ])  # fmt: skip
+    frame = joined(
+        [named(grouped.scores(truth, one, RESAMPLES, np.random.default_rng(seed)), name) for name, one in found.items()]
+    )
     facts = {
-        "stamp": STAMP, "task": goal.meaning, "real_rows": rows.rows, "scored_rows": len(truth), "groups": len(groups),
-        **weighed(rows), "beside": list(beside or {}),
+        "stamp": STAMP,
+        "task": goal.meaning,
+        "real_rows": rows.rows,
+        "scored_rows": len(truth),
+        "groups": len(groups),
+        **weighed(rows),
+        "beside": list(beside or {}),
         "score": "root_mean_squared_error" if goal.regression else "accuracy",
         "schema_sha256": schema.sha256,
-    }  # fmt: skip
+    }
     return PredictionScores(schema, names, facts, frame)
 
 

@@ -72,9 +72,12 @@ def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
         values = whole[whole["metric"] == metric].set_index("table")["value"]
         rows.append([_words(metric), *(values.get(table) for table in tables)])
     return listing(
-        "Every rate, of everybody", "A rate over nobody is not defined, and left empty.",
-        [("rate", "text"), *((name, "number") for name in tables.values())], rows, "",
-    )  # fmt: skip
+        "Every rate, of everybody",
+        "A rate over nobody is not defined, and left empty.",
+        [("rate", "text"), *((name, "number") for name in tables.values())],
+        rows,
+        "",
+    )
 
 
 def _groups(scores: PredictionScores) -> Figure:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 SCORES = {
-    "accuracy": "accuracy", "auc": "area under the ROC curve", "f1": "F1 of the positives",
-    "mean_absolute_error": "mean absolute error", "r2": "share of the variance that is explained (r2)",
-}  # fmt: skip
+    "accuracy": "accuracy",
+    "auc": "area under the ROC curve",
+    "f1": "F1 of the positives",
+    "mean_absolute_error": "mean absolute error",
+    "r2": "share of the variance that is explained (r2)",
+}
 """Titles of the scores that are shown, where they were computed."""
 TRAINED = {SYNTHETIC: "the release", SUBSAMPLE: "as many real rows", REAL: "all real rows"}
 
@@ -35,10 +38,11 @@ def use(evaluation: Evaluation) -> Section | None:
     if evaluation.by:
         figures += [_best_by_group(evaluation, here, score), *_between(frame)]
     return Section(
-        "use", "What it is good for",
+        "use",
+        "What it is good for",
         text=[f"Models that predict {evaluation.facts['task']}, trained on the release and on real rows."],
         figures=figures,
-    )  # fmt: skip
+    )
 
 
 def _by_model(here: pd.DataFrame, score: str) -> Figure:
@@ -50,11 +54,13 @@ def _by_model(here: pd.DataFrame, score: str) -> Figure:
         values = whole[whole["model"] == model].set_index("trained_on")["value"]
         rows.append([str(model), *(values.get(name) for name in there)])
     return listing(
-        f"By model: {SCORES[score]}", "“Constant” predicts the same for everybody, and is what any model should beat.",
-        [("model", "text"), *((TRAINED[name], "number") for name in there)], rows,
+        f"By model: {SCORES[score]}",
+        "“Constant” predicts the same for everybody, and is what any model should beat.",
+        [("model", "text"), *((TRAINED[name], "number") for name in there)],
+        rows,
         f"On {int(whole['n'].iloc[0]):,} held-out real rows, by what the model was trained on. Groups by themselves "
         "are in downstream.csv.",
-    )  # fmt: skip
+    )
 
 
 def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
@@ -64,9 +70,13 @@ def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Fi
     rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])]
     shown = {REAL: "trained on real rows", SYNTHETIC: "trained on the release"}
     return errors_by_group(
-        rows.rename(columns={"trained_on": "table"}), evaluation.by, shown, evaluation.schema,
-        title=f"In each group: {best}", of="people held out",
-    )  # fmt: skip
+        rows.rename(columns={"trained_on": "table"}),
+        evaluation.by,
+        shown,
+        evaluation.schema,
+        title=f"In each group: {best}",
+        of="people held out",
+    )
 
 
 def _between(frame: pd.DataFrame) -> list[Figure]:

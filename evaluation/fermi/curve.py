@@ -92,9 +92,13 @@ def tradeoff(
 
 def _line(method: str, criterion: str, column: CurveFit, measured: Mapping[str, float]) -> dict[str, Any]:
     return {
-        "method": method, "criterion": criterion, "epsilon": column.epsilon, "penalty": column.penalty,
-        "seed": column.seed, **measured,
-    }  # fmt: skip
+        "method": method,
+        "criterion": criterion,
+        "epsilon": column.epsilon,
+        "penalty": column.penalty,
+        "seed": column.seed,
+        **measured,
+    }
 
 
 class CurveRows:
@@ -130,9 +134,15 @@ class CurveRows:
 
 
 def _post_processed(
-    train: pd.DataFrame, schema: Schema, seen: CurveRows, settings: Mapping[str, Any], epsilons: Sequence[float],
-    delta: float, seeds: int, seed: int,
-) -> list[dict[str, Any]]:  # fmt: skip
+    train: pd.DataFrame,
+    schema: Schema,
+    seen: CurveRows,
+    settings: Mapping[str, Any],
+    epsilons: Sequence[float],
+    delta: float,
+    seeds: int,
+    seed: int,
+) -> list[dict[str, Any]]:
     """Results of noisy gradient descent on most of epsilon, corrected by noisy counts for the rest."""
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]

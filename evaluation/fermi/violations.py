@@ -49,9 +49,7 @@ def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp
     return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
 
 
-def _largest(
-    parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]
-) -> float:  # fmt: skip
+def _largest(parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]) -> float:
     """Largest difference between groups' rates of predicting a class, over pairs of class and mask of rows."""
     found = []
     for c, here in parts:

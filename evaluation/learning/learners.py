@@ -65,7 +65,7 @@ def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, grou
             warnings.simplefilter("ignore", kind)
         model = ExponentiatedGradient(
             _model("linear", False, seed), EqualizedOdds(difference_bound=ODDS), max_iter=ROUNDS
-        )  # fmt: skip
+        )
         model.fit(inputs(train, features, wide=True), truth.astype(int), sensitive_features=told)
     return _Fitted(_ByChance(model, seed), tuple(features), wide=True)
 

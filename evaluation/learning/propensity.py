@@ -99,9 +99,10 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
         return chance
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, label):
         made = (
-            LogisticRegression(solver="newton-cholesky") if model == "linear"
+            LogisticRegression(solver="newton-cholesky")
+            if model == "linear"
             else DecisionTreeClassifier(min_samples_leaf=50, random_state=seed)
-        )  # fmt: skip
+        )
         with single_threaded():
             chance[test] = made.fit(rows[train], label[train]).predict_proba(rows[test])[:, 1]
     return chance

@@ -54,17 +54,32 @@ def areas(
     base = np.array([[min(int(truth[here].sum()), int((~truth[here]).sum())) for here in scopes]])
     sizes = np.array([[int(here.sum()) for here in scopes]])
     frame = tidy(
-        by, groups, value, np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, 1),
-        counts={"n": sizes}, status=statuses(value, base, few), items={"metric": ["auc"]}, more={"base": base},
-    )  # fmt: skip
+        by,
+        groups,
+        value,
+        np.maximum(value - NORMAL_95 * error, 0),
+        np.minimum(value + NORMAL_95 * error, 1),
+        counts={"n": sizes},
+        status=statuses(value, base, few),
+        items={"metric": ["auc"]},
+        more={"base": base},
+    )
     frame = frame.assign(**dict.fromkeys(("groups", "left_out"), pd.array([None] * len(frame), "Int64")))
     if not by:
         return frame
     kept = value[0, :-1][base[0, :-1] >= max(few, 1)]
     gap = float(np.ptp(kept)) if len(kept) > 1 else np.nan
     row: dict[str, Any] = {
-        "metric": "auc_difference", "scope": "between", **dict.fromkeys(by, pd.NA), "value": gap, "low": np.nan,
-        "high": np.nan, "status": NOT_ESTIMABLE if np.isnan(gap) else OK, "groups": len(kept),
-        "left_out": len(groups) - len(kept), "base": 0, "n": len(truth),
-    }  # fmt: skip
+        "metric": "auc_difference",
+        "scope": "between",
+        **dict.fromkeys(by, pd.NA),
+        "value": gap,
+        "low": np.nan,
+        "high": np.nan,
+        "status": NOT_ESTIMABLE if np.isnan(gap) else OK,
+        "groups": len(kept),
+        "left_out": len(groups) - len(kept),
+        "base": 0,
+        "n": len(truth),
+    }
     return joined([frame, pd.DataFrame([row]).astype(dict(frame.dtypes))])

@@ -48,7 +48,7 @@ from stratsynth.evaluation.tables import (
     stamped,
     statuses,
     tidy,
-)  # fmt: skip
+)
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 
@@ -165,10 +165,16 @@ class GroupedRows:
         sure = base > 1  # a single row has no bootstrap spread
         rows = np.broadcast_to(_with_everybody(sizes[:, None], self.by)[:, 0], value.shape)
         frame = tidy(
-            self.by, self.groups, value, np.where(sure, low, np.nan), np.where(sure, high, np.nan),
-            counts={"n": rows.astype(int)}, status=statuses(value, base, self.few), items={"metric": list(metrics)},
+            self.by,
+            self.groups,
+            value,
+            np.where(sure, low, np.nan),
+            np.where(sure, high, np.nan),
+            counts={"n": rows.astype(int)},
+            status=statuses(value, base, self.few),
+            items={"metric": list(metrics)},
             more={"base": base.astype(int)},
-        )  # fmt: skip
+        )
         frame = frame.assign(**dict.fromkeys(_COUNTS, pd.array([None] * len(frame), "Int64")))
         if not self.by:
             return stamped(frame)
@@ -191,12 +197,21 @@ class GroupedRows:
             groups = min(part.shape[1] for part in parts)
             figures = np.max([compare(part) for part in parts], axis=0) if groups >= 2 else np.full(1, np.nan)
             low, high = _ends(figures[1:, None]) if len(figures) > 1 else (np.array([np.nan]),) * 2
-            rows.append({
-                "metric": name, "scope": BETWEEN, **dict.fromkeys(self.by, pd.NA), "value": float(figures[0]),
-                "low": float(low[0]), "high": float(high[0]),
-                "status": NOT_ESTIMABLE if np.isnan(figures[0]) else OK, "groups": groups, "left_out": left_out,
-                "base": 0, "n": 0,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "metric": name,
+                    "scope": BETWEEN,
+                    **dict.fromkeys(self.by, pd.NA),
+                    "value": float(figures[0]),
+                    "low": float(low[0]),
+                    "high": float(high[0]),
+                    "status": NOT_ESTIMABLE if np.isnan(figures[0]) else OK,
+                    "groups": groups,
+                    "left_out": left_out,
+                    "base": 0,
+                    "n": 0,
+                }
+            )
         return pd.DataFrame(rows)
 
 
@@ -285,9 +300,7 @@ def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: 
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]
-    found = [
-        _by_group(each[starts[group] + rng.integers(0, sizes[group])], group, count) for _ in range(resamples)
-    ]  # fmt: skip
+    found = [_by_group(each[starts[group] + rng.integers(0, sizes[group])], group, count) for _ in range(resamples)]
     return np.array(found).reshape(resamples, count, each.shape[1])
 
 

@@ -20,11 +20,20 @@ from stratsynth.schema import Categorical, Numeric, Schema
 _SHARED = (("AGEP",), ("SCHL", "EDU"), ("MAR", "MSP"), ("RELP", "RELSHIPP"), ("SEX",), ("RAC1P",))
 _FEATURES = {
     "employment": (
-        *_SHARED, ("DIS",), ("ESP",), ("CIT",), ("MIG",), ("MIL",), ("ANC",), ("NATIVITY",), ("DEAR",), ("DEYE",),
+        *_SHARED,
+        ("DIS",),
+        ("ESP",),
+        ("CIT",),
+        ("MIG",),
+        ("MIL",),
+        ("ANC",),
+        ("NATIVITY",),
+        ("DEAR",),
+        ("DEYE",),
         ("DREM",),
     ),
     "income": (*_SHARED, ("COW",), ("OCCP", "OCC", "INDP_CAT"), ("POBP",), ("WKHP",)),
-}  # fmt: skip
+}
 BUILT_IN = tuple(_FEATURES)
 
 

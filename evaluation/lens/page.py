@@ -59,9 +59,11 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
         "over noise."
     )
     return Section(
-        "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure, frame)],
+        "lens",
+        "What caused the error",
+        text=[MEASURES[measure], *remedies(measure, frame)],
         figures=_pictures(frame, tables.PARTS, by, schema, note),
-    )  # fmt: skip
+    )
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
@@ -74,9 +76,10 @@ def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], sche
         made
         for title, one in pieces
         for made in (
-            picture(one, parts, by, schema, title=title, note=note), *in_numbers(one, parts, by, schema, title=title)
+            picture(one, parts, by, schema, title=title, note=note),
+            *in_numbers(one, parts, by, schema, title=title),
         )
-    ]  # fmt: skip
+    ]
 
 
 def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
@@ -95,7 +98,7 @@ def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
 
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
-) -> Figure:  # fmt: skip
+) -> Figure:
     """Return a line a group: its loss by cause, each part with its interval, and the total; few parts also as numbers.
 
     The scale is that of groups which are not small.
@@ -107,9 +110,13 @@ def picture(
     scale = Axis.over([*ends, *(row["value"] for row in sound)])
     many = len(parts) > FEW_PARTS
     heads = [
-        Column("Group", "text"), Column("people", "count"), Column("parts and intervals", "picture", scale),
-        Column("all together"), *(Column(part, aside=many) for part in parts), Column("status", "text"),
-    ]  # fmt: skip
+        Column("Group", "text"),
+        Column("people", "count"),
+        Column("parts and intervals", "picture", scale),
+        Column("all together"),
+        *(Column(part, aside=many) for part in parts),
+        Column("status", "text"),
+    ]
     lines = []
     for row in rows:
         name = _name(row, by, schema)
@@ -126,15 +133,17 @@ def picture(
         "" if len(sound) == len(rows) else " Groups of few people may reach beyond the scale: they end at its edge."
     )
     return Figure(
-        title, note + beyond, Table("What each group loses, by cause.", heads, lines),
+        title,
+        note + beyond,
+        Table("What each group loses, by cause.", heads, lines),
         legend=legend([(part, every.index(part)) for part in parts]),
         numbers=Numbers(title, names, plain.to_numpy().tolist()),
-    )  # fmt: skip
+    )
 
 
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
-) -> list[Figure]:  # fmt: skip
+) -> list[Figure]:
     """Table of the parts as numbers, if there are more than `FEW_PARTS`; else empty."""
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:

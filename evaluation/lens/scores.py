@@ -132,9 +132,15 @@ def _usual(recipe: Recipe) -> Sequence[str] | None:
 
 
 def _of_rows(
-    recipe: Recipe, table: Any, rows: tuple[EncodedRows, EncodedRows], by: tuple[str, ...],
-    groups: tuple[Stratum, ...], repeats: int, seed: int, tick: Callable[[], object],
-) -> LensScores:  # fmt: skip
+    recipe: Recipe,
+    table: Any,
+    rows: tuple[EncodedRows, EncodedRows],
+    by: tuple[str, ...],
+    groups: tuple[Stratum, ...],
+    repeats: int,
+    seed: int,
+    tick: Callable[[], object],
+) -> LensScores:
     written, real = rows
     many = max(tables.DRAWN, recipe.rows)
     quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
@@ -152,20 +158,28 @@ def _of_rows(
     sigmas = tables.by_sigma(quiet, real, by, groups)
     frames = [
         _frame(
-            real, by, groups, np.array([one.error for one in found]),
-            {part: np.array([one.parts[part] for one in found]) for part in tables.PARTS}, {"columns": width},
+            real,
+            by,
+            groups,
+            np.array([one.error for one in found]),
+            {part: np.array([one.parts[part] for one in found]) for part in tables.PARTS},
+            {"columns": width},
             {"noise_by_sigma": sigmas if width == 1 else np.full(len(sigmas), np.nan)},
         )
         for width, found in splits.items()
-    ]  # fmt: skip
+    ]
     facts = _facts(recipe, real, by, groups, repeats, tables.PARTS, "total variation")
     return LensScores(recipe.schema(), by, {**facts, "release_rows": recipe.rows}, joined(frames))
 
 
 def lens_of_release(
-    real: EncodedRows, made: EncodedRows, recipe: Recipe | str | Path, release: str | Path, by: Sequence[str],
+    real: EncodedRows,
+    made: EncodedRows,
+    recipe: Recipe | str | Path,
+    release: str | Path,
+    by: Sequence[str],
     seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """INTERNAL. Split one release's error into its parts, for `evaluate`: one fit without noise, and no charge.
 
     Args:
@@ -188,8 +202,9 @@ def lens_of_release(
     settings = describe(recipe.prepared.mechanism.fitted)
     said = found.certificate["mechanism"]
     if recipe.schema() != real.schema or (said["name"], found.certificate["guarantee"]["epsilon"]) != (
-        settings["name"], recipe.spend.epsilon
-    ):  # fmt: skip
+        settings["name"],
+        recipe.spend.epsilon,
+    ):
         raise UsageError(
             f"evaluation: {Path(release).name} was made by {said['name']} with epsilon "
             f"{found.certificate['guarantee']['epsilon']:g}, and the recipe is another one; name that of the release."
@@ -241,9 +256,16 @@ def _rows_of(model: Any) -> TableModel:
 
 
 def _of_predictions(
-    recipe: Recipe, table: Any, real: EncodedRows, by: tuple[str, ...], groups: tuple[Stratum, ...], repeats: int,
-    seed: int, tick: Callable[[], object], named: str | None,
-) -> LensScores:  # fmt: skip
+    recipe: Recipe,
+    table: Any,
+    real: EncodedRows,
+    by: tuple[str, ...],
+    groups: tuple[Stratum, ...],
+    repeats: int,
+    seed: int,
+    tick: Callable[[], object],
+    named: str | None,
+) -> LensScores:
     prepared = recipe.prepared
     plain_how = predictors.unclipped(prepared)
     # Poisson samples differ between twins even without noise
@@ -279,14 +301,26 @@ def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) ->
 
 
 def _facts(
-    recipe: Recipe, real: EncodedRows, by: Sequence[str], groups: Sequence[Any], repeats: int, parts: Sequence[str],
+    recipe: Recipe,
+    real: EncodedRows,
+    by: Sequence[str],
+    groups: Sequence[Any],
+    repeats: int,
+    parts: Sequence[str],
     what: str,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     return {
-        "stamp": STAMP, "mechanism": recipe.how().title, "epsilon": recipe.spend.epsilon, "real_rows": real.rows,
-        "groups": len(groups) if by else 0, "by": list(by), "repeats": repeats, "parts": list(parts), "measure": what,
+        "stamp": STAMP,
+        "mechanism": recipe.how().title,
+        "epsilon": recipe.spend.epsilon,
+        "real_rows": real.rows,
+        "groups": len(groups) if by else 0,
+        "by": list(by),
+        "repeats": repeats,
+        "parts": list(parts),
+        "measure": what,
         "schema_sha256": recipe.schema().sha256,
-    }  # fmt: skip
+    }
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
@@ -301,9 +335,14 @@ def interval(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _frame(
-    real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum], value: Floats, parts: Mapping[str, Floats],
-    items: Mapping[str, Any], further: Mapping[str, Floats],
-) -> pd.DataFrame:  # fmt: skip
+    real: EncodedRows,
+    by: Sequence[str],
+    groups: Sequence[Stratum],
+    value: Floats,
+    parts: Mapping[str, Floats],
+    items: Mapping[str, Any],
+    further: Mapping[str, Floats],
+) -> pd.DataFrame:
     """Row for each group and one for everybody."""
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]
@@ -316,7 +355,14 @@ def _frame(
     status = statuses(mean[None], counts, FEW)
     causes = np.where(np.isfinite(known.max(axis=0)), np.array([*parts])[known.argmax(axis=0)], "")
     frame = tidy(
-        by, groups, mean[None], (mean - half)[None], (mean + half)[None], counts={"n": counts}, status=status,
-        items={name: [one] for name, one in items.items()}, more={**more, **further},
-    )  # fmt: skip
+        by,
+        groups,
+        mean[None],
+        (mean - half)[None],
+        (mean + half)[None],
+        counts={"n": counts},
+        status=status,
+        items={name: [one] for name, one in items.items()},
+        more={**more, **further},
+    )
     return frame.assign(cause=causes.astype(str))

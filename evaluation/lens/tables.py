@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 PARTS = ("schema", "weights", "misfit", "noise", "rules", "rounding", "sampling")
 CAUSES = {
     "schema": (
-        "values outside the schema, which are clipped, recoded or left out", "wider bounds, and levels for such values"
+        "values outside the schema, which are clipped, recoded or left out",
+        "wider bounds, and levels for such values",
     ),
     "weights": ("the group's size in the release", "other shares of groups, or a source nearer to the data"),
     "misfit": (
@@ -66,7 +67,7 @@ CAUSES = {
         "more rows of the release, which cost nothing, or strata of the groups",
     ),
     "sampling": ("which rows were drawn of the group", "more rows of the release, which cost nothing"),
-}  # fmt: skip
+}
 """Part of the error -> (cause, remedy)."""
 DRAWN = 200_000
 """Smallest number of rows drawn of a model to represent it."""
@@ -148,10 +149,12 @@ def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> t
     with np.errstate(invalid="ignore", divide="ignore"):
         sign = np.sign(tables[-1] - tables[0])
         error = np.where(scale > 0, np.abs(tables[-1] - tables[0]).sum(axis=1) / 2 / scale, np.nan)
-        parts = np.array([
-            np.where(scale > 0, (sign * (after - before)).sum(axis=1) / 2 / scale, np.nan)
-            for before, after in pairwise(tables)
-        ])  # fmt: skip
+        parts = np.array(
+            [
+                np.where(scale > 0, (sign * (after - before)).sum(axis=1) / 2 / scale, np.nan)
+                for before, after in pairwise(tables)
+            ]
+        )
         # variance of the mean sign under multinomial sampling of each drawn table
         spread = sum(
             ((one * sign**2).sum(axis=1) - (one * sign).sum(axis=1) ** 2) / drawn.rows

@@ -107,9 +107,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     groups = {"": np.ones(coded.size, dtype=bool)}
     layout = prepare(how, schema, recipe.budget(), recipe.data.declared_size).strata
     for stratum in layout.strata if layout is not None else ():
-        inside = [
-            np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items
-        ]  # fmt: skip
+        inside = [np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items]
         groups[stratum.label] = np.all(inside, axis=0)
     keep = {name: ~np.isnan(coded.numbers[name]) for name in columns}
     if recipe.mechanism.settings.get("joint", False):  # records that lack one column counted for none
@@ -137,9 +135,13 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
     """The means, a table for each column, everybody first; `note` says where the release is."""
     heads = [
-        Column("group", "text"), Column("people", "count"), Column("mean"), *([Column("true")] if internal else []),
-        Column(f"{100 * level:g} % interval"), Column("remarks", "text"),
-    ]  # fmt: skip
+        Column("group", "text"),
+        Column("people", "count"),
+        Column("mean"),
+        *([Column("true")] if internal else []),
+        Column(f"{100 * level:g} % interval"),
+        Column("remarks", "text"),
+    ]
     figures = []
     for name, part in table.groupby("column", sort=False):
         scale = str(part["scale"].iloc[0])

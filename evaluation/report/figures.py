@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
 
 def heat(
-    title: str, note: str, rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[str, str], float],
-    *, corner: str, item: str, codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
-) -> Figure:  # fmt: skip
+    title: str,
+    note: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Mapping[tuple[str, str], float],
+    *,
+    corner: str,
+    item: str,
+    codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
+) -> Figure:
     """Return a number for each row and column, darker where it is larger; with the digits where there is room."""
     known = [value for value in values.values() if math.isfinite(value)]
     most = max(known, default=0.0)
@@ -53,18 +60,28 @@ def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns
 
 
 def listing(
-    title: str, note: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row], caption: str,
-    *, rest: str = "rows more in the files",
-) -> Figure:  # fmt: skip
+    title: str,
+    note: str,
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Row],
+    caption: str,
+    *,
+    rest: str = "rows more in the files",
+) -> Figure:
     """Return a plain table of texts and numbers from names and kinds of columns, and rows."""
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
     return Figure(title, note, table, numbers=table.numbers(title))
 
 
 def from_frame(
-    title: str, note: str, frame: pd.DataFrame, columns: Sequence[tuple[str, str, str]], caption: str,
-    *, most: int | None = None,
-) -> Figure:  # fmt: skip
+    title: str,
+    note: str,
+    frame: pd.DataFrame,
+    columns: Sequence[tuple[str, str, str]],
+    caption: str,
+    *,
+    most: int | None = None,
+) -> Figure:
     """Return the first rows of a frame as a table; `columns` are names in the frame, headings and kinds."""
     rows = [
         [row[name] for name, _, _ in columns]

@@ -125,9 +125,15 @@ def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
 
 
 def card(
-    groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, note: str, interval: str,
-    more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}), rest: str = "more groups in the page",
-) -> Figure:  # fmt: skip
+    groups: Sequence[GroupErrors],
+    everybody: GroupErrors,
+    *,
+    title: str,
+    note: str,
+    interval: str,
+    more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}),
+    rest: str = "more groups in the page",
+) -> Figure:
     """Return the disparity card: a row for each group, from the worst to the best, and everybody at the end.
 
     `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
@@ -144,23 +150,38 @@ def card(
         marks = [Mark(n, e.value, e.low, e.high, series[n]) for n in names if (e := s.error(n))]
         marks += [Mark("chance alone", s.chance, series=-1)] if based else []
         return [
-            s.name, Points(s.name, marks, s.worst, joined=True), s.n, *(s.error(name).value for name in names),
-            *([s.chance] if based else []), *(figure(s) for figure in more.values()), s.status.replace("_", " "),
-        ]  # fmt: skip
+            s.name,
+            Points(s.name, marks, s.worst, joined=True),
+            s.n,
+            *(s.error(name).value for name in names),
+            *([s.chance] if based else []),
+            *(figure(s) for figure in more.values()),
+            s.status.replace("_", " "),
+        ]
 
     columns = [
-        Column("Group", "text"), Column("error", "picture", scale), Column("people", "count"),
-        *(Column(name) for name in names), *([Column("chance alone")] if based else []),
-        *(Column(name, aside=True) for name in more), Column("status", "text"),
-    ]  # fmt: skip
+        Column("Group", "text"),
+        Column("error", "picture", scale),
+        Column("people", "count"),
+        *(Column(name) for name in names),
+        *([Column("chance alone")] if based else []),
+        *(Column(name, aside=True) for name in more),
+        Column("status", "text"),
+    ]
     head = [*dict.fromkeys(c for s in groups for c in s.levels), "scope", "n"]
     head += [f"{name} {end}" for name in names for end in ("error", "low", "high")] + ["chance alone", *more, "status"]
     rows = [
-        [*(s.levels.get(c) for c in head[: head.index("scope")]), "group" if s.levels else "everybody", s.n,
-         *(v for name in names for v in (s.error(name).value, s.error(name).low, s.error(name).high)),
-         s.chance, *(figure(s) for figure in more.values()), s.status]
+        [
+            *(s.levels.get(c) for c in head[: head.index("scope")]),
+            "group" if s.levels else "everybody",
+            s.n,
+            *(v for name in names for v in (s.error(name).value, s.error(name).low, s.error(name).high)),
+            s.chance,
+            *(figure(s) for figure in more.values()),
+            s.status,
+        ]
         for s in [*ordered, everybody]
-    ]  # fmt: skip
+    ]
     meaning = [(name, series[name]) for name in names] + ([("chance alone", -1)] if based else [])
     return Figure(
         title,
@@ -169,11 +190,14 @@ def card(
             "Worst first. “Small”: a table has few rows of the group, and its error is mostly "
             "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the "
             "tables say of the group is wrong.",
-            columns, [line(s) for s in ordered], [line(everybody)] if everybody.errors else [], rest=rest,
+            columns,
+            [line(s) for s in ordered],
+            [line(everybody)] if everybody.errors else [],
+            rest=rest,
         ),
         legend=legend(meaning, note=interval),
         numbers=Numbers(title, head, rows),
-    )  # fmt: skip
+    )
 
 
 FEWEST = 3
@@ -181,9 +205,14 @@ FEWEST = 3
 
 
 def smallest_groups(
-    groups: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str, name: str | None = None,
-    *, brief: bool = False,
-) -> str:  # fmt: skip
+    groups: Sequence[GroupErrors],
+    everybody: GroupErrors,
+    mine: str,
+    other: str,
+    name: str | None = None,
+    *,
+    brief: bool = False,
+) -> str:
     """Return a paragraph on the differences of the smallest groups' errors between two releases.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
@@ -238,8 +267,10 @@ def with_people(s: GroupErrors) -> str:
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
     """Return "smaller" or "larger" if the two errors' intervals are disjoint, else "no different beyond chance"."""
     a, b = s.error(mine), s.error(other)
-    ends = [e if math.isfinite(e) else v for e, v in ((a.low, a.value), (a.high, a.value), (b.low, b.value),
-                                                      (b.high, b.value))]  # fmt: skip
+    ends = [
+        e if math.isfinite(e) else v
+        for e, v in ((a.low, a.value), (a.high, a.value), (b.low, b.value), (b.high, b.value))
+    ]
     return "smaller" if ends[1] < ends[2] else "larger" if ends[0] > ends[3] else "no different beyond chance"
 
 
@@ -254,9 +285,13 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
         ]
         return f"{what} made the error {listed(parts)}{alone}."
     number = len(few)
-    those = "the smallest group" if every and number == 1 else few[0].name if number == 1 else (
-        f"{'both' if number == 2 else f'all {number}'}{' of them' if every else ' others of them'}"
-    )  # fmt: skip
+    those = (
+        "the smallest group"
+        if every and number == 1
+        else few[0].name
+        if number == 1
+        else (f"{'both' if number == 2 else f'all {number}'}{' of them' if every else ' others of them'}")
+    )
     made = (
         f"{what} made no difference beyond chance in {those}"
         if verdicts[0].startswith("no")

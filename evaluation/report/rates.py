@@ -36,9 +36,12 @@ def errors_by_group(
         error = "share of wrong predictions"
     groups, everybody = group_errors(rows, by, shown, None, schema)
     made = card(
-        groups, GroupErrors(everybody.name, everybody.n, everybody.errors, status=everybody.status), title=title,
-        note=f"The {error} in each group, of {of}.", interval=f"Lines: 95 % intervals of chance among {of}.",
-    )  # fmt: skip
+        groups,
+        GroupErrors(everybody.name, everybody.n, everybody.errors, status=everybody.status),
+        title=title,
+        note=f"The {error} in each group, of {of}.",
+        interval=f"Lines: 95 % intervals of chance among {of}.",
+    )
     return replace(made, detail=True)
 
 

@@ -18,9 +18,17 @@ def column_frame(pair: Pair) -> pd.DataFrame:
     for name in pair.schema.names:
         rows = [pair.tabulated(side, name, weigh=False)[-1] for side in (0, 1)]
         real, made = (share(c, c.sum()) for c in (pair.tabulated(side, name)[-1] for side in (0, 1)))
-        parts.append(pd.DataFrame({
-            "column": pd.array([name] * len(real), "string"),
-            "level": pd.array(list(pair.schema.levels(name)), "string"),
-            "n": rows[0], "n_synthetic": rows[1], "real": real, "synthetic": made, "value": made - real,
-        }))  # fmt: skip
+        parts.append(
+            pd.DataFrame(
+                {
+                    "column": pd.array([name] * len(real), "string"),
+                    "level": pd.array(list(pair.schema.levels(name)), "string"),
+                    "n": rows[0],
+                    "n_synthetic": rows[1],
+                    "real": real,
+                    "synthetic": made,
+                    "value": made - real,
+                }
+            )
+        )
     return stamped(pd.concat(parts, ignore_index=True))

@@ -58,15 +58,29 @@ def mean_disparity(
         raise UsageError("evaluation: a disparity needs groups; name columns with `by`.")
     names = pair.variables(columns)
     rows = [_gap(pair, name) for name in names]
-    scaled = np.array([[row[side] / _range(pair, name) for side in ("real", "synthetic")] for row, name in
-                       zip(rows, names, strict=True)], float).reshape(-1, 2)  # fmt: skip
+    scaled = np.array(
+        [
+            [row[side] / _range(pair, name) for side in ("real", "synthetic")]
+            for row, name in zip(rows, names, strict=True)
+        ],
+        float,
+    ).reshape(-1, 2)
     known = ~np.isnan(scaled).any(axis=1)
     largest = scaled[known].max(axis=0) if known.any() else np.full(2, np.nan)
-    rows.append({
-        "variable": LARGEST, "n": pair.counts[0, -1], "n_synthetic": pair.counts[1, -1], "real": largest[0],
-        "synthetic": largest[1], "value": largest[1] - largest[0], "low": np.nan, "high": np.nan,
-        "status": OK if known.any() else NOT_ESTIMABLE, "left_out": max((row["left_out"] for row in rows), default=0),
-    })  # fmt: skip
+    rows.append(
+        {
+            "variable": LARGEST,
+            "n": pair.counts[0, -1],
+            "n_synthetic": pair.counts[1, -1],
+            "real": largest[0],
+            "synthetic": largest[1],
+            "value": largest[1] - largest[0],
+            "low": np.nan,
+            "high": np.nan,
+            "status": OK if known.any() else NOT_ESTIMABLE,
+            "left_out": max((row["left_out"] for row in rows), default=0),
+        }
+    )
     return stamped(pd.DataFrame(rows).astype({"variable": "string", "status": "string"}))
 
 
@@ -83,11 +97,17 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
             variance += sum(variances[side, g] for g in (np.nanargmax(inside), np.nanargmin(inside)))
     value = gaps[1] - gaps[0]
     return {
-        "variable": name, "n": int(terms.rows[0, -1]), "n_synthetic": int(terms.rows[1, -1]), "real": gaps[0],
-        "synthetic": gaps[1], "value": value, "low": value - NORMAL_95 * np.sqrt(variance),
-        "high": value + NORMAL_95 * np.sqrt(variance), "status": NOT_ESTIMABLE if np.isnan(value) else OK,
+        "variable": name,
+        "n": int(terms.rows[0, -1]),
+        "n_synthetic": int(terms.rows[1, -1]),
+        "real": gaps[0],
+        "synthetic": gaps[1],
+        "value": value,
+        "low": value - NORMAL_95 * np.sqrt(variance),
+        "high": value + NORMAL_95 * np.sqrt(variance),
+        "status": NOT_ESTIMABLE if np.isnan(value) else OK,
         "left_out": int((~kept).sum()),
-    }  # fmt: skip
+    }
 
 
 def _range(pair: Pair, name: str) -> float:

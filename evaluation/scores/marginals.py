@@ -67,9 +67,7 @@ class WorkloadError:
         return found
 
 
-def variance_of_means(
-    values: Array, group: Array, sizes: Array, weights: Array | None = None
-) -> NDArray[np.float64]:  # fmt: skip
+def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
     """Variance of each group's mean; NaN for groups of fewer than two rows. `sizes` are sums of the weights."""
     each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -123,9 +121,12 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means:
         errors.append(np.concatenate([error for _, error in found]))
     groups, everybody = (influences[:2], influences[2:]) if pair.by else (influences[2:], influences[2:])
     return WorkloadError(
-        tuple(cliques), np.array(values), np.array(errors),
-        (groups[0] / 2, groups[1] / 2), (everybody[0] / 2, everybody[1] / 2),
-    )  # fmt: skip
+        tuple(cliques),
+        np.array(values),
+        np.array(errors),
+        (groups[0] / 2, groups[1] / 2),
+        (everybody[0] / 2, everybody[1] / 2),
+    )
 
 
 @dataclass(frozen=True, eq=False)

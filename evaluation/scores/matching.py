@@ -77,12 +77,20 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
     alike = _similarity(pair, apparent, partner, [name for name in names if name not in quasi])
     rows = [np.broadcast_to(n, value.shape) for n in pair.counts]
     frame = tidy(
-        pair.by, pair.groups, value, low, high, counts={"n": rows[0], "n_synthetic": rows[1]},
-        status=statuses(value, people, pair.few), items={"measure": ["unique_exact_match", "apparent_match"]},
+        pair.by,
+        pair.groups,
+        value,
+        low,
+        high,
+        counts={"n": rows[0], "n_synthetic": rows[1]},
+        status=statuses(value, people, pair.few),
+        items={"measure": ["unique_exact_match", "apparent_match"]},
         more={
-            "base": people, "matches": met, "similarity": np.stack([np.where(met[0] > 0, 1.0, np.nan), alike]),
+            "base": people,
+            "matches": met,
+            "similarity": np.stack([np.where(met[0] > 0, 1.0, np.nan), alike]),
         },
-    )  # fmt: skip
+    )
     frame.attrs |= {"warning": WARNING, "quasi": list(quasi)}
     return frame
 

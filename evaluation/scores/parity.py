@@ -129,9 +129,12 @@ def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
-        "real": terms.real, "synthetic": terms.synthetic, "terms": (~np.isnan(value)).astype(int),
-        "undefined": terms.undefined.astype(int), "lost": terms.lost.astype(int),
-    }  # fmt: skip
+        "real": terms.real,
+        "synthetic": terms.synthetic,
+        "terms": (~np.isnan(value)).astype(int),
+        "undefined": terms.undefined.astype(int),
+        "lost": terms.lost.astype(int),
+    }
     rows = terms.rows[:, None, :].astype(int)
     return pair.frame(value, low, high, items={"variable": [name]}, more=more, n=rows)
 
@@ -145,10 +148,12 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
     low, high = interval(value, spread)
     nothing = np.full(value.shape, np.nan)
     more = {
-        "real": nothing, "synthetic": nothing, "terms": there,
+        "real": nothing,
+        "synthetic": nothing,
+        "terms": there,
         "undefined": sum(terms.undefined.astype(int) for terms in every),
         "lost": sum(terms.lost.astype(int) for terms in every),
-    }  # fmt: skip
+    }
     return pair.frame(value, low, high, items={"variable": [ALL]}, more=more)
 
 
@@ -187,12 +192,20 @@ def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weigh
     undefined, lost = (sum(int(getattr(t, what)[:-1].sum()) for t in every) for what in ("undefined", "lost"))
     small = bool(undefined or lost or (pair.counts[:, :-1].min(axis=0) < pair.few).any())
     row = {
-        "variable": name, "scope": PARITY, **dict.fromkeys(pair.by, pd.NA),
-        "n": pair.counts[0, -1], "n_synthetic": pair.counts[1, -1],
-        "value": value, "low": float(low), "high": float(high),
+        "variable": name,
+        "scope": PARITY,
+        **dict.fromkeys(pair.by, pd.NA),
+        "n": pair.counts[0, -1],
+        "n_synthetic": pair.counts[1, -1],
+        "value": value,
+        "low": float(low),
+        "high": float(high),
         "status": NOT_ESTIMABLE if np.isnan(value) else SMALL if small else OK,
-        "real": np.nan, "synthetic": np.nan,
-        "terms": sum(int((~t.undefined[:-1]).sum()) for t in every), "undefined": undefined, "lost": lost,
-    }  # fmt: skip
+        "real": np.nan,
+        "synthetic": np.nan,
+        "terms": sum(int((~t.undefined[:-1]).sum()) for t in every),
+        "undefined": undefined,
+        "lost": lost,
+    }
     texts = dict.fromkeys(("variable", "scope", *pair.by, "status"), "string")
     return pd.DataFrame([row]).astype(texts)

@@ -113,6 +113,13 @@ def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
         wholes.append(each * (whole - (each * whole).sum() / all_) / all_ if len(whole) else whole)
     # a distance rises with the real share and falls with the synthetic one
     return ParityTerms(
-        nothing, nothing, error, 2 * found.mean_errors(pair), undefined, ~undefined & np.isnan(error), pair.counts,
-        (pulls[0], -pulls[1]), (wholes[0], -wholes[1]),
-    )  # fmt: skip
+        nothing,
+        nothing,
+        error,
+        2 * found.mean_errors(pair),
+        undefined,
+        ~undefined & np.isnan(error),
+        pair.counts,
+        (pulls[0], -pulls[1]),
+        (wholes[0], -wholes[1]),
+    )

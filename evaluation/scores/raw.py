@@ -63,11 +63,15 @@ def raw_values(
         {
             "variable": pd.array([name for name in names for _ in STATISTICS], "string"),
             "statistic": pd.array(list(STATISTICS) * len(names), "string"),
-            "n": n, "n_synthetic": n_synthetic, "real": there.ravel(), "synthetic": made.ravel(),
-            "spread": np.repeat(spread, len(STATISTICS)), "value": apart.ravel(),
+            "n": n,
+            "n_synthetic": n_synthetic,
+            "real": there.ravel(),
+            "synthetic": made.ravel(),
+            "spread": np.repeat(spread, len(STATISTICS)),
+            "value": apart.ravel(),
             "status": pd.array(statuses(apart.ravel(), np.minimum(n, n_synthetic), few), "string"),
         }
-    )  # fmt: skip
+    )
     return stamped(frame)
 
 
@@ -126,9 +130,7 @@ def _deviation(numbers: Array, each: Array) -> float:
     return float(np.sqrt(np.average((numbers - np.average(numbers, weights=each)) ** 2, weights=each)))
 
 
-def _compared(
-    real: Array, each: Array, synthetic: Array, one: Array
-) -> tuple[list[float], list[float], float]:  # fmt: skip
+def _compared(real: Array, each: Array, synthetic: Array, one: Array) -> tuple[list[float], list[float], float]:
     """Statistics of the real and of the synthetic numbers, and the real numbers' standard deviation."""
     return _statistics(real, each), _statistics(synthetic, one), _deviation(real, each)
 

@@ -92,9 +92,15 @@ def streamed_workload_error(
 
 
 def _scored(
-    sources: Sequence[Source], schemas: tuple[Schema, Schema], names: tuple[str, ...], groups: Sequence[Stratum],
-    cliques: Sequence[Clique], engine: str, few: int, progress: bool | None,
-) -> pd.DataFrame:  # fmt: skip
+    sources: Sequence[Source],
+    schemas: tuple[Schema, Schema],
+    names: tuple[str, ...],
+    groups: Sequence[Stratum],
+    cliques: Sequence[Clique],
+    engine: str,
+    few: int,
+    progress: bool | None,
+) -> pd.DataFrame:
     """Frame of the distances; `schemas` are the one that weighs real rows and the one without weights."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
@@ -119,9 +125,15 @@ def _scored(
                 done(None)
     mean = np.where(mass.min(axis=0) > 0, totals / len(cliques), np.nan)
     frame = tidy(
-        names, groups, 2 * mean[None, :], None, None, counts={"n": rows[0], "n_synthetic": rows[1]},
-        status=statuses(mean[None, :], rows.min(axis=0), few), more={"cliques": np.full(mean.shape, len(cliques))},
-    )  # fmt: skip
+        names,
+        groups,
+        2 * mean[None, :],
+        None,
+        None,
+        counts={"n": rows[0], "n_synthetic": rows[1]},
+        status=statuses(mean[None, :], rows.min(axis=0), few),
+        more={"cliques": np.full(mean.shape, len(cliques))},
+    )
     return judged(frame, mean)
 
 

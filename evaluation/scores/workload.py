@@ -109,7 +109,7 @@ def k_marginal_score(
 
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
-) -> WorkloadError:  # fmt: skip
+) -> WorkloadError:
     """Workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)

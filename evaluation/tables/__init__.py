@@ -18,11 +18,35 @@ from stratsynth.evaluation.tables.frames import (
     stamped,
     statuses,
     tidy,
-)  # fmt: skip
+)
 from stratsynth.evaluation.tables.pairs import By, Pair, group_numbers, groups_of
 
 __all__ = [
-    "EVERYBODY", "FAR_OFF", "FEW", "GROUP", "NOT_ESTIMABLE", "OK", "RESERVED", "SMALL", "STAMP", "Array", "By",
-    "Codes", "EncodedRows", "Pair", "as_schema", "chosen", "group_numbers", "groups_of", "joined", "judged",
-    "level_values", "named", "share", "stamped", "statuses", "tidy", "weighed",
-]  # fmt: skip
+    "EVERYBODY",
+    "FAR_OFF",
+    "FEW",
+    "GROUP",
+    "NOT_ESTIMABLE",
+    "OK",
+    "RESERVED",
+    "SMALL",
+    "STAMP",
+    "Array",
+    "By",
+    "Codes",
+    "EncodedRows",
+    "Pair",
+    "as_schema",
+    "chosen",
+    "group_numbers",
+    "groups_of",
+    "joined",
+    "judged",
+    "level_values",
+    "named",
+    "share",
+    "stamped",
+    "statuses",
+    "tidy",
+    "weighed",
+]

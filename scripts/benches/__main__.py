@@ -14,15 +14,30 @@ if TYPE_CHECKING:
     from studies.figures import Figure
 
 NAMES = (
-    "door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior",
-    "known", "strata",
-)  # fmt: skip
+    "door",
+    "synth",
+    "pooled",
+    "evaluate",
+    "frames",
+    "predict",
+    "census",
+    "weights",
+    "answers",
+    "scale",
+    "prior",
+    "known",
+    "strata",
+)
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {
-    "synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "duckdb", "spark"),
-    "strata": ("independent", "pooled", "aim", "mst"), "prior": ("borrowed",),
-}  # fmt: skip
+    "synth": ("mst", "aim", "gem"),
+    "predict": PREDICT,
+    "answers": MADE,
+    "scale": ("mst", "aim", "duckdb", "spark"),
+    "strata": ("independent", "pooled", "aim", "mst"),
+    "prior": ("borrowed",),
+}
 """The parts that can be measured alone."""
 
 
@@ -45,9 +60,11 @@ def _parser() -> argparse.ArgumentParser:
         "prior: `borrowed`, for other constants of what groups borrow from the others",
     )
     parser.add_argument(
-        "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",
+        "--base",
+        choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"),
+        default="mst",
         help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known: the mechanism, or all of them",
-    )  # fmt: skip
+    )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
@@ -69,13 +86,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
     parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
     parser.add_argument(
-        "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
+        "--millions",
+        type=int,
+        nargs="+",
+        default=(1, 3, 10),
+        metavar="N",
         help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--areas", type=int, nargs="+", metavar="N",
+        "--areas",
+        type=int,
+        nargs="+",
+        metavar="N",
         help="strata: so many areas times 18 strata; 148 and 1,389 by default, which makes 2,664 and 25,002",
-    )  # fmt: skip
+    )
     return parser
 
 
@@ -107,27 +131,38 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "census": {"acs": arguments.acs},
         "synth": {"acs": arguments.acs, "only": only},
         "pooled": {
-            "acs": arguments.acs, "base": arguments.base, "seeds": seeds, "rows": arguments.rows, "by": arguments.by,
-            "shares": arguments.shares, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+            "acs": arguments.acs,
+            "base": arguments.base,
+            "seeds": seeds,
+            "rows": arguments.rows,
+            "by": arguments.by,
+            "shares": arguments.shares,
+            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
         "prior": {
-            "acs": arguments.acs, "prior": arguments.prior, "wrong": arguments.wrong, "rows": arguments.rows,
-            "base": arguments.base, "seeds": seeds,
+            "acs": arguments.acs,
+            "prior": arguments.prior,
+            "wrong": arguments.wrong,
+            "rows": arguments.rows,
+            "base": arguments.base,
+            "seeds": seeds,
             **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
         "known": {
-            "acs": arguments.acs, "prior": arguments.prior, "rows": arguments.rows, "base": arguments.base,
-            "seeds": seeds, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+            "acs": arguments.acs,
+            "prior": arguments.prior,
+            "rows": arguments.rows,
+            "base": arguments.base,
+            "seeds": seeds,
+            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
-        "answers": {
-            "seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out
-        },
+        "answers": {"seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out},
         "weights": {"samples": arguments.samples, "acs": arguments.acs},
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables},
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
-    }  # fmt: skip
+    }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))
     return found
 

@@ -53,9 +53,12 @@ def _speed() -> Figure:
         schema = census.schema().restrict(COLUMNS)
         cells = [
             Query(where={"SEX": sex, "RAC1P": race, column: level}, statistic=statistic)
-            for column in ("AGEP", "HISP", "TEN", "MAR", "ESR", "PUBCOV") for level in schema.levels(column)
-            for sex in schema.levels("SEX") for race in schema.levels("RAC1P") for statistic in ("count", "share")
-        ]  # fmt: skip
+            for column in ("AGEP", "HISP", "TEN", "MAR", "ESR", "PUBCOV")
+            for level in schema.levels(column)
+            for sex in schema.levels("SEX")
+            for race in schema.levels("RAC1P")
+            for statistic in ("count", "share")
+        ]
         queries = [cells[i % len(cells)] for i in range(10_000)]
         queries = [replace(query) for query in queries]
         start = time.perf_counter()

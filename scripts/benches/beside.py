@@ -98,20 +98,27 @@ def _shown(problem: Case, epsilon: float, errors: Mapping[str, list[tuple[float,
             values = [pair[i] for pair in found]
             figures.append(
                 Figure(
-                    f"{problem.name}, epsilon {epsilon:g}: error of {who}, {name}", float(means[name][i]), "",
-                    len(values), (max(values) - min(values)) / 2,
-                    f"diffprivlib {other:.4g}" if ours else "", bool(means[name][i] <= other) if ours else None,
+                    f"{problem.name}, epsilon {epsilon:g}: error of {who}, {name}",
+                    float(means[name][i]),
+                    "",
+                    len(values),
+                    (max(values) - min(values)) / 2,
+                    f"diffprivlib {other:.4g}" if ours else "",
+                    bool(means[name][i] <= other) if ours else None,
                 )
-            )  # fmt: skip
+            )
     return figures
 
 
 def _ours(problem: Case, train: Any, objective: str) -> list[list[Floats]]:
     """Predictions of our models for every row, by epsilon and repetition."""
     settings = {
-        "target": problem.target, "features": problem.features, "groups": [problem.group], "model": problem.link,
+        "target": problem.target,
+        "features": problem.features,
+        "groups": [problem.group],
+        "model": problem.link,
         "objective": objective,
-    }  # fmt: skip
+    }
     found = []
     for epsilon in EPSILONS:
         budget = ss.Budget(epsilon=epsilon, delta=DELTA)

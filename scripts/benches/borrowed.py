@@ -31,9 +31,15 @@ CONSTANTS = {
 
 
 def run(
-    acs: str | None = None, prior: str | None = None, wrong: str | None = None, *,
-    base: str = "strata", epsilons: Sequence[float] = (0.1, 1.0), seeds: int = 5, rows: int | None = None,
-) -> list[Figure]:  # fmt: skip
+    acs: str | None = None,
+    prior: str | None = None,
+    wrong: str | None = None,
+    *,
+    base: str = "strata",
+    epsilons: Sequence[float] = (0.1, 1.0),
+    seeds: int = 5,
+    rows: int | None = None,
+) -> list[Figure]:
     """The scores with every value, for each prior that should help; `wrong` is not fitted."""
     case = _files(acs, prior, wrong) if acs is not None and prior is not None else _census(rows or 10_000)
     kind = "pooled" if base == "pooled" else "strata"

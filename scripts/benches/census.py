@@ -46,9 +46,11 @@ def run(acs: str) -> list[Figure]:
             Figure(f"{name}: seconds of the processor", found["cpu"], "s"),
             limited(f"{name}: peak memory", found["peak"], MEGABYTES, "MB"),
             Figure(f"{name}: error of {TRIPLES} triples", found["triples"], "L1"),
-            *(Figure(f"{name}: {column}, {levels} levels counted", error, "L1")
-              for column, levels, error in found["lists"]),
-        ]  # fmt: skip
+            *(
+                Figure(f"{name}: {column}, {levels} levels counted", error, "L1")
+                for column, levels, error in found["lists"]
+            ),
+        ]
     return figures
 
 
@@ -125,8 +127,13 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     lists = [(c["column"], c["levels"], error([(c["column"],)])) for c in release.certificate["code_lists"]]
     triples = error(some_cliques(schema.names, 3, TRIPLES))
     return {
-        "seconds": seconds, "cpu": cpu, "peak": peak, "columns": len(schema.names), "triples": triples, "lists": lists,
-    }  # fmt: skip
+        "seconds": seconds,
+        "cpu": cpu,
+        "peak": peak,
+        "columns": len(schema.names),
+        "triples": triples,
+        "lists": lists,
+    }
 
 
 def data(path: str, *, shared: bool = False) -> tuple[Schema, pd.DataFrame]:

@@ -92,10 +92,20 @@ def _correlated(seeds: int, apart: float) -> list[Figure]:
         train, test = (data.correlated(20_000, one, apart) for one in (seed, 1_000 + seed))
         frames.append(
             tradeoff(
-                train.frame, test.frame, train.schema, public=True, target="Y", groups=["S"], penalties=PENALTIES,
-                epsilons=[3.0], delta=DELTA, seeds=1, baseline=False, seed=seed,
+                train.frame,
+                test.frame,
+                train.schema,
+                public=True,
+                target="Y",
+                groups=["S"],
+                penalties=PENALTIES,
+                epsilons=[3.0],
+                delta=DELTA,
+                seeds=1,
+                baseline=False,
+                seed=seed,
             )
-        )  # fmt: skip
+        )
         seen = CurveRows.of(test.frame, test.schema, "Y", ["S"])
         ends = (PENALTIES[0], PENALTIES[-1])
         exact = minimisers(train.frame, train.schema, ends, settings={"target": "Y", "groups": ["S"]})
@@ -125,9 +135,18 @@ def _endless() -> Figure:
     """ERMI of what is predicted, with a large penalty and no noise."""
     train, test = data.correlated(20_000, 0), data.correlated(20_000, 1_000)
     frame = tradeoff(
-        train.frame, test.frame, train.schema, public=True, target="Y", groups=["S"], penalties=[20.0],
-        epsilons=[math.inf], delta=DELTA, seeds=1, baseline=False,
-    )  # fmt: skip
+        train.frame,
+        test.frame,
+        train.schema,
+        public=True,
+        target="Y",
+        groups=["S"],
+        penalties=[20.0],
+        epsilons=[math.inf],
+        delta=DELTA,
+        seeds=1,
+        baseline=False,
+    )
     return limited("correlated problem, epsilon infinite, lambda 20: ERMI", float(frame["ermi"].iloc[0]), 0.01, "")
 
 
@@ -143,8 +162,13 @@ def _curve(problem: data.Problem, seeds: int, epsilons: Sequence[float] = (1.0, 
             other = f"post-processing {row['baseline']:.4f}" + ("" if row["reached"] else ", whose violation is larger")
             figures.append(
                 Figure(
-                    name, float(row["error"]), "", seeds, (row["error_high"] - row["error_low"]) / 2, other,
+                    name,
+                    float(row["error"]),
+                    "",
+                    seeds,
+                    (row["error_high"] - row["error_low"]) / 2,
+                    other,
                     bool(row["error"] <= row["baseline"] + ALIKE),
                 )
-            )  # fmt: skip
+            )
     return figures

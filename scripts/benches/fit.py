@@ -45,10 +45,15 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     sampled = release.sample(len(frame), seed=1)
     models, asked = _models(release.model), release.measurements
     return {
-        "fit": seconds, "peak": peak, "rows": len(frame), "error": three_way(frame, sampled, schema),
-        "objective": sum(m.objective for m in models), "steps": sum(m.steps for m in models),
-        "asked": len(set(asked["question"].to_pylist())), "cliques": len(set(asked["clique"].to_pylist())),
-    }  # fmt: skip
+        "fit": seconds,
+        "peak": peak,
+        "rows": len(frame),
+        "error": three_way(frame, sampled, schema),
+        "objective": sum(m.objective for m in models),
+        "steps": sum(m.steps for m in models),
+        "asked": len(set(asked["question"].to_pylist())),
+        "cliques": len(set(asked["clique"].to_pylist())),
+    }
 
 
 def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.DataFrame, Schema, Any]:

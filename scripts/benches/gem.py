@@ -44,14 +44,18 @@ def run(acs: str | None = None) -> list[Figure]:
             Figure("  mean L1 of all three-way marginals", strata["error"], "of 2"),
             limited(
                 f"  parity error of means, groups of {FEW} or more, against vanilla's",
-                strata["parity"] / plain["parity"], share if acs else None, "x",
+                strata["parity"] / plain["parity"],
+                share if acs else None,
+                "x",
             ),
             limited(
                 "  the same, levels as the numbers they spell",
-                strata["spelled"] / plain["spelled"], share if acs else None, "x",
+                strata["spelled"] / plain["spelled"],
+                share if acs else None,
+                "x",
             ),
             Figure("  parity error of means, all groups, against vanilla's", strata["all"] / plain["all"], "x"),
-        ]  # fmt: skip
+        ]
     return found
 
 
@@ -79,10 +83,13 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     sampled = release.sample(len(frame), seed=1)
     triples = list(combinations(schema.names, 3))
     return {
-        "fit": taken, "peak": peak, "error": mean_l1(coded(frame, schema), coded(sampled, schema), schema, triples),
-        "parity": parity(frame, sampled, schema, FEW), "all": parity(frame, sampled, schema, 1),
+        "fit": taken,
+        "peak": peak,
+        "error": mean_l1(coded(frame, schema), coded(sampled, schema), schema, triples),
+        "parity": parity(frame, sampled, schema, FEW),
+        "all": parity(frame, sampled, schema, 1),
         "spelled": parity(frame, sampled, schema, FEW, spelled=True),
-    }  # fmt: skip
+    }
 
 
 def data(acs: str | None) -> tuple[pd.DataFrame, Schema]:

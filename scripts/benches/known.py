@@ -34,9 +34,14 @@ CITATION = "for a benchmark"
 
 
 def run(
-    acs: str | None = None, prior: str | None = None, *, base: str = "mst", epsilons: Sequence[float] = (0.1, 1.0),
-    seeds: int = 5, rows: int | None = None,
-) -> list[Figure]:  # fmt: skip
+    acs: str | None = None,
+    prior: str | None = None,
+    *,
+    base: str = "mst",
+    epsilons: Sequence[float] = (0.1, 1.0),
+    seeds: int = 5,
+    rows: int | None = None,
+) -> list[Figure]:
     """Compare no public tables, shares, tables, and wrong tables; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, None) if acs is not None and prior is not None else _census(rows or 10_000)
     other = next(iter(case.good.values()))
@@ -58,7 +63,7 @@ def run(
 
 def _compared(
     case: Case, kind: str, how: Any, known: Mapping[str, Mapping[str, Any]], epsilon: float, seeds: int
-) -> list[Figure]:  # fmt: skip
+) -> list[Figure]:
     """Compare a mechanism without public tables and with each kind of them."""
     plain = [_fitted(case, how, epsilon, seed) for seed in range(seeds)]
     figures = _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
@@ -128,9 +133,7 @@ def _tables(case: Case, frame: pd.DataFrame, cliques: Sequence[tuple[str, ...]],
         figures = counted["count"].to_numpy()[:: -1 if reverse else 1]
         share = figures / figures.sum()
         error = np.sqrt(share * (1 - share) / figures.sum())
-        tables.append(
-            ss.PublishedTable(counted.drop(columns="count").assign(share=share, error=error), CITATION)
-        )  # fmt: skip
+        tables.append(ss.PublishedTable(counted.drop(columns="count").assign(share=share, error=error), CITATION))
     return ss.Prior.tables(tables)
 
 

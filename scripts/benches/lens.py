@@ -73,10 +73,13 @@ def _step() -> list[Figure]:
     return [
         limited(
             f"change of a group's loss in one step, {name} features: {mine:.2f}, by draws {drawn:.2f}; apart by",
-            100 * abs(mine - drawn) / abs(drawn), 1.0, "%", DRAWS,
+            100 * abs(mine - drawn) / abs(drawn),
+            1.0,
+            "%",
+            DRAWS,
         )
         for name, mine, drawn in zip(people.labels, said, found, strict=False)
-    ]  # fmt: skip
+    ]
 
 
 def _ratio() -> Figure:
@@ -121,9 +124,10 @@ path = "shares.csv"
 citation = "the built-in census"
 """
 WAYS = {
-    "vanilla": ('name = "mst"', ""), "stratified": ('name = "mst"', STRATA),
+    "vanilla": ('name = "mst"', ""),
+    "stratified": ('name = "mst"', STRATA),
     "pooled": ('name = "pooled"\nbase = "mst"', STRATA),
-}  # fmt: skip
+}
 CENSUS_ROWS, REPEATS = 10_000, 10
 
 
@@ -149,7 +153,7 @@ def _parts() -> list[Figure]:
             start = time.perf_counter()
             some, others = (
                 lens(folder / "recipe.toml", "RAC1P", repeats=REPEATS, seed=seed).lens for seed in (0, 1000)
-            )  # fmt: skip
+            )
             took = (time.perf_counter() - start) / 2
         total = some[list(tables.PARTS)].sum(axis=1)
         halves = [(some[f"{part}_high"] - some[f"{part}_low"]) / 2 for part in tables.PARTS]
@@ -183,8 +187,11 @@ def _mitigations(seeds: int) -> list[Figure]:
     figures = [
         Figure(
             f"gap of excessive risk between the groups, {row['world']}, {row['model']}: {row['mitigation']}",
-            float(row["gap"]), "", max(2, seeds), float(row["spread"]),
+            float(row["gap"]),
+            "",
+            max(2, seeds),
+            float(row["spread"]),
         )
         for row in found.to_dict("records")
-    ]  # fmt: skip
+    ]
     return [*figures, Figure("all fits for these gaps", took, "s")]

@@ -62,9 +62,15 @@ def run(*, seeds: int = 5) -> list[Figure]:
     ours = timed(fit, seeds)
     rate = made[0].model.facts["rate"]
     theirs = _rival(
-        python, x=x, y=y, noise=multiplier(EPSILON, DELTA, BATCH / ROWS, STEPS), clip=CLIP, rate=rate, steps=STEPS,
+        python,
+        x=x,
+        y=y,
+        noise=multiplier(EPSILON, DELTA, BATCH / ROWS, STEPS),
+        clip=CLIP,
+        rate=rate,
+        steps=STEPS,
         batch=BATCH,
-    )  # fmt: skip
+    )
     right = float((made[0].predict(people.frame) == people.frame["Y"]).mean())
     what = f"{STEPS:,} steps of batch {BATCH:,} on {ROWS:,} rows of {x.shape[1]} features"
     figures = [

@@ -53,9 +53,12 @@ def _by_loader(given: Any) -> Any:
     x, y, model, optimizer, loss = _parts(given)
     engine = PrivacyEngine(accountant="rdp")
     model, optimizer, loader = engine.make_private(
-        module=model, optimizer=optimizer, data_loader=DataLoader(TensorDataset(x, y), batch_size=int(given["batch"])),
-        noise_multiplier=float(given["noise"]), max_grad_norm=float(given["clip"]),
-    )  # fmt: skip
+        module=model,
+        optimizer=optimizer,
+        data_loader=DataLoader(TensorDataset(x, y), batch_size=int(given["batch"])),
+        noise_multiplier=float(given["noise"]),
+        max_grad_norm=float(given["clip"]),
+    )
     taken, steps = 0, int(given["steps"])
     while taken < steps:
         for part, label in loader:
@@ -78,9 +81,11 @@ def _by_tensors(given: Any) -> Any:
     x, y, model, optimizer, loss = _parts(given)
     model, batch = GradSampleModule(model), int(given["batch"])
     private = DPOptimizer(
-        optimizer, noise_multiplier=float(given["noise"]), max_grad_norm=float(given["clip"]),
+        optimizer,
+        noise_multiplier=float(given["noise"]),
+        max_grad_norm=float(given["clip"]),
         expected_batch_size=batch,
-    )  # fmt: skip
+    )
     for _ in range(int(given["steps"])):
         chosen = torch.nonzero(torch.rand(len(x)) < batch / len(x))[:, 0]
         private.zero_grad()

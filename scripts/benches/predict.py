@@ -121,10 +121,13 @@ def _coverage() -> list[Figure]:
         figures += [
             limited(
                 f"coverage of {level:.0%} intervals, {model}, off by, over {COVERED:,} fits of 3 coefficients",
-                100 * abs(float(np.mean(found)) - level), 3, "points", len(found),
+                100 * abs(float(np.mean(found)) - level),
+                3,
+                "points",
+                len(found),
             )
             for level, found in held.items()
-        ]  # fmt: skip
+        ]
     return figures
 
 
@@ -150,8 +153,11 @@ def _errors(seeds: int) -> list[Figure]:
                     values = [pair[i] for pair in found]
                     figures.append(
                         Figure(
-                            f"{what} of {who}, {objective}, epsilon {epsilon:g}", float(np.mean(values)), "", seeds,
+                            f"{what} of {who}, {objective}, epsilon {epsilon:g}",
+                            float(np.mean(values)),
+                            "",
+                            seeds,
                             (max(values) - min(values)) / 2,
                         )
-                    )  # fmt: skip
+                    )
     return figures

@@ -45,9 +45,15 @@ SLOWER = 1.5
 
 
 def run(
-    acs: str | None = None, prior: str | None = None, wrong: str | None = None, *,
-    base: str = "aim", epsilons: Sequence[float] = EPSILONS, seeds: int = 5, rows: int | None = None,
-) -> list[Figure]:  # fmt: skip
+    acs: str | None = None,
+    prior: str | None = None,
+    wrong: str | None = None,
+    *,
+    base: str = "aim",
+    epsilons: Sequence[float] = EPSILONS,
+    seeds: int = 5,
+    rows: int | None = None,
+) -> list[Figure]:
     """Fit with every prior at every epsilon; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, wrong) if acs is not None and prior is not None else _census(rows or 10_000)
     figures = list(_alone(case))

@@ -68,8 +68,10 @@ def published(acs: str | None, seeds: int) -> list[Figure]:
         Figure(f"{what}: mean error of {name}", means[name], "of rows", seeds, (max(errors) - min(errors)) / 2)
         for name, errors in found.items()
     ]
-    return [*figures, limited(f"{what}: fixed, the error of MST's rows being 1", means["fixed"] / means["mst"], 0.5, "",
-                              seeds)]  # fmt: skip
+    return [
+        *figures,
+        limited(f"{what}: fixed, the error of MST's rows being 1", means["fixed"] / means["mst"], 0.5, "", seeds),
+    ]
 
 
 def _error(made: Sequence[NDArray[np.float64]], truth: Sequence[NDArray[np.float64]], rows: int) -> float:

@@ -164,15 +164,22 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     foretold = plan(how, census.schema(), budget, declared_size=wanted["rows"], engine=wanted["engine"])
     before, start = time.process_time(), time.perf_counter()
     table = ss.open_table(
-        wanted["path"], schema=census.schema(), declared_size=wanted["rows"], public=True, engine=wanted["engine"],
+        wanted["path"],
+        schema=census.schema(),
+        declared_size=wanted["rows"],
+        public=True,
+        engine=wanted["engine"],
         table=wanted.get("table"),
-    )  # fmt: skip
+    )
     ss.fit(how, table, budget, progress=False)
     return {
-        "fit": time.perf_counter() - start, "cpu": time.process_time() - before, "peak": peak_megabytes(),
-        "load": loads[0], "memory": foretold.rows_megabytes + sum(s.megabytes for s in foretold.strata),
+        "fit": time.perf_counter() - start,
+        "cpu": time.process_time() - before,
+        "peak": peak_megabytes(),
+        "load": loads[0],
+        "memory": foretold.rows_megabytes + sum(s.megabytes for s in foretold.strata),
         "time": foretold.seconds,
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

@@ -75,9 +75,11 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     found = streamed_workload_error(real, wanted["synthetic"], census.schema(), 2, BY, progress=False)
     assert found["value"].fillna(0).eq(0).all()  # noqa: S101 - the same rows on both sides
     return {
-        "pairs": int(found["cliques"].iloc[-1]), "seconds": time.perf_counter() - start,
-        "cpu": time.process_time() - before, "peak": peak_megabytes(),
-    }  # fmt: skip
+        "pairs": int(found["cliques"].iloc[-1]),
+        "seconds": time.perf_counter() - start,
+        "cpu": time.process_time() - before,
+        "peak": peak_megabytes(),
+    }
 
 
 def counting(database: Path) -> Iterator[Figure]:

@@ -15,9 +15,7 @@ import numpy as np
 from benches.figures import Timing, fresh, seconds, timed
 from studies.figures import Figure, limited
 
-PLAIN = {
-    "mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False, "rules": True
-}  # fmt: skip
+PLAIN = {"mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False, "rules": True}
 
 MATCHED = {"rare": 0.0, "prior": 0.0}
 """Settings under which mbi fits the same, by a schema without structural rules."""

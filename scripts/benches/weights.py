@@ -90,10 +90,12 @@ def simulated(samples: int, people: int = PEOPLE) -> list[Figure]:
     for _ in range(samples):
         frame = design.sample(rng)
         totals.append(_measured(fitted(frame, heavy, people, "independent"), plain))
-        shares.append([
-            employed(fitted(frame, schema, size, "mst").sample(50_000, seed=0))
-            for schema, size in ((heavy, people), (plain, len(frame)))
-        ])  # fmt: skip
+        shares.append(
+            [
+                employed(fitted(frame, schema, size, "mst").sample(50_000, seed=0))
+                for schema, size in ((heavy, people), (plain, len(frame)))
+            ]
+        )
     return list(_figures(design, truth, np.array(totals), np.array(shares)))
 
 
@@ -107,9 +109,12 @@ def _figures(design: Design, truth: Any, totals: Any, shares: Any) -> Iterator[F
     limit = float(t.isf(CHANCE / 2 / levels, samples - 1))
     yield Figure(
         f"largest standardised difference of {levels} weighted one-way counts from the population's",
-        float(z.max()), "standard errors", samples, against=f"at most {limit:.2f} by chance",
+        float(z.max()),
+        "standard errors",
+        samples,
+        against=f"at most {limit:.2f} by chance",
         reached=bool(z.max() <= limit),
-    )  # fmt: skip
+    )
     yield Figure(
         "weighted total over the population", float(totals[:, :2].sum(axis=1).mean() / len(design.people)), "", samples
     )
@@ -121,10 +126,14 @@ def _figures(design: Design, truth: Any, totals: Any, shares: Any) -> Iterator[F
         weighted = name == names[0]
         most = float(t.isf(CHANCE / 2, samples - 1)) * se
         yield Figure(
-            f"{name}: share employed less the population's", off, "points", samples, spread=se,
+            f"{name}: share employed less the population's",
+            off,
+            "points",
+            samples,
+            spread=se,
             against=f"within {most:.2f}, chance alone" if weighted else "",
             reached=abs(off) <= most if weighted else None,
-        )  # fmt: skip
+        )
 
 
 def _counts(frame: pd.DataFrame, schema: Schema, name: str) -> Any:

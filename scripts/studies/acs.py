@@ -58,16 +58,29 @@ def pums() -> Schema:
     incomes = (0, 5e3, 1e4, 1.5e4, 2e4, 3e4, 4e4, 5e4, 6e4, 7.5e4, 1e5, 1.5e5, 2e5)
     columns: dict[str, Column] = {
         "AGEP": Numeric(lower=0, upper=99, integer=True, edges=(*range(0, 90, 6), 90, 100)),
-        "SEX": coded(1, 2), "RAC1P": coded(1, 9), "CIT": coded(1, 5), "NATIVITY": coded(1, 2),
-        "LANX": coded(1, 2, applicable=False), "ENG": coded(1, 4, applicable=False),
-        "SCHL": coded(1, 24, applicable=False), "MAR": coded(1, 5), "ESR": coded(1, 6, applicable=False),
-        "COW": coded(1, 9, applicable=False), "WKHP": binned(1, 10, 20, 30, 35, 40, 41, 50, 60, 100),
-        "JWMNP": binned(1, 10, 15, 20, 30, 45, 60, 90, 200), "JWTRNS": coded(1, 12, applicable=False),
-        "PINCP": binned(-2e4, *incomes, 5e6), "POVPIP": binned(*range(0, 501, 50), 502),
-        "HICOV": coded(1, 2), "PRIVCOV": coded(1, 2), "PUBCOV": coded(1, 2), "DIS": coded(1, 2),
-        "DREM": coded(1, 2, applicable=False), "DPHY": coded(1, 2, applicable=False),
+        "SEX": coded(1, 2),
+        "RAC1P": coded(1, 9),
+        "CIT": coded(1, 5),
+        "NATIVITY": coded(1, 2),
+        "LANX": coded(1, 2, applicable=False),
+        "ENG": coded(1, 4, applicable=False),
+        "SCHL": coded(1, 24, applicable=False),
+        "MAR": coded(1, 5),
+        "ESR": coded(1, 6, applicable=False),
+        "COW": coded(1, 9, applicable=False),
+        "WKHP": binned(1, 10, 20, 30, 35, 40, 41, 50, 60, 100),
+        "JWMNP": binned(1, 10, 15, 20, 30, 45, 60, 90, 200),
+        "JWTRNS": coded(1, 12, applicable=False),
+        "PINCP": binned(-2e4, *incomes, 5e6),
+        "POVPIP": binned(*range(0, 501, 50), 502),
+        "HICOV": coded(1, 2),
+        "PRIVCOV": coded(1, 2),
+        "PUBCOV": coded(1, 2),
+        "DIS": coded(1, 2),
+        "DREM": coded(1, 2, applicable=False),
+        "DPHY": coded(1, 2, applicable=False),
         "MIL": coded(1, 4, applicable=False),
-    }  # fmt: skip
+    }
     return Schema(columns)
 
 

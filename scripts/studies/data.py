@@ -30,14 +30,22 @@ TRAINED = 0.75
 """The part of the rows that is fitted, as in paper 004."""
 ADULT: Bounds = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
 ADULT_WIDE: Bounds = {
-    "age": (17, 90), "education-num": (1, 16), "capital-gain": (0, 20_000), "capital-loss": (0, 3_000),
+    "age": (17, 90),
+    "education-num": (1, 16),
+    "capital-gain": (0, 20_000),
+    "capital-loss": (0, 3_000),
     "hours-per-week": (1, 99),
-}  # fmt: skip
+}
 ADULT_CODED = ("workclass", "marital-status", "occupation", "relationship", "race")
 LAW: Bounds = {"lsat": (10, 48), "ugpa": (1, 4), "fam_inc": (1, 5), "tier": (1, 6)}
 LAW_WIDE: Bounds = {
-    "lsat": (10, 48), "ugpa": (1, 4), "zfygpa": (-4, 4), "zgpa": (-7, 5), "fam_inc": (1, 5), "tier": (1, 6),
-}  # fmt: skip
+    "lsat": (10, 48),
+    "ugpa": (1, 4),
+    "zfygpa": (-4, 4),
+    "zgpa": (-7, 5),
+    "fam_inc": (1, 5),
+    "tier": (1, 6),
+}
 RECORDS = "a file of person records of the ACS"
 
 

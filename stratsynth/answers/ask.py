@@ -121,9 +121,10 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
     # mean = sum of middles / rows with a number; the squares give its sampling variance
     middles, there = _numbers(schema, first.columns[0])
     return QueryBatch(
-        below.times(first.columns[0], middles), below.times(first.columns[0], there),
+        below.times(first.columns[0], middles),
+        below.times(first.columns[0], there),
         below.times(first.columns[0], middles**2),
-    )  # fmt: skip
+    )
 
 
 def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
@@ -173,9 +174,15 @@ def _quotient(squares: Squares, asked: QueryBatch, *, share: bool) -> RatioOfSum
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     second = a if share else squares.estimate(asked.squares)[0]
     return RatioOfSums(
-        a, b, _variance(squares, asked.numerator, one), squares.covariance(asked.numerator, asked.denominator),
-        _variance(squares, asked.denominator, two), second, share=share, most=squares.most(asked.denominator),
-    )  # fmt: skip
+        a,
+        b,
+        _variance(squares, asked.numerator, one),
+        squares.covariance(asked.numerator, asked.denominator),
+        _variance(squares, asked.denominator, two),
+        second,
+        share=share,
+        most=squares.most(asked.denominator),
+    )
 
 
 def _quotients(
@@ -188,9 +195,11 @@ def _quotients(
     # the noise in a / b is that of (a - r b) / b, to first order
     above, below = asked.numerator.take(to), asked.denominator.take(to)
     between = (
-        squares.covariance(asked.numerator, above) - r[to] * squares.covariance(asked.numerator, below)
-        - r * squares.covariance(asked.denominator, above) + r * r[to] * squares.covariance(asked.denominator, below)
-    ) / (b * b[to])  # fmt: skip
+        squares.covariance(asked.numerator, above)
+        - r[to] * squares.covariance(asked.numerator, below)
+        - r * squares.covariance(asked.denominator, above)
+        + r * r[to] * squares.covariance(asked.denominator, below)
+    ) / (b * b[to])
     own, together = effect * quotient.sampling, np.zeros_like(r)
     if query.statistic == "share" or not set(query.versus) & set(query.by):  # shares of one total
         together = -effect * np.maximum(r * r[to], 0.0) / b

@@ -40,9 +40,12 @@ class Answers:
     """Answers from the noisy tables of one release; intermediate results are kept for later queries."""
 
     def __init__(
-        self, schema: Schema, certificate: Certificate, measurements: Callable[[], pa.Table],
+        self,
+        schema: Schema,
+        certificate: Certificate,
+        measurements: Callable[[], pa.Table],
         model: Callable[[], Model],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Keep the sources: nothing is read before the first query, the model only if tables do not answer one.
 
         Args:

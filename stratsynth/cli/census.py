@@ -62,9 +62,17 @@ def census_schema(
     if not out.parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}.")
     made = make(
-        _listed(columns), task=task, year=year, state=state, without=_listed(without) or (), dictionary=dictionary,
-        codes=_tables(codes), within=within or (), citation=citation, weight=weight,
-    )  # fmt: skip
+        _listed(columns),
+        task=task,
+        year=year,
+        state=state,
+        without=_listed(without) or (),
+        dictionary=dictionary,
+        codes=_tables(codes),
+        within=within or (),
+        citation=citation,
+        weight=weight,
+    )
     write_text(out, made.to_toml())
     size = f"{len(made.schema.names)} columns and {len(made.schema.rules)} rules written to {out}"
     echo("\n".join([*made.notes, size]), done=f"{out} is complete.")
@@ -92,9 +100,15 @@ def census_load(
     from stratsynth.census.acs.load import load
 
     done = load(
-        out, state=state, year=year, columns=_listed(columns), task=task, source=source, horizon=horizon,
+        out,
+        state=state,
+        year=year,
+        columns=_listed(columns),
+        task=task,
+        source=source,
+        horizon=horizon,
         download=download,
-    )  # fmt: skip
+    )
     kept = f"{done.kept:,} of its {done.rows:,} records" if done.kept < done.rows else f"{done.rows:,} records"
     echo(f"Read from {done.path}: of {state.upper()}, {year}, as its header, states and serial numbers say.")
     echo(f"{kept}, {len(done.columns)} columns written to {out}", done=f"{out} is complete.")
@@ -123,15 +137,26 @@ def census_shares(
     if out.suffix != ".csv" or not out.parent.is_dir():
         raise UsageError(f"{out}: shares are written to a .csv file in a folder that exists.")
     found = shares(
-        source, _listed(by) or (), year=year, weight=None if weight == "none" else weight, smooth=smooth, origin=origin,
-        state=state, dictionary=dictionary, codes=_tables(codes),
-    )  # fmt: skip
+        source,
+        _listed(by) or (),
+        year=year,
+        weight=None if weight == "none" else weight,
+        smooth=smooth,
+        origin=origin,
+        state=state,
+        dictionary=dictionary,
+        codes=_tables(codes),
+    )
     write_text(out, found.frame.to_csv(index=False))
     lines = [
         f"{len(found.frame):,} groups written to {out}; {found.empty:,} of them without a record in the file.",
-        "In a recipe:", "", "[weights]", 'source = "public"', f"path = {json.dumps(str(out))}",
+        "In a recipe:",
+        "",
+        "[weights]",
+        'source = "public"',
+        f"path = {json.dumps(str(out))}",
         f"citation = {json.dumps(found.citation, ensure_ascii=False)}",
-    ]  # fmt: skip
+    ]
     echo("\n".join(lines), done=f"{out} is complete.")
 
 
@@ -150,9 +175,13 @@ def census_check(
     if as_json:
         rules = [{"rule": rule, "records": count} for rule, count in found.rules]
         record = {
-            "missing": found.verdict.missing, "other_year": found.verdict.other, "unknown": found.verdict.unknown,
-            "rows": found.rows, "left_out": found.left_out, "rules": rules,
-        }  # fmt: skip
+            "missing": found.verdict.missing,
+            "other_year": found.verdict.other,
+            "unknown": found.verdict.unknown,
+            "rows": found.rows,
+            "left_out": found.left_out,
+            "rules": rules,
+        }
         print_json(record)
     else:
         echo(found.text())

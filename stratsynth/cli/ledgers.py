@@ -45,10 +45,16 @@ def ledger_page(found: Mapping[str, Any]) -> Page:
         open_ = ", ".join(found["public_columns"])
         lead.append(f"For neighbours that differ in an attribute; NOT PROTECTED: {open_}.")
     rows: list[Row] = [
-        [fit["at"][:19], fit["mechanism"], f"{fit['epsilon']:g}", f"{fit['delta']:g}", fit["questions"],
-         "done" if fit["state"] == "done" else "open: the same recipe goes on from here"]
+        [
+            fit["at"][:19],
+            fit["mechanism"],
+            f"{fit['epsilon']:g}",
+            f"{fit['delta']:g}",
+            fit["questions"],
+            "done" if fit["state"] == "done" else "open: the same recipe goes on from here",
+        ]
         for fit in found["fits"]
-    ]  # fmt: skip
+    ]
     heads = [Column(name, "text" if name in ("when", "mechanism", "state") else "number") for name in HEADS]
     fits = Figure("", table=Table("", heads, rows, most=len(rows)))
     return Page("", lead=[*lead, found["rule"]], sections=[Section("fits", "", figures=[fits])])

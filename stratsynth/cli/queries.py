@@ -72,9 +72,14 @@ def query(
         raise UsageError("query: give --queries, or columns and conditions, not both.")
     wanted = None if queries is None else read_queries(queries)
     asked = Query(
-        _names(columns), levels(where or [], "--where"), _names(by), statistic, level, quantile,
+        _names(columns),
+        levels(where or [], "--where"),
+        _names(by),
+        statistic,
+        level,
+        quantile,
         {name: some[0] for name, some in levels(versus or [], "--versus", several=False).items()},
-    )  # fmt: skip
+    )
     answers = open_answers(release)
     found = answers.one(asked) if wanted is None else answers.many(wanted)
     if out is not None:
@@ -142,8 +147,11 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
     """Return a table for a terminal, without the columns `model` and `note` where they are empty."""
-    shown = {name: values for name, values in found.items()
-             if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)}  # fmt: skip
+    shown = {
+        name: values
+        for name, values in found.items()
+        if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)
+    }
     columns = [
         Column(name, "number" if any(isinstance(value, float) for value in values) else "text")
         for name, values in shown.items()

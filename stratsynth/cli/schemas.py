@@ -101,9 +101,11 @@ def check_page(found: Mapping[str, Any]) -> Page:
         return Page("", lead=lead, internal=stamp)
     lead = [
         f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
-        *_lines_left_out(found.get("lines_left_out", {})), *_units(found.get("unit")), *_weighed(found.get("weight")),
+        *_lines_left_out(found.get("lines_left_out", {})),
+        *_units(found.get("unit")),
+        *_weighed(found.get("weight")),
         *(f"WARNING: {text}" for text in found.get("warnings", ())),
-    ]  # fmt: skip
+    ]
     rows: list[Row] = [
         [name, column["outside"], column["clipped"], column["missing"], _first(column["unseen"])]
         for name, column in found["columns"].items()

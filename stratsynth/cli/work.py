@@ -157,9 +157,14 @@ def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
 
 
 def predict_rows(
-    folder: Path, data: Path, out: Path, seed: int | None = None, keep: Sequence[str] = (),
-    table: str | None = None, query: str | None = None,
-) -> int:  # fmt: skip
+    folder: Path,
+    data: Path,
+    out: Path,
+    seed: int | None = None,
+    keep: Sequence[str] = (),
+    table: str | None = None,
+    query: str | None = None,
+) -> int:
     """Write a release's predictions for some rows; return their number."""
     import pyarrow as pa
 

@@ -12,9 +12,11 @@ from stratsynth.data.guess_bins import numeric_keys
 from stratsynth.schema.temporal import KINDS, UNITS, Temporal, microseconds
 
 _TYPES = {
-    "date": pa.types.is_date, "datetime": pa.types.is_timestamp, "time": pa.types.is_time,
+    "date": pa.types.is_date,
+    "datetime": pa.types.is_timestamp,
+    "time": pa.types.is_time,
     "duration": pa.types.is_duration,
-}  # fmt: skip
+}
 _DAY = UNITS["day"]
 MOST_YEARS = 40
 """Largest number of years with a bin each; a longer range has 20 bins."""

@@ -72,9 +72,12 @@ class Dask(Elsewhere):
         settings: dict[str, Any] = {"set_as_default": False, "timeout": PATIENCE}
         if not address:
             settings |= {
-                "n_workers": cores(), "threads_per_worker": 1, "processes": True, "silence_logs": 50,
+                "n_workers": cores(),
+                "threads_per_worker": 1,
+                "processes": True,
+                "silence_logs": 50,
                 "dashboard_address": "127.0.0.1:0",
-            }  # fmt: skip
+            }
         with import_module("dask").config.set({} if address else {"distributed.scheduler.allowed-failures": 1}):
             self._client = _reached("dask", partial(distributed.Client, address or None, **settings))
         self._own = self._client.cluster if not address else None
@@ -91,8 +94,9 @@ class Dask(Elsewhere):
         if self._own is not None:
             self._own.close()
 
-    def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
-             begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
+    def each(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
+    ) -> Iterator[tuple[int, Any]]:
         """Yield the solutions as they come; those of lost workers are missing."""
         distributed = _library("distributed", "dask")
         futures = {}
@@ -129,9 +133,11 @@ class Ray(Elsewhere):
         if address and not self._own:
             self._refuse_other(address)
         if self._own:
-            where = {"address": address} if address else {
-                "address": "local", "num_cpus": cores(), "include_dashboard": False
-            }  # fmt: skip
+            where = (
+                {"address": address}
+                if address
+                else {"address": "local", "num_cpus": cores(), "include_dashboard": False}
+            )
             _reached("ray", partial(self._ray.init, **where, **quiet))
         try:
             _check_versions("ray", [self._get(self._ray.remote(_versions).remote())])
@@ -153,8 +159,9 @@ class Ray(Elsewhere):
         if self._own:
             self._ray.shutdown()
 
-    def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
-             begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
+    def each(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
+    ) -> Iterator[tuple[int, Any]]:
         """Yield the solutions as they come; those of workers that ended twice are missing."""
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
@@ -176,8 +183,10 @@ class Ray(Elsewhere):
 
 
 _KINDS: dict[str, Callable[[str, Any], Elsewhere]] = {
-    "processes": lambda _, tick: Processes(cores(), tick), "dask": Dask, "ray": Ray
-}  # fmt: skip
+    "processes": lambda _, tick: Processes(cores(), tick),
+    "dask": Dask,
+    "ray": Ray,
+}
 
 
 def _library(package: str, extra: str) -> Any:
@@ -224,10 +233,13 @@ def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -
 
     mine = _versions()
     if tuple(versions) != mine:
-        return Failed("WrongVersion", StratsynthError(
-            f"a worker that joined the cluster has stratsynth {mine[0]} with numpy {mine[1]}, and here are "
-            f"{versions[0]} and {versions[1]}: solutions would differ. What was charged stays charged; end that "
-            "worker, and with a ledger the same fit goes on from here."
-        ))  # fmt: skip
+        return Failed(
+            "WrongVersion",
+            StratsynthError(
+                f"a worker that joined the cluster has stratsynth {mine[0]} with numpy {mine[1]}, and here are "
+                f"{versions[0]} and {versions[1]}: solutions would differ. What was charged stays charged; end that "
+                "worker, and with a ledger the same fit goes on from here."
+            ),
+        )
     with threadpool_limits(1, "blas"):
         return there(solver, problem)

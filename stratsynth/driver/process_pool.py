@@ -41,8 +41,9 @@ class Elsewhere(ABC):
         self._tick = tick
 
     @abstractmethod
-    def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
-             begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
+    def each(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
+    ) -> Iterator[tuple[int, Any]]:
         """Yield index and solution of these problems, as they come; those of processes that end are missing.
 
         Args:
@@ -83,8 +84,14 @@ class Elsewhere(ABC):
             waiting = [i for i in waiting if i not in found]
         return [raised(found[i], path) for i, path in enumerate(paths)]
 
-    def _gather(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int],
-                found: dict[int, Any]) -> None:  # fmt: skip
+    def _gather(
+        self,
+        solver: Solver[Any, Any],
+        problems: Sequence[Any],
+        numbers: Sequence[int],
+        begun: list[int],
+        found: dict[int, Any],
+    ) -> None:
         for i, solution in self.each(solver, problems, numbers, begun):
             found[i] = solution
             self._tick()
@@ -106,8 +113,9 @@ class Processes(Elsewhere):
         self._open.close()
         vars(self).pop("_processes", None)
 
-    def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
-             begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
+    def each(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
+    ) -> Iterator[tuple[int, Any]]:
         """Yield the solutions as they come; if one process ends, all do, and new ones start next time."""
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))

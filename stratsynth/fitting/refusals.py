@@ -48,8 +48,10 @@ def prepared_for(
     if prior is not None:
         raise UsageError("what is prepared has its prior already; give it to `prepare`.")
     if (mechanism.declared or facts.schema, facts.size, mechanism.budget) != (
-        table.schema, table.declared_size, protecting(budget, table.schema)
-    ):  # fmt: skip
+        table.schema,
+        table.declared_size,
+        protecting(budget, table.schema),
+    ):
         raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     return mechanism
 

@@ -31,9 +31,12 @@ def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
     return {
         node.target.id: (ast.unparse(node.annotation), " ".join(after.value.value.split()))
         for node, after in itertools.pairwise(body)
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(after, ast.Expr)
-        and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
-    }  # fmt: skip
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and isinstance(after.value.value, str)
+    }
 
 
 def listed(cls: type) -> list[dict[str, Any]]:

@@ -156,9 +156,15 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
     drawn = ("by public shares" if column.shares else "evenly") if column.members else ""
     records = None if size is None else round(size / column.size, 1)
     return CountedCodeList(
-        name, column.single.size, column.size, records, None if noise is None else round(noise, 1),
-        drawn, column.source if drawn and column.shares else None, why,
-    )  # fmt: skip
+        name,
+        column.single.size,
+        column.size,
+        records,
+        None if noise is None else round(noise, 1),
+        drawn,
+        column.source if drawn and column.shares else None,
+        why,
+    )
 
 
 def described(item: Mapping[str, Any]) -> str:

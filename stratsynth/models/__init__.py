@@ -6,6 +6,16 @@ from stratsynth.models.mixture import Mixture
 from stratsynth.models.predictor import ByGroup, Predictor
 
 __all__ = [
-    "ByGroup", "Codes", "Estimate", "Figures", "Mixture", "Model", "Predictor", "Returns", "State", "TableModel",
-    "Where", "combine",
-]  # fmt: skip
+    "ByGroup",
+    "Codes",
+    "Estimate",
+    "Figures",
+    "Mixture",
+    "Model",
+    "Predictor",
+    "Returns",
+    "State",
+    "TableModel",
+    "Where",
+    "combine",
+]

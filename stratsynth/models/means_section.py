@@ -34,18 +34,22 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
     lines = [
         [
             named(row["stratum"]),
-            Points(
-                named(row["stratum"]), [Mark("mean", row["value"], row["lower"], row["upper"], 1)], row["value"]
-            ),
-            row["value"], Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
-            max(0.0, row["size"]), STATUS[row["status"]],
+            Points(named(row["stratum"]), [Mark("mean", row["value"], row["lower"], row["upper"], 1)], row["value"]),
+            row["value"],
+            Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
+            max(0.0, row["size"]),
+            STATUS[row["status"]],
         ]
         for row in rows
-    ]  # fmt: skip
+    ]
     heads = [
-        Column("Group", "text"), Column("mean and interval", "picture", scale), Column("mean"),
-        Column("interval of 95 %"), Column("records, about", "count"), Column("status", "text"),
-    ]  # fmt: skip
+        Column("Group", "text"),
+        Column("mean and interval", "picture", scale),
+        Column("mean"),
+        Column("interval of 95 %"),
+        Column("records, about", "count"),
+        Column("status", "text"),
+    ]
     shown = ("value", "lower", "upper", "status", "size", "noise", "sampling")
     return Figure(
         column,

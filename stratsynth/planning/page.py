@@ -26,11 +26,16 @@ def plan_page(plan: Plan) -> Page:
     prices = price_figure(plan.prices, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
     budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"
     needs = [
-        *_account(plan.account), *_counted(plan), *_weights(plan), *_prior(plan), *_small(plan),
+        *_account(plan.account),
+        *_counted(plan),
+        *_weights(plan),
+        *_prior(plan),
+        *_small(plan),
         *(("Codes", described(each)) for each in plan.code_lists),
         ("Memory", f"{sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} besides"),
-        ("Time", f"{about(plan.seconds)} on one core, by a rough model: within a factor of a few"), *_rows(plan),
-    ]  # fmt: skip
+        ("Time", f"{about(plan.seconds)} on one core, by a rough model: within a factor of a few"),
+        *_rows(plan),
+    ]
     return Page(
         f"Plan of {plan.mechanism}",
         warnings=[*open_columns(plan.public_columns), *(f"WARNING: {text}" for text in plan.warnings)],
@@ -48,18 +53,34 @@ def _strata(plan: Plan) -> Iterator[Figure]:
     ordered = sorted(plan.strata, key=lambda s: -s.size)
     ranged = any(s.size_low is not None for s in ordered)
     columns = {
-        "stratum": "text", "people": "count", **({"from": "count", "to": "count"} if ranged else {}),
-        **({} if plan.budgets is None else {"epsilon": "number"}), "rounds": "count", "tables": "count",
-        "MB": "number", "noise": "number", "1-way": "number", "2-way": "number", "verdict": "text",
-    }  # fmt: skip
+        "stratum": "text",
+        "people": "count",
+        **({"from": "count", "to": "count"} if ranged else {}),
+        **({} if plan.budgets is None else {"epsilon": "number"}),
+        "rounds": "count",
+        "tables": "count",
+        "MB": "number",
+        "noise": "number",
+        "1-way": "number",
+        "2-way": "number",
+        "verdict": "text",
+    }
 
     def row(s: StratumPlan) -> Row:
         own = [] if plan.budgets is None else [f"{plan.budgets[s.stratum]:.4g}" if s.stratum in plan.budgets else ""]
         return [
-            s.stratum or "all", s.size, *([s.size_low, s.size_high] if ranged else []), *own, s.rounds, s.tables,
-            f"{s.megabytes:.1f}", s.sigma, percent(s.oneway_error), percent(s.twoway_error),
+            s.stratum or "all",
+            s.size,
+            *([s.size_low, s.size_high] if ranged else []),
+            *own,
+            s.rounds,
+            s.tables,
+            f"{s.megabytes:.1f}",
+            s.sigma,
+            percent(s.oneway_error),
+            percent(s.twoway_error),
             f"{s.verdict}{'; one-way tables only' if s.one_way else ''}",
-        ]  # fmt: skip
+        ]
 
     rest = "strata between, which --json and Plan.strata have"
     heads = [Column(name, kind) for name, kind in columns.items()]
@@ -81,11 +102,15 @@ def _notes(plan: Plan) -> Iterator[str]:
             "Where a stratum measures no table of a kind, the error is that of everybody's model. How far its people "
             "differ from everybody is in no plan: only data could tell."
         )
-    missing = [words for words, there in (
-        ("1-way", any(s.oneway_error is None for s in plan.strata)),
-        ("2-way", any(s.twoway_error is None for s in plan.strata)),
-        ("noise", any(s.sigma is None for s in plan.strata)),
-    ) if there]  # fmt: skip
+    missing = [
+        words
+        for words, there in (
+            ("1-way", any(s.oneway_error is None for s in plan.strata)),
+            ("2-way", any(s.twoway_error is None for s in plan.strata)),
+            ("noise", any(s.sigma is None for s in plan.strata)),
+        )
+        if there
+    ]
     if missing:
         yield f"–: nothing is asked that tells it ({', '.join(missing)}); see the verdict."
     if any(s.size_low is not None for s in plan.strata):

@@ -44,9 +44,14 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
             _details(axes, strata)
         axes.plot(sizes, errors, "o-", color=shade, markersize=4, linewidth=2.2 if chosen else 1.2)
         axes.annotate(
-            f"epsilon {epsilon:g}", (sizes[-1], errors[-1]), xytext=(5, 0), textcoords="offset points",
-            color=shade, va="center", fontsize=9,
-        )  # fmt: skip
+            f"epsilon {epsilon:g}",
+            (sizes[-1], errors[-1]),
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=shade,
+            va="center",
+            fontsize=9,
+        )
     axes.set(xscale="log", yscale="log", xlabel="public size of the group", ylabel="expected relative error")
     axes.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
     axes.margins(x=0.16)

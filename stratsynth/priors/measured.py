@@ -85,9 +85,13 @@ def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.
 
 
 def _known(
-    clique: Sequence[str], shares: NDArray[np.float64], error: float, places: Mapping[str, NDArray[np.intp] | None],
-    rules: Rules, schema: Schema,
-) -> Known | None:  # fmt: skip
+    clique: Sequence[str],
+    shares: NDArray[np.float64],
+    error: float,
+    places: Mapping[str, NDArray[np.intp] | None],
+    rules: Rules,
+    schema: Schema,
+) -> Known | None:
     """One table, summed over columns that the schema lacks; None if no column is left."""
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]

@@ -40,9 +40,17 @@ CONFIDENTIAL = (
     'release (origin = "release"), or take a published file or table.'
 )
 KEPT = (
-    "created", "unit", "neighbours", "guarantee", "ledger", "unprotected", "unverified", "public_columns", "row_weight",
+    "created",
+    "unit",
+    "neighbours",
+    "guarantee",
+    "ledger",
+    "unprotected",
+    "unverified",
+    "public_columns",
+    "row_weight",
     "prior",
-)  # fmt: skip
+)
 """Entries of a release's certificate that are repeated in the certificate of a fit with that release as its prior."""
 ROWS = "synthetic.parquet"
 """File of a release folder that holds its rows."""
@@ -235,9 +243,15 @@ class Prior(PriorSource):
 
 
 KEYS: Mapping[str, Any] = {
-    "path": str, "citation": str, "origin": str, "rename": Mapping, "recode": Mapping, "without": Sequence,
-    "unknown": str, "tables": Sequence,
-}  # fmt: skip
+    "path": str,
+    "citation": str,
+    "origin": str,
+    "rename": Mapping,
+    "recode": Mapping,
+    "without": Sequence,
+    "unknown": str,
+    "tables": Sequence,
+}
 """Keys of [prior] in a recipe, with their types."""
 HELP = {
     "path": "a file with public rows, or the folder of an earlier release",

@@ -46,8 +46,11 @@ MAX_BYTES = 1_000_000
 """Largest size of a recipe, in bytes."""
 
 _KINDS: Mapping[str, type[Any]] = {
-    "data": DataSection, "strata": StrataSection, "budget": BudgetSection, "release": ReleaseSection
-}  # fmt: skip
+    "data": DataSection,
+    "strata": StrataSection,
+    "budget": BudgetSection,
+    "release": ReleaseSection,
+}
 """Sections whose keys are the fields of a class; other modules read the others."""
 _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
 

@@ -99,11 +99,14 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
         raise ValueError(f"its row_weight is above {MOST:,}")
     worst = certificate.dearest
     return Stated(
-        budget, allot, currency in (Currency.ZCDP, Currency.SAMPLED) or guarantee.reserved is not None,
+        budget,
+        allot,
+        currency in (Currency.ZCDP, Currency.SAMPLED) or guarantee.reserved is not None,
         Spending(budget.neighbours, [_charge(charge, currency) for charge in charges]),
-        None if worst is None else Worst(worst.factor, worst.only_strata), certificate.mechanism.adaptive,
+        None if worst is None else Worst(worst.factor, worst.only_strata),
+        certificate.mechanism.adaptive,
         1 if certificate.row_weight is None else certificate.row_weight.max,
-    )  # fmt: skip
+    )
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:

@@ -48,9 +48,13 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
             if rules is not None:
                 write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
             page = release_page(
-                release.certificate, release.measurements, model.schema, rules,
-                returns=model.returns, chapters=model.sections,
-            )  # fmt: skip
+                release.certificate,
+                release.measurements,
+                model.schema,
+                rules,
+                returns=model.returns,
+                chapters=model.sections,
+            )
             write_text(parts / REPORT, render(page))
             files.save(model, parts / "model")
             record, own = dict(release.certificate), model.schema.sha256

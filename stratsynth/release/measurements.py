@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
     from stratsynth.driver.private import Measurement
 
-COLUMNS = pa.schema([
-    ("stratum", pa.dictionary(pa.int32(), pa.string())),
-    ("question", pa.int32()),
-    ("clique", pa.dictionary(pa.int32(), pa.string())),
-    ("cell", pa.int64()),
-    ("value", pa.int64()),
-    ("sigma", pa.float64()),
-])  # fmt: skip
+COLUMNS = pa.schema(
+    [
+        ("stratum", pa.dictionary(pa.int32(), pa.string())),
+        ("question", pa.int32()),
+        ("clique", pa.dictionary(pa.int32(), pa.string())),
+        ("cell", pa.int64()),
+        ("value", pa.int64()),
+        ("sigma", pa.float64()),
+    ]
+)
 """Stratum (levels joined by `|`, empty for everybody), question, clique (columns joined by `,`), row-major cell."""
 SUMS = pa.schema([*COLUMNS, ("grid", pa.float64()), ("sum", pa.dictionary(pa.int32(), pa.string()))])
 """Value of one unit of `value` and `sigma`, and description of the sum, empty for a cell of a table."""

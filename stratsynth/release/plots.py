@@ -28,7 +28,7 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
-) -> Figure:  # fmt: skip
+) -> Figure:
     """Return the figure of `Release.plot`."""
     from stratsynth.data.draft import refuse_release_folder
 

@@ -60,9 +60,13 @@ class Release:
         return release_text(self.certificate, len(self.model.schema.names))
 
     def plot(
-        self, path: str | os.PathLike[str] | None = None, *, real: Data | None = None,
-        columns: Sequence[str] | None = None, seed: int = 0,
-    ) -> Figure:  # fmt: skip
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        real: Data | None = None,
+        columns: Sequence[str] | None = None,
+        seed: int = 0,
+    ) -> Figure:
         """Return a picture of each column of the release: matplotlib's figure.
 
         Args:

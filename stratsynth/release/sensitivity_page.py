@@ -69,11 +69,15 @@ def _row(result: Result, *, band: bool) -> list[Value]:
         return "–" if value is None else f"{value:.4g}" if mean else f"{100 * value:.3g}"
 
     return [
-        _name(result), f"{spelt(result.value)}{'' if mean else ' %'}",
-        *([f"{spelt(result.low)} to {spelt(result.high)}"] if band else []), tip.stratum, f"{tip.share:.4f}",
-        _percent(tip.off), *(None if end is None else f"{end:.4f}" for end in (tip.below, tip.above)),
+        _name(result),
+        f"{spelt(result.value)}{'' if mean else ' %'}",
+        *([f"{spelt(result.low)} to {spelt(result.high)}"] if band else []),
+        tip.stratum,
+        f"{tip.share:.4f}",
+        _percent(tip.off),
+        *(None if end is None else f"{end:.4f}" for end in (tip.below, tip.above)),
         _percent(result.together),
-    ]  # fmt: skip
+    ]
 
 
 def _percent(part: float | None) -> str | None:

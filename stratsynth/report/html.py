@@ -30,14 +30,16 @@ def render(page: Page) -> str:
     *kept, own = (
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in [*styles, script]
     )
-    policy = "; ".join([
-        "default-src 'none'",
-        f"style-src {' '.join(kept)}",
-        f"script-src {own}",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-    ])  # fmt: skip
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {' '.join(kept)}",
+            f"script-src {own}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
     template = _environment().get_template("page.html.j2")
     return template.render(page=page, styles=styles, script=script, policy=policy)
 

@@ -33,8 +33,11 @@ _TEXTS = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 
 _KINDS: dict[str, type[Categorical | Numeric]] = {
-    "categorical": Categorical, "nested": Nested, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
-}  # fmt: skip
+    "categorical": Categorical,
+    "nested": Nested,
+    "numeric": Numeric,
+    **dict.fromkeys(KINDS, Temporal),
+}
 IMPLIED = {"kind", "integer"}
 """Fields of a `Temporal` that files do not have: `kind` is the column's kind, and values are always whole."""
 _BOUNDS = ("lower", "upper", "edges", "spikes")

@@ -35,10 +35,12 @@ def check(column: Categorical) -> None:
         if level in {column.not_applicable, MISSING}:
             continue
         fits = exact is not None and (
-            -(2**63) < exact < 2**63 and exact == exact.to_integral_value() if column.dtype == "int64"
-            else exact in {0, 1} if column.dtype == "bool"
+            -(2**63) < exact < 2**63 and exact == exact.to_integral_value()
+            if column.dtype == "int64"
+            else exact in {0, 1}
+            if column.dtype == "bool"
             else math.isfinite(float(exact)) and meaning(repr(float(exact))) == exact
-        )  # fmt: skip
+        )
         if not fits:
             checks.refuse(f'dtype {column.dtype!r} cannot hold level {level!r}; use dtype = "string"')
         if times[exact] > 1:

@@ -6,6 +6,13 @@ from stratsynth.stratified.weighted import Weighted, drawn_by, known_shares, tak
 from stratsynth.stratified.wrapper import Groupwise
 
 __all__ = [
-    "Groupwise", "Layout", "Stratified", "Weighted", "drawn_by", "known_shares", "makes_strata", "stratify",
+    "Groupwise",
+    "Layout",
+    "Stratified",
+    "Weighted",
+    "drawn_by",
+    "known_shares",
+    "makes_strata",
+    "stratify",
     "takes_shares",
-]  # fmt: skip
+]

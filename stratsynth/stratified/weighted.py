@@ -175,7 +175,5 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
 
 def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
     """Return the mixture over groups, by their shares, of the models that `given` conditions on a group's levels."""
-    parts = {
-        stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata
-    }  # fmt: skip
+    parts = {stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata}
     return combine(schema, parts, layout.resolved)

@@ -131,9 +131,15 @@ class _Recorder(AnswerSource):
 
 
 def record(
-    mechanism: Mechanism[Any], world: World, rows: pd.DataFrame, budget: Budget, driver: Driver = PrivateAnswers,
-    frozen: Run | None = None, seed: int = 0, twin: pd.DataFrame | None = None,
-) -> Run:  # fmt: skip
+    mechanism: Mechanism[Any],
+    world: World,
+    rows: pd.DataFrame,
+    budget: Budget,
+    driver: Driver = PrivateAnswers,
+    frozen: Run | None = None,
+    seed: int = 0,
+    twin: pd.DataFrame | None = None,
+) -> Run:
     """Fit once and record.
 
     Args:
@@ -187,9 +193,16 @@ def record(
 def _stated(mechanism: Mechanism[Any], *further: Any) -> list[Any]:
     """Declarations of a mechanism about itself."""
     return [
-        describe(mechanism), mechanism.name, mechanism.title, str(mechanism.returns), mechanism.adaptive,
-        sorted(kind.__name__ for kind in mechanism.needs), mechanism.unprotected, mechanism.takes_row_count, *further,
-    ]  # fmt: skip
+        describe(mechanism),
+        mechanism.name,
+        mechanism.title,
+        str(mechanism.returns),
+        mechanism.adaptive,
+        sorted(kind.__name__ for kind in mechanism.needs),
+        mechanism.unprotected,
+        mechanism.takes_row_count,
+        *further,
+    ]
 
 
 CAN_FORK = sys.platform == "linux"
@@ -243,9 +256,12 @@ def identical(a: Any, b: Any) -> bool:
     """True if two results are equal to the last bit, arrays included."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return (
-            isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
-            and a.dtype == b.dtype and a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
-        )  # fmt: skip
+            isinstance(a, np.ndarray)
+            and isinstance(b, np.ndarray)
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        )
     if isinstance(a, dict) and isinstance(b, dict):
         return list(a) == list(b) and all(identical(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -22,13 +22,40 @@ if TYPE_CHECKING:
     from types import FrameType
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-EVENTS = frozenset({
-    "os.chmod", "os.chown", "os.exec", "os.fork", "os.forkpty", "os.kill", "os.link", "os.mkdir", "os.posix_spawn",
-    "os.putenv", "os.rename", "os.setxattr", "os.spawn", "os.startfile", "os.symlink", "os.system", "os.truncate",
-    "os.unsetenv", "os.utime",
-    "pty.spawn", "signal.pthread_kill", "socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyname",
-    "socket.sendmsg", "socket.sendto", "sqlite3.connect", "subprocess.Popen", "syslog.syslog",
-})  # fmt: skip
+EVENTS = frozenset(
+    {
+        "os.chmod",
+        "os.chown",
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.kill",
+        "os.link",
+        "os.mkdir",
+        "os.posix_spawn",
+        "os.putenv",
+        "os.rename",
+        "os.setxattr",
+        "os.spawn",
+        "os.startfile",
+        "os.symlink",
+        "os.system",
+        "os.truncate",
+        "os.unsetenv",
+        "os.utime",
+        "pty.spawn",
+        "signal.pthread_kill",
+        "socket.bind",
+        "socket.connect",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "socket.sendmsg",
+        "socket.sendto",
+        "sqlite3.connect",
+        "subprocess.Popen",
+        "syslog.syslog",
+    }
+)
 """Python's audit events for side effects that others can see; `open` for writing counts too.
 
 Removal of files is not among them: the garbage collector's removal of others' temporary files looks the same.

@@ -117,9 +117,10 @@ def _own(
     since = lines[next(i for i, line in enumerate(lines) if line is last) + 1 :]
     went_on = {line[key] for line in since if line["kind"] != "reserve" for key in ("run", "identity") if key in line}
     return [
-        made[place] for place in same
+        made[place]
+        for place in same
         if made[place] is last or (place < releases and went_on & {made[place]["run"], made[place]["identity"]})
-    ]  # fmt: skip
+    ]
 
 
 def _is_it(
@@ -127,10 +128,20 @@ def _is_it(
 ) -> bool:
     """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
     allot = allotment_of(line)
-    promised = (allot.currency, allot.promise.epsilon, allot.promise.neighbours, allot.promise.unit,
-                allot.promise.public)  # fmt: skip
-    wanted = (stated.allot.currency, stated.budget.epsilon, stated.budget.neighbours, stated.budget.unit,
-              stated.budget.public)  # fmt: skip
+    promised = (
+        allot.currency,
+        allot.promise.epsilon,
+        allot.promise.neighbours,
+        allot.promise.unit,
+        allot.promise.public,
+    )
+    wanted = (
+        stated.allot.currency,
+        stated.budget.epsilon,
+        stated.budget.neighbours,
+        stated.budget.unit,
+        stated.budget.public,
+    )
     if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
         return False
     if record.statement.mechanism.name not in re.findall(r"[\w.-]+", line["mechanism"]):

@@ -97,8 +97,9 @@ def _reserved(stated: Stated) -> float:
 def _steps(stated: Stated) -> str:
     """Contradiction among steps on samples (DP-SGD); empty if there is none."""
     allot = stated.allot
-    kept = all((c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate)
-               for c in stated.spending.charges)  # fmt: skip
+    kept = all(
+        (c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate) for c in stated.spending.charges
+    )
     whole = float(allot.amount).is_integer() and allot.rate is not None and allot.rate <= 1
     return (
         "" if kept and whole else "A step on samples has another noise or rate than was reserved, or is no whole one."

@@ -73,9 +73,10 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
 
     values = table.values.astype(np.float64)
     codes = [
-        [[schema.index(c, level) for level in s.levels[c]] for c in table.clique] for s in strata
-    # Sum the noisy cells of each possible stratum; sigma sqrt(cells) is the scale of its noise.
-    ]  # fmt: skip
+        [[schema.index(c, level) for level in s.levels[c]] for c in table.clique]
+        for s in strata
+        # Sum the noisy cells of each possible stratum; sigma sqrt(cells) is the scale of its noise.
+    ]
     forbidden = impossible(schema, strata)
     possible = [s for s in strata if s not in forbidden]
     noisy = np.array([values[np.ix_(*code)].sum() for code, s in zip(codes, strata, strict=True) if s not in forbidden])

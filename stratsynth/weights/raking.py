@@ -146,9 +146,7 @@ def rake(
             table = table * np.divide(target, have, out=np.zeros_like(target), where=have > 0)[place]
         if not np.abs(table - before).max() > STILL:
             break
-    off = max(
-        float(np.abs(np.bincount(p, table, t.size) - t).max()) for p, t in zip(places, targets, strict=True)
-    )  # fmt: skip
+    off = max(float(np.abs(np.bincount(p, table, t.size) - t).max()) for p, t in zip(places, targets, strict=True))
     if not off <= TOLERANCE:
         raise WeightsError(
             f"weights: raking did not converge: the fitted shares miss a margin by {off:.3g}. The margins contradict "

@@ -411,17 +411,25 @@ class Vanishes(Cheat):
 
 HIDDEN = {
     "result": [
-        *map(gives, (OddDraws, OddMass, OddOneways, OddForecast, OddProduct)), Predicts, Holds,
+        *map(gives, (OddDraws, OddMass, OddOneways, OddForecast, OddProduct)),
+        Predicts,
+        Holds,
     ],
     "settings": [InTheName, InNeeds, InTheTitle, InUnprotected, InThePrice],
     "output": [Informs, InformsItself, Warns, WritesToTheDescriptor, WritesToTheOldStream],
     "files": [
-        WritesAFile, WritesAFileByDescriptor, MakesAFolder, Connects, StartsAProgram, WritesInAThread, SetsAVariable,
+        WritesAFile,
+        WritesAFileByDescriptor,
+        MakesAFolder,
+        Connects,
+        StartsAProgram,
+        WritesInAThread,
+        SetsAVariable,
     ],
     "state": [ChangesTheFolder],
     "work": [WorksByTheRow, WorksOnTheNumber],
     "failure": [Exits, Interrupts],
-}  # fmt: skip
+}
 KEPT = [KeepsInAModule, KeepsInTheClass, in_a_closure(), KeepsInAFunction, LeaksTheTableBefore, BeginsAboveAThousand]
 EVERY = [(kind, cheat) for kind, cheats in HIDDEN.items() for cheat in cheats]
 

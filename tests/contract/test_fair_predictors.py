@@ -15,11 +15,13 @@ from stratsynth.questions import Design, Gradients, Total, total
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.testing import World, check_contract
 
-SCHEMA = Schema({
-    "GROUP": Categorical(levels=("a", "b", "c")),
-    "AGE": Numeric(lower=0, upper=40, bins=3),
-    "WORK": Categorical(levels=("no", "yes")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "GROUP": Categorical(levels=("a", "b", "c")),
+        "AGE": Numeric(lower=0, upper=40, bins=3),
+        "WORK": Categorical(levels=("no", "yes")),
+    }
+)
 WORLD = World(SCHEMA, ("GROUP",), even(SCHEMA, "GROUP"))
 FEATURES, GROUPS = Design(("AGE",)), SCHEMA.levels("GROUP")
 

@@ -16,13 +16,15 @@ from stratsynth.mechanisms import make
 from stratsynth.questions.sums import mitigation, networks, penalised
 from stratsynth.testing import World, check_contract
 
-SCHEMA = Schema({
-    "GROUP": Categorical(levels=("a", "b", "c")),
-    "AREA": Categorical(levels=("n", "s")),
-    "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
-    "JOB": Categorical(levels=("x", "y", "z")),
-    "WORK": Categorical(levels=("no", "yes"), outside="no"),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "GROUP": Categorical(levels=("a", "b", "c")),
+        "AREA": Categorical(levels=("n", "s")),
+        "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
+        "JOB": Categorical(levels=("x", "y", "z")),
+        "WORK": Categorical(levels=("no", "yes"), outside="no"),
+    }
+)
 WORLD = World(SCHEMA, ("GROUP",), even(SCHEMA, "GROUP"))
 WAYS = {
     "surrogate": {},

@@ -79,8 +79,11 @@ def test_a_protected_column_among_the_public_rows_is_caught(monkeypatch):
 
     def columns(self, path, names):
         own = self._at(path)._parts[0]
-        return PublicColumns(own.size, {n: own.codes["GROUP" if n == "WORK" else n].copy() for n in names},
-                             {n: own.numbers[n].copy() for n in names if n in own.numbers})  # fmt: skip
+        return PublicColumns(
+            own.size,
+            {n: own.codes["GROUP" if n == "WORK" else n].copy() for n in names},
+            {n: own.numbers[n].copy() for n in names if n in own.numbers},
+        )
 
     monkeypatch.setattr(rows.StoredRows, "columns", columns)
     assert "sensitivity" in kinds({})
@@ -92,8 +95,11 @@ def test_rows_sorted_by_a_protected_column_are_caught(monkeypatch):
     def columns(self, path, names):
         own = self._at(path)._parts[0]
         order = np.argsort(own.codes["GROUP"], kind="stable")
-        return PublicColumns(own.size, {n: own.codes[n][order] for n in names},
-                             {n: own.numbers[n][order] for n in names if n in own.numbers})  # fmt: skip
+        return PublicColumns(
+            own.size,
+            {n: own.codes[n][order] for n in names},
+            {n: own.numbers[n][order] for n in names if n in own.numbers},
+        )
 
     monkeypatch.setattr(rows.StoredRows, "columns", columns)
     assert "sensitivity" in kinds({})

@@ -12,12 +12,14 @@ from stratsynth.testing import World, check_contract
 
 pytest.importorskip("torch", reason="PyTorch is not installed; scripts/test --with torch installs it")
 pytestmark = pytest.mark.torch
-SCHEMA = Schema({
-    "GROUP": Categorical(levels=("a", "b", "c")),
-    "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
-    "BMI": Numeric(lower=10, upper=50, bins=2),
-    "WORK": Categorical(levels=("no", "yes"), outside="no"),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "GROUP": Categorical(levels=("a", "b", "c")),
+        "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
+        "BMI": Numeric(lower=10, upper=50, bins=2),
+        "WORK": Categorical(levels=("no", "yes"), outside="no"),
+    }
+)
 WORLD = World(SCHEMA, ("GROUP",), even(SCHEMA, "GROUP"))
 WAYS = {
     "parity": {"target": "WORK", "features": ["AGE", "BMI"]},

@@ -16,12 +16,14 @@ from stratsynth.mechanisms import make
 from stratsynth.questions.sums import clipping, kernel, networks
 from stratsynth.testing import World, check_contract, worlds
 
-MIXED = Schema({
-    "PAY": Numeric(lower=-20, upper=50, transform="log", transform_unit=5, not_applicable="N"),
-    "GROUP": Categorical(levels=("a", "b")),
-    "AGE": Numeric(lower=0, upper=40, bins=3),
-    "YES": Categorical(levels=("n", "y")),
-})  # fmt: skip
+MIXED = Schema(
+    {
+        "PAY": Numeric(lower=-20, upper=50, transform="log", transform_unit=5, not_applicable="N"),
+        "GROUP": Categorical(levels=("a", "b")),
+        "AGE": Numeric(lower=0, upper=40, bins=3),
+        "YES": Categorical(levels=("n", "y")),
+    }
+)
 NUMERIC = [w for w in worlds() if any(isinstance(w.schema.column(c), Numeric) for c in w.schema.names)]
 AMONG = [*NUMERIC, World(MIXED, ("GROUP",), even(MIXED, "GROUP"))]
 BINARY = AMONG[:2]

@@ -41,22 +41,27 @@ def among(name):
 
 def classes_world():
     """A target, a sensitive attribute, and another column to stratify by."""
-    schema = Schema({
-        "AREA": Categorical(levels=("n", "s")), "GROUP": Categorical(levels=("a", "b")),
-        "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
-        "WORK": Categorical(levels=("no", "yes"), outside="no"),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "AREA": Categorical(levels=("n", "s")),
+            "GROUP": Categorical(levels=("a", "b")),
+            "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
+            "WORK": Categorical(levels=("no", "yes"), outside="no"),
+        }
+    )
     return World(schema, ("AREA",), even_shares(schema, ["AREA"]))
 
 
 def numeric_worlds():
     """The usual worlds with numbers, and one with two, of which one is on a scale and the other is never missing."""
     usual = [w for w in worlds() if any(isinstance(w.schema.column(c), Numeric) for c in w.schema.names)]
-    schema = Schema({
-        "PAY": Numeric(lower=-20, upper=50, transform="log", transform_unit=5, not_applicable="N"),
-        "GROUP": Categorical(levels=("a", "b")),
-        "AGE": Numeric(lower=0, upper=40, bins=3),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "PAY": Numeric(lower=-20, upper=50, transform="log", transform_unit=5, not_applicable="N"),
+            "GROUP": Categorical(levels=("a", "b")),
+            "AGE": Numeric(lower=0, upper=40, bins=3),
+        }
+    )
     return [*usual, World(schema, ("GROUP",), even_shares(schema, ["GROUP"]))]
 
 
@@ -151,10 +156,12 @@ CHOICES = {
     "budgets of strata": lambda w: {"budgets": cheaper(w)},
     "private weights": lambda w: {"weights": Weights.private(share=0.2)},
     "private weights, a hierarchy, budgets": lambda w: {
-        "weights": Weights.private(share=0.1, prior=w.weights), "groups": ladder(w), "budgets": cheaper(w),
+        "weights": Weights.private(share=0.1, prior=w.weights),
+        "groups": ladder(w),
+        "budgets": cheaper(w),
     },
     "a holdout": lambda w: {"weights": holdout(w)},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -17,31 +17,47 @@ from stratsynth.mechanisms import make
 from stratsynth.questions import Confusions, GroupLosses
 from stratsynth.testing import World, check_contract, worlds
 
-NUMBER = Schema({
-    "X": Numeric(lower=0, upper=10, bins=2), "GROUP": Categorical(levels=("a", "b")),
-    "YES": Categorical(levels=("n", "y")),
-})  # fmt: skip
+NUMBER = Schema(
+    {
+        "X": Numeric(lower=0, upper=10, bins=2),
+        "GROUP": Categorical(levels=("a", "b")),
+        "YES": Categorical(levels=("n", "y")),
+    }
+)
 AMONG = [*list(worlds())[:2]]
 ODDS = {"target": "SEX", "groups": ["GROUP"], "constraints": {"equalized_odds": 0.05}}
 WAYS = {
     "gradients": ODDS,
     "gradients, classic weights, groups as features": {
-        **ODDS, "features": ["GROUP", "AGE"], "mixing": "classic", "smoothing": "softmax", "versus": "overall",
+        **ODDS,
+        "features": ["GROUP", "AGE"],
+        "mixing": "classic",
+        "smoothing": "softmax",
+        "versus": "overall",
     },
     "several constraints at once": {
-        **ODDS, "constraints": {"demographic_parity": 0.1, "gini": 0.05, "h_mean": 0.5, "bounded_loss": {"1": 0.3}},
+        **ODDS,
+        "constraints": {"demographic_parity": 0.1, "gini": 0.05, "h_mean": 0.5, "bounded_loss": {"1": 0.3}},
         "objective": "worst_error",
     },
     "exponential, a net": {**ODDS, "oracle": "exponential", "candidates": "net", "number": 20},
     "sampling, a pool": {**ODDS, "method": "sampling", "number": 20, "objective": "g_mean"},
-    "sampling, everybody": {"target": "SEX", "method": "sampling", "candidates": "net", "objective": "h_mean",
-                            "number": 8, "constraints": {"false_positive_rate": 0.2, "g_mean": 0.5}},
+    "sampling, everybody": {
+        "target": "SEX",
+        "method": "sampling",
+        "candidates": "net",
+        "objective": "h_mean",
+        "number": 8,
+        "constraints": {"false_positive_rate": 0.2, "g_mean": 0.5},
+    },
     "losses of probabilities": {
-        **ODDS, "objective": "worst_log_loss", "loss_clip": 2.0,
+        **ODDS,
+        "objective": "worst_log_loss",
+        "loss_clip": 2.0,
         "constraints": {"demographic_parity": 0.1, "bounded_squared_loss": {"1": 0.2, "2|1": 0.3}},
     },
     "without chance": {**ODDS, "deterministic": True, "objective": "balanced_error"},
-}  # fmt: skip
+}
 SHORT = {"iterations": 3, "inner_steps": 2, "start_steps": 2}
 
 
@@ -59,8 +75,15 @@ def test_alone(way):
 
 def test_thresholds():
     world = World(NUMBER, ("GROUP",), even(NUMBER, "GROUP"))
-    how = {"target": "YES", "features": ["X"], "groups": ["GROUP"], "method": "sampling", "candidates": "thresholds",
-           "number": 10, "constraints": {"demographic_parity": 0.1}}  # fmt: skip
+    how = {
+        "target": "YES",
+        "features": ["X"],
+        "groups": ["GROUP"],
+        "method": "sampling",
+        "candidates": "thresholds",
+        "number": 10,
+        "constraints": {"demographic_parity": 0.1},
+    }
     assert checked(how, [world]) == []
 
 

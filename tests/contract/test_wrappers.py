@@ -279,9 +279,7 @@ def innocent(self, public, allot, rng):
 
 def with_a_ledger(folder):
     small.people().to_csv(folder / "people.csv", index=False)
-    return ss.open_table(
-        folder / "people.csv", schema=SCHEMA, declared_size=SIZE, ledger=folder / "people.ledger"
-    )  # fmt: skip
+    return ss.open_table(folder / "people.csv", schema=SCHEMA, declared_size=SIZE, ledger=folder / "people.ledger")
 
 
 def test_a_kind_of_question_that_is_not_declared_is_refused_before_it_is_charged(tmp_path, monkeypatch):

@@ -135,8 +135,14 @@ def test_the_release_passes_the_check_from_outside(place):
         pytest.skip(f"there is no {CHECKER}")
     done = python(
         "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')",
-        CHECKER, place / "release", "--rows", 50, "--private", place / "people.csv", cwd=place,
-    )  # fmt: skip
+        CHECKER,
+        place / "release",
+        "--rows",
+        50,
+        "--private",
+        place / "people.csv",
+        cwd=place,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

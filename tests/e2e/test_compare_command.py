@@ -25,8 +25,25 @@ epsilons = [1, 4]
 seeds = 2
 k = 2
 """
-COLUMNS = ["mechanism", "stratification", "epsilon", "seed", "metric", "scope", "SEX", "GROUP", "group", "clique",
-           "value", "low", "high", "n", "status", "stamp", "seconds"]  # fmt: skip
+COLUMNS = [
+    "mechanism",
+    "stratification",
+    "epsilon",
+    "seed",
+    "metric",
+    "scope",
+    "SEX",
+    "GROUP",
+    "group",
+    "clique",
+    "value",
+    "low",
+    "high",
+    "n",
+    "status",
+    "stamp",
+    "seconds",
+]
 
 
 def written(folder):
@@ -182,9 +199,13 @@ def interrupted(recipe, workers, how):
     small.edit(recipe, "seeds = 2", "seeds = 3")
     command = [STRATSYNTH, "compare", "recipe.toml", "-o", "out", "--workers", workers]
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
         preexec_fn=_heeding,  # noqa: PLW1509 - it calls nothing that could wait for another thread
-    ) as process:  # fmt: skip
+    ) as process:
         until = time.monotonic() + 300
         while len(kept(Path("out"))) < 3 and process.poll() is None and time.monotonic() < until:
             time.sleep(0.002)

@@ -43,10 +43,12 @@ def kept():
 
 def test_a_function_and_a_mechanism_stand_beside_those_of_the_recipe(recipe):
     own = {
-        "mine": External.plain(mine), "my mst": MST(), "my pooled": Pooled(
+        "mine": External.plain(mine),
+        "my mst": MST(),
+        "my pooled": Pooled(
             base="mst", by=["SEX", "GROUP"], weights=Weights.public(small.shares_frame(), citation="made up")
         ),
-    }  # fmt: skip
+    }
     seen = []
     frame = evaluation.compare(recipe, "out", mechanisms=own, workers=2, tick=lambda *done: seen.append(done))
     settings = frame[["mechanism", "stratification"]].drop_duplicates()
@@ -118,8 +120,16 @@ def test_what_models_learn_and_how_equally_is_in_the_page(recipe):
     frame = evaluation.compare(recipe, "out")
     assert {"auc:boosting", "f1:forest", "accuracy:linear"} <= set(frame["metric"])
     page = Path("out/report.html").read_text(encoding="utf-8")
-    for what in ("What the releases are good for", "Area under the ROC curve", "F1 of the positives",
-                 "How equal the predictions are", "Demographic parity difference", "Parity error of the means",
-                 "p (Holm)", "real rows, not private", "2 repetitions are too few"):  # fmt: skip
+    for what in (
+        "What the releases are good for",
+        "Area under the ROC curve",
+        "F1 of the positives",
+        "How equal the predictions are",
+        "Demographic parity difference",
+        "Parity error of the means",
+        "p (Holm)",
+        "real rows, not private",
+        "2 repetitions are too few",
+    ):
         assert what in page, what
     assert set(pd.read_csv("out/paired.csv")["verdict"].dropna()) == set()

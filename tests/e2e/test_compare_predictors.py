@@ -52,8 +52,10 @@ def test_a_predictor_stands_beside_tables_on_one_page(recipe, capsys):
     assert {m.partition(":")[2] for m in direct["metric"]} == {"direct"}
     assert len(direct[(direct["metric"] == "accuracy:direct") & (direct["scope"] == "everybody")]) == 2
     assert {m for m in frame["metric"] if m.startswith("accuracy:")} == {
-        "accuracy:linear", "accuracy:constant", "accuracy:direct",
-    }  # fmt: skip
+        "accuracy:linear",
+        "accuracy:constant",
+        "accuracy:direct",
+    }
     held = direct[(direct["metric"] == "accuracy:direct") & (direct["scope"] == "everybody")]["n"]
     assert set(held) == set(frame[frame["metric"] == "accuracy:linear"].query("scope == 'everybody'")["n"])
     assert held.max() < 62  # those held out, and not the 100 that were fitted

@@ -60,9 +60,11 @@ def test_from_a_plan_to_predictions(folder):
 def test_a_network_is_planned_fitted_shown_and_verified(folder):
     edit(folder / "recipe.toml", 'groups = ["G"]', 'groups = ["G"]\nmodel = "network"\nhidden = 4')
     for arguments in (
-        ["plan", "recipe.toml"], ["fit", "recipe.toml", "-o", "release"], ["verify", "release"],
+        ["plan", "recipe.toml"],
+        ["fit", "recipe.toml", "-o", "release"],
+        ["verify", "release"],
         ["predict", "release", "people.csv", "-o", "said.csv"],
-    ):  # fmt: skip
+    ):
         done = stratsynth(*arguments, cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
     page = (folder / "release" / "report.html").read_text(encoding="utf-8")

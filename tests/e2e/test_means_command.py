@@ -105,9 +105,10 @@ def test_the_plan_foresees_the_noise(made):
     foreseen = [line for line in text.splitlines() if "noise in means" in line]
     assert len(foreseen) == 2
     (row,) = [
-        row for row in json.loads(run(made, "means", "recipe.toml", "--json"))["means"]
+        row
+        for row in json.loads(run(made, "means", "recipe.toml", "--json"))["means"]
         if (row["stratum"], row["column"]) == ("1", "AGEP")
-    ]  # fmt: skip
+    ]
     noise = float(foreseen[0].split("AGEP ")[1].split(",")[0])
     assert 0.5 < noise / row["noise"] < 2
 
@@ -174,8 +175,11 @@ def test_the_papers_experiments_run(tmp_path):
     figures = {figure["name"]: figure["value"] for figure in json.loads(done.stdout)}
     assert figures["theory, New York 2018: saving by expectation"] == pytest.approx(71.6, abs=0.05)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "census.csv", "census.png", "mixtures.csv", "mixtures.png",
-    ]  # fmt: skip
+        "census.csv",
+        "census.png",
+        "mixtures.csv",
+        "mixtures.png",
+    ]
     census_ = pd.read_csv(tmp_path / "out" / "census.csv")
     assert {"pooled", "stratified", "public-stratified", "plain", "plain, public"} == set(census_["method"])
     assert (census_.loc[census_["method"] == "plain", "error"] < 1e-9).all()

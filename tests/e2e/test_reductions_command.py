@@ -80,8 +80,10 @@ def test_losses_of_probabilities_by_a_recipe(tmp_path):
     changed(written(tmp_path), "bounded_loss = { a = 0.4 } }", bounds + ' }\nobjective = "worst_squared_loss"')
     run(tmp_path, "fit", "recipe.toml", "-o", "release")
     assert pd.read_parquet(tmp_path / "release" / "goals.parquet").name.tolist() == [
-        "worst_squared_loss", "equalized_odds", "bounded_log_loss",
-    ]  # fmt: skip
+        "worst_squared_loss",
+        "equalized_odds",
+        "bounded_log_loss",
+    ]
     run(tmp_path, "predict", "release", "people.csv", "-o", "told.csv", "--seed", "3")
     assert pd.read_csv(tmp_path / "told.csv").mean_probability.between(0, 1).all()
     run(tmp_path, "verify", "release")
@@ -89,9 +91,12 @@ def test_losses_of_probabilities_by_a_recipe(tmp_path):
 
 @pytest.mark.parametrize(
     ("setting", "words"),
-    [('method = "sampling"\nobjective = "log_loss"', 'use method = "frank_wolfe"'),
-     ('objective = "cross_entropy"', "log_loss"), ("loss_clip = -1", "loss_clip")],
-)  # fmt: skip
+    [
+        ('method = "sampling"\nobjective = "log_loss"', 'use method = "frank_wolfe"'),
+        ('objective = "cross_entropy"', "log_loss"),
+        ("loss_clip = -1", "loss_clip"),
+    ],
+)
 def test_wrong_losses_are_refused_in_two_lines_before_any_charge(tmp_path, setting, words):
     changed(written(tmp_path), "iterations = 5", setting)
     said = complaint(stratsynth("fit", "recipe.toml", "-o", "release", cwd=tmp_path), 2)

@@ -16,44 +16,76 @@ from stratsynth.noise import SeededEntropy
 
 SCHEMA_FILE = Path(__file__).parents[3] / "shared" / "data" / "deployments_registry_schema.yaml"
 PERSON = {
-    "--name": "A made-up survey", "--slug": "made-up-survey-2024", "--curator": "Office of Examples",
-    "--use": "testing: no more", "--region": "Nowhere", "--published": "2024-02-29", "--author": "A. Tester",
-}  # fmt: skip
+    "--name": "A made-up survey",
+    "--slug": "made-up-survey-2024",
+    "--curator": "Office of Examples",
+    "--use": "testing: no more",
+    "--region": "Nowhere",
+    "--published": "2024-02-29",
+    "--author": "A. Tester",
+}
 TEXT, NUMBER, TEXTS = "text", "number", "texts"
 RECORD = {
     "url_slug!": TEXT,
-    "status!": ["Converted", "Draft", "Pending", "Changes Required", "Approved", "Approved (Update Requested)",
-                "Approved (Pending)"],
+    "status!": [
+        "Converted",
+        "Draft",
+        "Pending",
+        "Changes Required",
+        "Approved",
+        "Approved (Update Requested)",
+        "Approved (Pending)",
+    ],
     "tier!": [1, 2, 3],
     "deployment!": {
         "basic!": {
-            "name!": TEXT, "data_curators!": TEXTS, "intended_use!": TEXT,
-            "data_product_type!": ["Summary statistics", "Machine learning model", "Dataset", "Synthetic data",
-                                   "Interactive API", "SQL queries"],
-            "data_product_region!": TEXT, "description!": TEXT, "publication_date!": TEXT,
+            "name!": TEXT,
+            "data_curators!": TEXTS,
+            "intended_use!": TEXT,
+            "data_product_type!": [
+                "Summary statistics",
+                "Machine learning model",
+                "Dataset",
+                "Synthetic data",
+                "Interactive API",
+                "SQL queries",
+            ],
+            "data_product_region!": TEXT,
+            "description!": TEXT,
+            "publication_date!": TEXT,
             "data_product_sector": ["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"],
         },
         "dp_variant": {
             "variant_name": ["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"],
-            "data_domain": TEXT, "unprotected_quantities": TEXT,
+            "data_domain": TEXT,
+            "unprotected_quantities": TEXT,
         },
         "privacy_loss": {
-            "privacy_unit": TEXT, "privacy_unit_details": TEXT, "privacy_parameters_details": TEXT,
+            "privacy_unit": TEXT,
+            "privacy_unit_details": TEXT,
+            "privacy_parameters_details": TEXT,
             "privacy_parameters": {"epsilon": NUMBER, "delta": NUMBER, "rho": NUMBER},
         },
         "deployment_model": {
-            "model_name": ["Local", "Central", "Shuffle", "Federated", "Varies"], "model_name_details": TEXT,
-            "actors": TEXT, "release_type": ["One release", "Many releases"], "release_type_details": TEXT,
-            "data_source_type": ["Static", "Dynamic"], "data_source_type_details": TEXT,
-            "access_type": ["Interactive", "Non-interactive"], "access_type_details": TEXT,
+            "model_name": ["Local", "Central", "Shuffle", "Federated", "Varies"],
+            "model_name_details": TEXT,
+            "actors": TEXT,
+            "release_type": ["One release", "Many releases"],
+            "release_type_details": TEXT,
+            "data_source_type": ["Static", "Dynamic"],
+            "data_source_type_details": TEXT,
+            "access_type": ["Interactive", "Non-interactive"],
+            "access_type_details": TEXT,
         },
         "accounting": {"post_processing": TEXT, "composition": TEXT},
         "implementation": {
-            "preprocessing_and_hyperparameter_tuning": TEXT, "mechanisms": TEXT, "justification": TEXT,
+            "preprocessing_and_hyperparameter_tuning": TEXT,
+            "mechanisms": TEXT,
+            "justification": TEXT,
         },
         "administrative": {"sources": TEXT, "notes": TEXT, "registry_authors!": TEXTS},
     },
-}  # fmt: skip
+}
 """The registry's schema: keys, those that are required with a mark, and what stands under them."""
 
 
@@ -129,8 +161,12 @@ def test_a_record_has_all_that_the_certificate_knows_and_all_that_a_person_said(
     deployment = document["deployment"]
     basic = deployment["basic"]
     assert [basic[k] for k in ("name", "data_curators", "intended_use", "data_product_region", "publication_date")] == [
-        "A made-up survey", ["Office of Examples"], "testing: no more", "Nowhere", "2024-02-29",
-    ]  # fmt: skip
+        "A made-up survey",
+        ["Office of Examples"],
+        "testing: no more",
+        "Nowhere",
+        "2024-02-29",
+    ]
     assert deployment["administrative"]["registry_authors"] == ["A. Tester", "B. Tester"]
     assert basic["data_product_type"] == "Synthetic data"
     assert basic["data_product_sector"] == "Government"
@@ -138,9 +174,20 @@ def test_a_record_has_all_that_the_certificate_knows_and_all_that_a_person_said(
         key: record["guarantee"][key] for key in ("epsilon", "delta", "rho")
     }
     said = json.dumps(document)
-    for fact in ("independent", "SEX and GROUP", "Zero-concentrated DP", "Central", "one record is added or removed",
-                 "number of records that was declared", "discrete Gaussian", "Proposition 12", "maximum over",
-                 "stratsynth", "AGE, a number from 0 to 9 in 3 categories", "made up for testing"):  # fmt: skip
+    for fact in (
+        "independent",
+        "SEX and GROUP",
+        "Zero-concentrated DP",
+        "Central",
+        "one record is added or removed",
+        "number of records that was declared",
+        "discrete Gaussian",
+        "Proposition 12",
+        "maximum over",
+        "stratsynth",
+        "AGE, a number from 0 to 9 in 3 categories",
+        "made up for testing",
+    ):
         assert fact in said, fact
 
 
@@ -174,9 +221,15 @@ def test_all_that_is_missing_is_asked_for_at_once(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("slug", "A Survey"), ("published", "29.2.2024"), ("published", "2023-02-29"),
-                          ("sector", "Astrology"), ("published", "20240229")],
-)  # fmt: skip
+    ("option", "value"),
+    [
+        ("slug", "A Survey"),
+        ("published", "29.2.2024"),
+        ("published", "2023-02-29"),
+        ("sector", "Astrology"),
+        ("published", "20240229"),
+    ],
+)
 def test_what_the_registry_has_no_place_for_is_refused(option, value, folder, capsys):
     code, out, err = asked(folder, capsys, *options(**{option: value}))
     assert (code, out) == (2, "")

@@ -22,12 +22,27 @@ LONG = "A_COLUMN_WITH_A_LONG_NAME_AND_NO_SPACE_IN_IT_ANYWHERE"
 
 def comparison():
     rows = [
-        {"mechanism": m, "stratification": s, "epsilon": e, "seed": seed, "metric": "workload_error", "clique": None,
-         "scope": "group" if group else "everybody", "PLACE": group, "value": (1 + seed) / (e * (1 + len(s))), "n": n,
-         "low": math.nan, "high": math.nan, "status": "ok"}
-        for m in ("aim", "mst") for s in ("vanilla", "stratified", "pooled") for e in (0.1, 1.0, 10.0)
-        for seed in range(3) for group, n in (("Aveyronnaise-sans-espace-et-longue" * 2, 9), ("b", 90), (None, 99))
-    ]  # fmt: skip
+        {
+            "mechanism": m,
+            "stratification": s,
+            "epsilon": e,
+            "seed": seed,
+            "metric": "workload_error",
+            "clique": None,
+            "scope": "group" if group else "everybody",
+            "PLACE": group,
+            "value": (1 + seed) / (e * (1 + len(s))),
+            "n": n,
+            "low": math.nan,
+            "high": math.nan,
+            "status": "ok",
+        }
+        for m in ("aim", "mst")
+        for s in ("vanilla", "stratified", "pooled")
+        for e in (0.1, 1.0, 10.0)
+        for seed in range(3)
+        for group, n in (("Aveyronnaise-sans-espace-et-longue" * 2, 9), ("b", 90), (None, 99))
+    ]
     return pd.DataFrame(rows)
 
 

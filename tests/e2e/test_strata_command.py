@@ -127,19 +127,25 @@ SOURCES = {
     "public": (PUBLIC, ["declared_size"], "public: the built-in census"),
     "public, with bounds": (PUBLIC.replace("shares.csv", "ranges.csv"), ["declared_size"], "between"),
     "holdout, published": (
-        'source = "holdout"\npath = "holdout.csv"\ncitation = "PUMS"', ["declared_size"], "holdout: PUMS",
+        'source = "holdout"\npath = "holdout.csv"\ncitation = "PUMS"',
+        ["declared_size"],
+        "holdout: PUMS",
     ),
     "holdout, cut": (
-        'source = "holdout"\npath = "holdout.csv"\nconfidential = true', ["declared_size", "holdout_people"],
+        'source = "holdout"\npath = "holdout.csv"\nconfidential = true',
+        ["declared_size", "holdout_people"],
         "NOT PROTECTED: holdout_people",
     ),
     "private": ('source = "private"\nshare = 0.1', ["declared_size"], "guesses"),
     "private, with a prior": (
-        'source = "private"\nshare = 0.1\nprior = { path = "shares.csv", citation = "2010" }', ["declared_size"],
+        'source = "private"\nshare = 0.1\nprior = { path = "shares.csv", citation = "2010" }',
+        ["declared_size"],
         "those of 2010",
     ),
     "raked": (
-        MARGINS, ["declared_size"], "raked (worst source: public): sexes; races",
+        MARGINS,
+        ["declared_size"],
+        "raked (worst source: public): sexes; races",
     ),
     "raked from a holdout": (
         MARGINS + '\nstart = { source = "holdout", path = "holdout.csv", confidential = true }',
@@ -147,7 +153,7 @@ SOURCES = {
         "worst source: confidential holdout",
     ),
     "invariant": ('source = "invariant"\npath = "counts.csv"', ["declared_size", "group_counts"], "exact counts"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -223,8 +229,10 @@ def test_small_groups_are_given_one_way_tables(place, capsys):
 
 def test_age_bands(place, capsys):
     write(
-        strata="bands.AGEP = [15, 65]", by=('["SEX", "RAC1P"]', '["SEX", "AGEP"]'), file=("shares.csv", "ages.csv"),
-    )  # fmt: skip
+        strata="bands.AGEP = [15, 65]",
+        by=('["SEX", "RAC1P"]', '["SEX", "AGEP"]'),
+        file=("shares.csv", "ages.csv"),
+    )
     words, plan, _, _ = everything(capsys)
     assert {s["stratum"] for s in plan["strata"]} == {f"{s}|{a}" for s in "12" for a in ("0-14", "15-64", "65-95")}
     assert "2|65-95" in words
@@ -257,12 +265,14 @@ REFUSED = {
     "a source that is unknown": ({"weights": 'source = "guess"'}, "it is one of public, raked, holdout"),
     "a source that is a list": ({"weights": 'source = ["public"]'}, "it is one of public"),
     "a margin's source that is a list": (
-        {"weights": MARGINS.replace("}]", ", source = []}]")}, "it is one of public",
+        {"weights": MARGINS.replace("}]", ", source = []}]")},
+        "it is one of public",
     ),
     "no source": ({"weights": 'path = "shares.csv"'}, "source"),
     "public without a citation": ({"weights": 'source = "public"\npath = "shares.csv"'}, "where the shares were"),
     "public with an empty citation": (
-        {"weights": 'source = "public"\npath = "shares.csv"\ncitation = " "'}, "need a citation",
+        {"weights": 'source = "public"\npath = "shares.csv"\ncitation = " "'},
+        "need a citation",
     ),
     "public without a file": ({"weights": 'source = "public"\ncitation = "c"'}, "path is missing"),
     "a key of another source": ({"weights": PUBLIC + "\nshare = 0.1"}, "no key 'share' with source 'public'"),
@@ -272,14 +282,17 @@ REFUSED = {
     "private for nothing": ({"weights": 'source = "private"\nshare = 0.0'}, "part of the budget"),
     "private without a share": ({"weights": 'source = "private"'}, "share is missing"),
     "private, as a prior": (
-        {"weights": 'source = "private"\nshare = 0.1\nprior = { source = "private", share = 0.1 }'}, "prior",
+        {"weights": 'source = "private"\nshare = 0.1\nprior = { source = "private", share = 0.1 }'},
+        "prior",
     ),
     "private, and small groups": (
-        {"weights": 'source = "private"\nshare = 0.1', "strata": LADDER}, "give them a public prior",
+        {"weights": 'source = "private"\nshare = 0.1', "strata": LADDER},
+        "give them a public prior",
     ),
     "raked without margins": ({"weights": 'source = "raked"\nmargins = []'}, "made of public"),
     "raked from private counts": (
-        {"weights": 'source = "raked"\nmargins = [{ source = "private", share = 0.1 }]'}, "made of public",
+        {"weights": 'source = "raked"\nmargins = [{ source = "private", share = 0.1 }]'},
+        "made of public",
     ),
     "raked with a sample for a margin": (
         {"weights": MARGINS.replace("}]", '}, { source = "holdout", path = "holdout.csv", citation = "c" }]')},
@@ -288,10 +301,12 @@ REFUSED = {
     "margins that are texts": ({"weights": 'source = "raked"\nmargins = ["SEX.csv"]'}, "made of tables"),
     "a margin without a citation": ({"weights": 'source = "raked"\nmargins = [{ path = "SEX.csv" }]'}, "citation"),
     "a column without a margin": (
-        {"weights": 'source = "raked"\nmargins = [{ path = "SEX.csv", citation = "c" }]'}, "no margin knows RAC1P",
+        {"weights": 'source = "raked"\nmargins = [{ path = "SEX.csv", citation = "c" }]'},
+        "no margin knows RAC1P",
     ),
     "margins that contradict each other": (
-        {"weights": MARGINS.replace("}]", '}, { path = "other.csv", citation = "c" }]')}, "contradict each other",
+        {"weights": MARGINS.replace("}]", '}, { path = "other.csv", citation = "c" }]')},
+        "contradict each other",
     ),
     "a margin that misses a level": ({"weights": MARGINS.replace("SEX.csv", "men.csv")}, "no share for SEX=2"),
     "shares by other columns": ({"weights": PUBLIC.replace("shares.csv", "SEX.csv")}, "shares are by SEX"),
@@ -314,17 +329,20 @@ REFUSED = {
         "these are not (confidential holdout)",
     ),
     "small groups of unknown size": (
-        {"strata": LADDER, "size": ("declared_size = 3000\n", "")}, "declare a size",
+        {"strata": LADDER, "size": ("declared_size = 3000\n", "")},
+        "declare a size",
     ),
     "budgets above the fit's": ({"budget": 'strata = "too_much.csv"'}, "at most the fit's 1"),
     "budgets without figures": ({"budget": 'strata = "shares.csv"'}, "`factor` or `epsilon`"),
     "budgets when records are exchanged": (
-        {"budget": 'strata = "budgets.csv"\nneighbours = "replace"'}, 'use neighbours = "add-remove"',
+        {"budget": 'strata = "budgets.csv"\nneighbours = "replace"'},
+        'use neighbours = "add-remove"',
     ),
     "budgets that do not cover private counts": (
-        {"budget": 'strata = "budgets.csv"', "weights": 'source = "private"\nshare = 0.9'}, "smaller share",
+        {"budget": 'strata = "budgets.csv"', "weights": 'source = "private"\nshare = 0.9'},
+        "smaller share",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -16,13 +16,15 @@ SCHEMA = replace(
     columns={n: replace(c, public=True) if n in OPEN else replace(c, outside="a") for n, c in ALL.columns.items()},
 )
 """Schema of `helpers.regressing`, for people whose group alone is protected."""
-SMALL = Schema({
-    "GROUP": Categorical(levels=("a", "b", "c"), outside="c"),
-    "AREA": Categorical(levels=("n", "s"), public=True),
-    "AGE": Numeric(lower=0, upper=40, bins=3, missing=True, public=True),
-    "JOB": Categorical(levels=("x", "y", "z"), public=True),
-    "SECOND": Categorical(levels=("1", "2"), outside="missing"),
-    "WORK": Categorical(levels=("no", "yes"), outside="no", public=True),
-})  # fmt: skip
+SMALL = Schema(
+    {
+        "GROUP": Categorical(levels=("a", "b", "c"), outside="c"),
+        "AREA": Categorical(levels=("n", "s"), public=True),
+        "AGE": Numeric(lower=0, upper=40, bins=3, missing=True, public=True),
+        "JOB": Categorical(levels=("x", "y", "z"), public=True),
+        "SECOND": Categorical(levels=("1", "2"), outside="missing"),
+        "WORK": Categorical(levels=("no", "yes"), outside="no", public=True),
+    }
+)
 """Two protected columns, and public values that leave rows out."""
 WORLD = World(SMALL, ("AREA",), even(SMALL, "AREA"), neighbours=Neighbours.ATTRIBUTE)

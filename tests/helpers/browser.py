@@ -43,10 +43,21 @@ class Browser:
         mine_in, its_out = os.pipe()
         its_in, mine_out = os.pipe()
         command = [
-            sys.executable, "-c", PIPES, str(its_in), str(its_out), found(), "--headless=new", "--no-sandbox",
-            "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
-            f"--user-data-dir={self._profile.name}", "about:blank",
-        ]  # fmt: skip
+            sys.executable,
+            "-c",
+            PIPES,
+            str(its_in),
+            str(its_out),
+            found(),
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={self._profile.name}",
+            "about:blank",
+        ]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self._process = subprocess.Popen(command, pass_fds=(its_in, its_out), **quiet)
         os.close(its_in)
@@ -111,9 +122,13 @@ class Browser:
     def press(self, key, code, text=""):
         for kind in ("keyDown", "keyUp"):
             self.ask(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
                 **({"text": text} if kind == "keyDown" and text else {}),
-            )  # fmt: skip
+            )
 
     def complaints(self):
         """Errors and warnings of the page."""

@@ -88,9 +88,13 @@ def interrupted(data, stop=3, **settings):
 
 def table(data, cap=None, **settings):
     return ss.open_table(
-        data, schema=small.SCHEMA, declared_size=100, ledger=data.with_name("people.ledger"), ledger_epsilon=cap,
+        data,
+        schema=small.SCHEMA,
+        declared_size=100,
+        ledger=data.with_name("people.ledger"),
+        ledger_epsilon=cap,
         **settings,
-    )  # fmt: skip
+    )
 
 
 def kinds(ledger):

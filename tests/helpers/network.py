@@ -8,8 +8,15 @@ import os
 import sys
 from typing import Any
 
-EVENTS = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname",
-          "socket.gethostbyaddr", "socket.getnameinfo"}  # fmt: skip
+EVENTS = {
+    "socket.connect",
+    "socket.sendto",
+    "socket.sendmsg",
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.gethostbyaddr",
+    "socket.getnameinfo",
+}
 LOCAL = 1  # AF_UNIX: between processes of one machine
 seen: list[str] = []
 allowed = False

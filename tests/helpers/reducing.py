@@ -15,12 +15,14 @@ from stratsynth.mechanisms import Public
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Total
 
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b")),
-    "X": Numeric(lower=-1, upper=1, bins=2),
-    "Z": Numeric(lower=0, upper=1, bins=2),
-    "D": Categorical(levels=("no", "yes")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "G": Categorical(levels=("a", "b")),
+        "X": Numeric(lower=-1, upper=1, bins=2),
+        "Z": Numeric(lower=0, upper=1, bins=2),
+        "D": Categorical(levels=("no", "yes")),
+    }
+)
 BUDGET = Budget(20, 1e-6)
 FEW = {"inner_steps": 3, "start_steps": 5}
 

@@ -12,14 +12,16 @@ from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum, NoisyTable, Total
 from stratsynth.questions.sums.clipping import GRID
 
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b")),
-    "X": Numeric(lower=-1, upper=1, bins=2),
-    "Z": Numeric(lower=0, upper=10, bins=2),
-    "C": Categorical(levels=("p", "q", "r")),
-    "Y": Numeric(lower=-1, upper=1, bins=2),
-    "D": Categorical(levels=("no", "yes")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "G": Categorical(levels=("a", "b")),
+        "X": Numeric(lower=-1, upper=1, bins=2),
+        "Z": Numeric(lower=0, upper=10, bins=2),
+        "C": Categorical(levels=("p", "q", "r")),
+        "Y": Numeric(lower=-1, upper=1, bins=2),
+        "D": Categorical(levels=("no", "yes")),
+    }
+)
 
 
 def people(n, seed=0, *, share=0.2, slopes=(0.5, -0.5), spread=(0.1, 0.1)):
@@ -30,9 +32,16 @@ def people(n, seed=0, *, share=0.2, slopes=(0.5, -0.5), spread=(0.1, 0.1)):
     x = rng.uniform(-1, 1, n)
     y = np.where(first, *slopes) * x + np.where(first, *spread) * rng.normal(size=n)
     d = np.where(y + 0.1 * rng.normal(size=n) > 0, "yes", "no")
-    return pd.DataFrame({
-        "G": group, "X": x, "Z": rng.uniform(0, 10, n), "C": rng.choice(["p", "q", "r"], n), "Y": y.clip(-1, 1), "D": d,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "G": group,
+            "X": x,
+            "Z": rng.uniform(0, 10, n),
+            "C": rng.choice(["p", "q", "r"], n),
+            "Y": y.clip(-1, 1),
+            "D": d,
+        }
+    )
 
 
 def exactly(mechanism, frame, *, schema=SCHEMA, declared=None, budget=None):

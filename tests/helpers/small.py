@@ -7,12 +7,14 @@ from stratsynth.adapters import Independent
 from stratsynth.noise import SeededEntropy
 from stratsynth.strata import crossing
 
-SCHEMA = Schema({
-    "SEX": Categorical(levels=("1", "2")),
-    "GROUP": Categorical(levels=("a", "b")),
-    "AGE": Numeric(lower=0, upper=9, edges=(0, 3, 6, 10), integer=True),
-    "WORK": Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no"),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "SEX": Categorical(levels=("1", "2")),
+        "GROUP": Categorical(levels=("a", "b")),
+        "AGE": Numeric(lower=0, upper=9, edges=(0, 3, 6, 10), integer=True),
+        "WORK": Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no"),
+    }
+)
 SIZE = 100
 BUDGET = Budget(1, 1e-9)
 SHARES = {("1", "a"): 0.4, ("1", "b"): 0.1, ("2", "a"): 0.5, ("2", "b"): 0.0}
@@ -48,12 +50,14 @@ seed = 7
 def people(rows=SIZE):
     """Rows that fit the schema, a few values outside it among them."""
     cycle = range(rows)
-    return pd.DataFrame({
-        "SEX": [("1", "2")[i % 2] for i in cycle],
-        "GROUP": [("a", "a", "b")[i % 3] for i in cycle],
-        "AGE": [(7 * i) % 12 for i in cycle],
-        "WORK": [("yes", "no", "N", "zebra")[i % 4] for i in cycle],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "SEX": [("1", "2")[i % 2] for i in cycle],
+            "GROUP": [("a", "a", "b")[i % 3] for i in cycle],
+            "AGE": [(7 * i) % 12 for i in cycle],
+            "WORK": [("yes", "no", "N", "zebra")[i % 4] for i in cycle],
+        }
+    )
 
 
 def shares_frame():

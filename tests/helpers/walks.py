@@ -195,14 +195,21 @@ def question_walks(folder: Path) -> dict[str, dict[str, int]]:
                     tables = yield question
             return Product.of(public.schema, tables)
 
-    schema = Schema({
-        "SEX": Categorical(levels=("1", "2")), "GROUP": Categorical(levels=("a", "b")),
-        "AGE": Numeric(lower=0, upper=9, bins=3),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "SEX": Categorical(levels=("1", "2")),
+            "GROUP": Categorical(levels=("a", "b")),
+            "AGE": Numeric(lower=0, upper=9, bins=3),
+        }
+    )
     cycle = range(100)
-    frame = pd.DataFrame({
-        "SEX": ["12"[i % 2] for i in cycle], "GROUP": ["aab"[i % 3] for i in cycle], "AGE": [i % 10 for i in cycle],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "SEX": ["12"[i % 2] for i in cycle],
+            "GROUP": ["aab"[i % 3] for i in cycle],
+            "AGE": [i % 10 for i in cycle],
+        }
+    )
     found = {}
     for driver, name in ((True, "a question, the driver's part"), (False, "a question, from program to program")):
         for turn in range(2):  # what is remembered of schemas and modules is there the second time

@@ -125,11 +125,16 @@ def test_another_layout_is_taken_as_it_is(strides):
 @pytest.mark.parametrize(
     "parts",
     [
-        {"weight": float("nan")}, {"norm": "none"}, {"offset": float("inf")}, {"clique": ("A",)},
-        {"clique": ("A", "A")}, {"reference": np.full((2, 3), 2.0**50)}, {"reference": np.zeros((2, 3), np.float32)},
+        {"weight": float("nan")},
+        {"norm": "none"},
+        {"offset": float("inf")},
+        {"clique": ("A",)},
+        {"clique": ("A", "A")},
+        {"reference": np.full((2, 3), 2.0**50)},
+        {"reference": np.zeros((2, 3), np.float32)},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_whatever_is_exchanged_is_checked_and_reaches_no_question_that_was_asked(parts):
     score, question = scored()
     admitted = ask(question)
@@ -397,13 +402,21 @@ LEAVES = {
     "a norm of columns": Total(dataclasses.replace(SUM, norm=Text("l2")), 0.1),
     "a currency": Total(SUM, 0.1, Text("zcdp")),
     "a rate": Total(SUM, 0.1, rate=Rate(0.5)),
-    "a kind of term": Choose((Composite(Confusions(Coded(("X",)), "D", np.zeros((1, 2)), ("G",)), 0,
-                                        (Term(Text("largest"), np.ones((1, 8)), np.zeros(1)),)),), 0.1),
+    "a kind of term": Choose(
+        (
+            Composite(
+                Confusions(Coded(("X",)), "D", np.zeros((1, 2)), ("G",)),
+                0,
+                (Term(Text("largest"), np.ones((1, 8)), np.zeros(1)),),
+            ),
+        ),
+        0.1,
+    ),
     "groups": Total(Confusions(Coded(("X",)), "D", np.zeros((1, 2)), Sly()), 0.1),
     "a claim": Raw(type("Own", (), {"epsilon": 1.0, "delta": 0.0, "by": "me", "check": lambda *_, **__: None})()),
     "a price": Counts((("A",),), Rate(0.1)),
     "a column": Counts(((Text("A"),),), 0.1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("question", LEAVES.values(), ids=LEAVES)

@@ -125,8 +125,9 @@ def test_in_strata_of_a_public_column(tmp_path):
     shares = pd.DataFrame({"C": ["p", "q", "r"], "share": [0.4, 0.3, 0.3]})
     how = Stratified(
         DPFermi(target="D", features=["X"], groups=["G"], iterations=STEPS, sampling=RATE, protect="sensitive"),
-        ["C"], Weights.public(shares, citation="made up"),
-    )  # fmt: skip
+        ["C"],
+        Weights.public(shares, citation="made up"),
+    )
     release = fit(how, open_table(people(300), schema=SCHEMA, declared_size=300), BUDGET)
     assert release.certificate["prices"]["attribute"] <= 3
     release.save(tmp_path / "release")
@@ -146,9 +147,19 @@ def data(n=4000, seed=0):
 
 def made(**settings):
     return FermiClassifier(
-        **{"epsilon": 3.0, "delta": 1e-6, "bounds": (-4, 4), "classes": [0, 1], "groups": [0, 1], "iterations": 300,
-           "batch": 400, "protect": "sensitive", "declared_size": 4000, **settings}
-    )  # fmt: skip
+        **{
+            "epsilon": 3.0,
+            "delta": 1e-6,
+            "bounds": (-4, 4),
+            "classes": [0, 1],
+            "groups": [0, 1],
+            "iterations": 300,
+            "batch": 400,
+            "protect": "sensitive",
+            "declared_size": 4000,
+            **settings,
+        }
+    )
 
 
 @pytest.mark.usefixtures("seeded_noise")

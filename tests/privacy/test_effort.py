@@ -88,8 +88,13 @@ def test_the_plan_says_it_in_words():
     assert "Time          less than a minute on one core" in str(plan(MST(), SCHEMA, BUDGET, declared_size=100))
     words = [about(s) for s in (1, 61, 400, 4000, 86400 * 3, 86400 * 4000)]
     assert words == [
-        "less than a minute", "about 1 minute", "about 7 minutes", "about 1 hour", "about 3 days", "about 4,000 days"
-    ]  # fmt: skip
+        "less than a minute",
+        "about 1 minute",
+        "about 7 minutes",
+        "about 1 hour",
+        "about 3 days",
+        "about 4,000 days",
+    ]
 
 
 def test_a_fit_of_hours_says_so_before_it_reserves(tmp_path, monkeypatch, capsys):

@@ -14,22 +14,26 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.strata.groups import Groups
 
 RACES = ("1", "2", "3", "4", "9")
-SCHEMA = Schema({
-    "SEX": Categorical(levels=("1", "2")),
-    "RAC1P": Categorical(levels=RACES),
-    "X": Categorical(levels=("a", "b")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "SEX": Categorical(levels=("1", "2")),
+        "RAC1P": Categorical(levels=RACES),
+        "X": Categorical(levels=("a", "b")),
+    }
+)
 SHARES = {"1": 0.4, "2": 0.0492, "3": 0.04, "4": 0.0008, "9": 0.01}
 MERGE = Groups(hierarchy={"RAC1P": {"Native": ["3", "4"]}}, small="merge", threshold=50)
 BY = ["SEX", "RAC1P"]
 
 
 def rows(n=10_000):
-    return pd.DataFrame({
-        "SEX": [("1", "2")[i % 2] for i in range(n)],
-        "RAC1P": [RACES[(i // 2) % 5] for i in range(n)],
-        "X": "a",
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "SEX": [("1", "2")[i % 2] for i in range(n)],
+            "RAC1P": [RACES[(i // 2) % 5] for i in range(n)],
+            "X": "a",
+        }
+    )
 
 
 def released(groups):

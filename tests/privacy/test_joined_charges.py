@@ -74,9 +74,19 @@ def test_what_is_joined_already_is_joined_again_with_all_its_answers():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"times": 0}, {"times": -2}, {"times": 1}, {"times": 2.0}, {"times": True}, {"times": 3}, {"times": 10**9},
-     {"each": 0.1}, {"rho": 0.25}, {"times": "2"}],
-)  # fmt: skip
+    [
+        {"times": 0},
+        {"times": -2},
+        {"times": 1},
+        {"times": 2.0},
+        {"times": True},
+        {"times": 3},
+        {"times": 10**9},
+        {"each": 0.1},
+        {"rho": 0.25},
+        {"times": "2"},
+    ],
+)
 def test_a_number_of_answers_that_does_not_go_with_its_price_is_refused(wrong):
     record = {**choice(times=2).to_dict(), **wrong}
     with pytest.raises(ValueError, match="as many times"):
@@ -92,9 +102,12 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joining, "MOST_SINGLE", 0)
         table = ss.open_table(
-            folder / "people.csv", schema=small.SCHEMA, declared_size=len(frame), ledger=folder / "people.ledger",
+            folder / "people.csv",
+            schema=small.SCHEMA,
+            declared_size=len(frame),
+            ledger=folder / "people.ledger",
             ledger_epsilon=2,
-        )  # fmt: skip
+        )
         shares = pd.DataFrame({"SEX": ["1", "2"], "share": [0.5, 0.5]})
         weights = ss.Weights.public(shares, citation="made up for testing")
         fit(Stratified(MST(), ["SEX"], weights), table, small.BUDGET).save(folder / "release", seed=0)

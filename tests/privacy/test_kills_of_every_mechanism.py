@@ -26,7 +26,7 @@ MECHANISMS = {
     "aim": ("", 'name = "aim"\n'),
     "gem": ("", f'name = "gem"\n{TINY}'),
     "pooled": (STRATA, 'name = "pooled"\nbase = "aim"\n'),
-}  # fmt: skip
+}
 HOW = ["KILL", "TERM", "INT", "full", "read-only"]
 
 

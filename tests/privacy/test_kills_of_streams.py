@@ -49,7 +49,8 @@ def nursery(scratch):
 ENGINES = {
     "stream": ({"engine": "csv", "source": "CsvSource"}, 'path = "people.csv"', []),
     "duckdb": (
-        {"engine": "duckdb", "source": "DuckDBSource"}, 'path = "people.duckdb"\ntable = "people"',
+        {"engine": "duckdb", "source": "DuckDBSource"},
+        'path = "people.duckdb"\ntable = "people"',
         [
             pytest.mark.duckdb,
             pytest.mark.skipif(
@@ -58,7 +59,7 @@ ENGINES = {
             ),
         ],
     ),
-}  # fmt: skip
+}
 """For each engine, where its rows are read, its keys of [data], and the marks of its tests."""
 
 

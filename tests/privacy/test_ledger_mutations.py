@@ -84,10 +84,37 @@ BYTES = [flip, flip, overwrite, cut, remove, double, swap, insert]
 # Damage to what the bytes mean
 
 VALUES = [
-    None, True, False, 0, -1, 1, 2**63, -(2**63), 10**400, 0.5, -0.0, 1e-320, 1e308, -1e308, float("nan"),
-    float("inf"), "", "1", "SEX", "\0", "x" * 2000, "../x", "nan", [], {}, [None], [[]], {"a": 1}, {"SEX": "1"},
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    2**63,
+    -(2**63),
+    10**400,
+    0.5,
+    -0.0,
+    1e-320,
+    1e308,
+    -1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "1",
+    "SEX",
+    "\0",
+    "x" * 2000,
+    "../x",
+    "nan",
+    [],
+    {},
+    [None],
+    [[]],
+    {"a": 1},
+    {"SEX": "1"},
     json.loads("[" * 300 + "]" * 300),
-]  # fmt: skip
+]
 
 
 def places(node, found=None):
@@ -130,10 +157,34 @@ def ledger_file(rng, content):
 
 
 TOML = [
-    "nan", "-inf", "-1", "0", "1e400", "9" * 400, "9" * 5000, "1e-320", "true", "[]", "{}", '""', '"\\u0000"',
-    '"x\\u0000.csv"', '"' + "x" * 300 + '"', '"' + "x" * 5000 + '.toml"', '"/"', '"."', '"~"', '"/dev/zero"',
-    "1979-05-27T07:32:00Z", "[[[[1]]]]", '["SEX", "SEX"]', '["SEX"]', '"SEX"', "{ SEX = '1' }", "0x7fffffffffffffff",
-]  # fmt: skip
+    "nan",
+    "-inf",
+    "-1",
+    "0",
+    "1e400",
+    "9" * 400,
+    "9" * 5000,
+    "1e-320",
+    "true",
+    "[]",
+    "{}",
+    '""',
+    '"\\u0000"',
+    '"x\\u0000.csv"',
+    '"' + "x" * 300 + '"',
+    '"' + "x" * 5000 + '.toml"',
+    '"/"',
+    '"."',
+    '"~"',
+    '"/dev/zero"',
+    "1979-05-27T07:32:00Z",
+    "[[[[1]]]]",
+    '["SEX", "SEX"]',
+    '["SEX"]',
+    '"SEX"',
+    "{ SEX = '1' }",
+    "0x7fffffffffffffff",
+]
 VALUE = re.compile(rb'"[^"\n]*"|(?<=[= \[])[-+0-9.e]+|true|false')
 
 
@@ -220,8 +271,14 @@ def parquet_file(rng, content):
     return out.getvalue()
 
 
-MEANT = {".json": json_file, ".toml": toml_file, ".csv": csv_file, ".npz": npz_file, ".parquet": parquet_file,
-         ".ledger": ledger_file}  # fmt: skip
+MEANT = {
+    ".json": json_file,
+    ".toml": toml_file,
+    ".csv": csv_file,
+    ".npz": npz_file,
+    ".parquet": parquet_file,
+    ".ledger": ledger_file,
+}
 
 
 def mutated(rng, path, content):

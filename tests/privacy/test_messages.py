@@ -188,9 +188,12 @@ def people(tmp_path):
     frame.to_feather(tmp_path / "people.feather")
     table = pa.Table.from_pandas(frame)
     return {
-        FrameSource: frame, ArrowSource: table, CsvSource: tmp_path / "people.csv",
-        ParquetSource: tmp_path / "people.parquet", FeatherSource: tmp_path / "people.feather",
-    }  # fmt: skip
+        FrameSource: frame,
+        ArrowSource: table,
+        CsvSource: tmp_path / "people.csv",
+        ParquetSource: tmp_path / "people.parquet",
+        FeatherSource: tmp_path / "people.feather",
+    }
 
 
 def shown(thing):
@@ -221,8 +224,16 @@ def test_nothing_that_holds_rows_shows_one(people):
     exact = Exact([np.array([987654])], [[np.array([987654])]], frame)
     encoded = EncodedRows.read(people[FrameSource], small.SCHEMA)
     answerer = Answerer(rows, "add-remove", SeededEntropy(1))
-    for thing in (rows, coded, path, exact, encoded, answerer, Reader(rows, SeededEntropy(1)),
-                  PrivateAnswers(lambda: rows, None, SeededEntropy(1))):  # fmt: skip
+    for thing in (
+        rows,
+        coded,
+        path,
+        exact,
+        encoded,
+        answerer,
+        Reader(rows, SeededEntropy(1)),
+        PrivateAnswers(lambda: rows, None, SeededEntropy(1)),
+    ):
         assert "array" not in shown(thing).replace("uint8", "")
         assert "987654" not in shown(thing)
     for kind in (CodedRows, Exact, EncodedRows):

@@ -61,9 +61,20 @@ def test_the_whole_job_needs_no_network(cut_off, tmp_path):
         ("fit", "recipe.toml", "--workers", 2),
         ("certificate", "release"),
         ("sample", "release", "-n", 20, "-o", "more.csv"),
-        ("evaluate", "--real", "people.csv", "--synthetic", "release", "--schema", "schema.toml", "--by", "SEX",
-         "-o", "evaluation"),
-    )  # fmt: skip
+        (
+            "evaluate",
+            "--real",
+            "people.csv",
+            "--synthetic",
+            "release",
+            "--schema",
+            "schema.toml",
+            "--by",
+            "SEX",
+            "-o",
+            "evaluation",
+        ),
+    )
     for command in commands:
         done = started(*command, cwd=tmp_path / "job", **settings)
         assert done.returncode == 0, (command, done.stderr)

@@ -108,10 +108,18 @@ def test_a_sample_beyond_all_memory_is_refused():
 @pytest.mark.parametrize(
     "citation",
     [
-        "TODO", "todo: find it", "[Publisher] (2024). [Title of the data]", "your source here", "<where published>",
-        "...", "XXX", "{citation}", "citation goes here", "[insert reference]",
+        "TODO",
+        "todo: find it",
+        "[Publisher] (2024). [Title of the data]",
+        "your source here",
+        "<where published>",
+        "...",
+        "XXX",
+        "{citation}",
+        "citation goes here",
+        "[insert reference]",
     ],
-)  # fmt: skip
+)
 def test_a_citation_that_nobody_filled_in_is_refused(citation):
     with pytest.raises(WeightsError, match=r"citation (still holds|has no words)"):
         Weights.public(shares_frame(), citation=citation)

@@ -59,8 +59,12 @@ def capped(code, *arguments, cwd):
     limit += f"resource.setrlimit(resource.RLIMIT_AS, (used + {MEMORY},) * 2)\n"
     return subprocess.run(
         [sys.executable, "-c", start + limit + code, *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 LOAD = """
@@ -157,8 +161,10 @@ def test_measurements_that_would_unpack_to_gigabytes_are_not_read_for_a_sample(r
     """A file of a few megabytes; a sample does not need it, and whoever asks for it is told."""
     rows = 1_000_000
     repeated = pa.array(["x"]).dictionary_encode().take(pa.nulls(rows, pa.int32()).fill_null(0))
-    zeros = {name: pa.nulls(rows, measurements.COLUMNS.field(name).type).fill_null(0)
-             for name in ("question", "cell", "value", "sigma")}  # fmt: skip
+    zeros = {
+        name: pa.nulls(rows, measurements.COLUMNS.field(name).type).fill_null(0)
+        for name in ("question", "cell", "value", "sigma")
+    }
     table = pa.table({**zeros, "stratum": repeated, "clique": repeated}).select(measurements.COLUMNS.names)
     with pq.ParquetWriter(release / "measurements.parquet", measurements.COLUMNS) as writer:
         for _ in range(20):
@@ -287,8 +293,12 @@ def test_a_full_device_after_a_complete_release_says_that_it_is_complete(tmp_pat
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run(
             [sys.executable, "-m", "stratsynth", "fit", "recipe.toml"],
-            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 1
     assert done.stderr.startswith("stratsynth: the output cannot be written (No space left on device). The release in ")
     assert done.stderr.endswith(" is complete.\n")
@@ -306,8 +316,11 @@ def test_a_closed_output_is_nobody_s_loss(tmp_path):
 # Formulas: no text of a file that a spreadsheet opens begins with one
 
 
-PAYLOADS = [f"{first}{rest}" for first in ("=", "+", "-", "@", "\t", "\r")
-            for rest in ("cmd|' /C calc'!A0", "1+1", "SUM(A1:A9)", 'HYPERLINK("http://x")', " 1")]  # fmt: skip
+PAYLOADS = [
+    f"{first}{rest}"
+    for first in ("=", "+", "-", "@", "\t", "\r")
+    for rest in ("cmd|' /C calc'!A0", "1+1", "SUM(A1:A9)", 'HYPERLINK("http://x")', " 1")
+]
 
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=repr)

@@ -21,9 +21,21 @@ from stratsynth.schema.encoding import encode
 from stratsynth.schema.schema import Unit
 
 TEXTS = (
-    "0", "1", "2", "3.5", "0.1", "true", "false", "x", "2020-01-02", "2020-01-02 03:04:05", "2020-01-02 03:04:05.5",
-    "9007199254740993", "9007199254740992", "-1",
-)  # fmt: skip
+    "0",
+    "1",
+    "2",
+    "3.5",
+    "0.1",
+    "true",
+    "false",
+    "x",
+    "2020-01-02",
+    "2020-01-02 03:04:05",
+    "2020-01-02 03:04:05.5",
+    "9007199254740993",
+    "9007199254740992",
+    "-1",
+)
 SCHEMA = Schema(
     {
         "as_level": Categorical(levels=TEXTS, outside="missing"),
@@ -46,14 +58,32 @@ COLUMNS = {
     "nanoseconds long": [pd.Timedelta(3_500_000_001), pd.Timedelta("1s")],
     "texts": ["0", "1.0", "true", "2020-01-02", "x"],
     "decimals": [Decimal("0.1"), Decimal("1.0")],
-}  # fmt: skip
+}
 STRANGERS = [
-    None, np.nan, pd.NA, pd.NaT, "text", 1, 0.5, 2**60, 2**80, True, b"bytes", Decimal(1), dt.date(2021, 1, 1),
+    None,
+    np.nan,
+    pd.NA,
+    pd.NaT,
+    "text",
+    1,
+    0.5,
+    2**60,
+    2**80,
+    True,
+    b"bytes",
+    Decimal(1),
+    dt.date(2021, 1, 1),
     dt.datetime(2021, 1, 1),  # noqa: DTZ001
-    dt.datetime(2021, 1, 1, 2, tzinfo=UTC), dt.datetime(2021, 1, 1, tzinfo=NEW_YORK),
-    pd.Timestamp("2021-01-01 00:00:00.000000001"), np.datetime64("2021-01-01T05", "h"), dt.timedelta(1), [1],
-    np.float32(0.1), np.int64(2**60 + 1), object(),
-]  # fmt: skip
+    dt.datetime(2021, 1, 1, 2, tzinfo=UTC),
+    dt.datetime(2021, 1, 1, tzinfo=NEW_YORK),
+    pd.Timestamp("2021-01-01 00:00:00.000000001"),
+    np.datetime64("2021-01-01T05", "h"),
+    dt.timedelta(1),
+    [1],
+    np.float32(0.1),
+    np.int64(2**60 + 1),
+    object(),
+]
 
 
 def codes(values, make=pd.Series):

@@ -71,10 +71,13 @@ class Yes(int):
         return True
 
 
-SCHEMA = ss.Schema({
-    "G": ss.Categorical(levels=("a", "b"), outside="a", public=True), "X": ss.Numeric(lower=-1, upper=1, bins=2),
-    "Y": ss.Numeric(lower=-1, upper=1, bins=2),
-})  # fmt: skip
+SCHEMA = ss.Schema(
+    {
+        "G": ss.Categorical(levels=("a", "b"), outside="a", public=True),
+        "X": ss.Numeric(lower=-1, upper=1, bins=2),
+        "Y": ss.Numeric(lower=-1, upper=1, bins=2),
+    }
+)
 SUM, ONE = Columns(("X",), (0.0,), (1.0,), 1.0), np.ones(1)
 
 

@@ -128,7 +128,7 @@ HONEST = {
     "private weights": Stratified(
         Independent(), ["SEX", "GROUP"], Weights.private(share=0.001), budgets=StratumBudgets.epsilons({"1|b": 0.2})
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HONEST)

@@ -93,8 +93,11 @@ def ways():
     inner = Stratified(Independent(), ["GROUP"], small.even(small.SCHEMA, "GROUP"))
     yield "strata in strata", Stratified(inner, ["SEX"], small.even(small.SCHEMA, "SEX")), {}
     own = StratumBudgets.factors({"1|b": 0.5})
-    yield "own budgets", Stratified(Independent(), ["SEX", "GROUP"], small.even(small.SCHEMA, "SEX", "GROUP"),
-                                    budgets=own), {}  # fmt: skip
+    yield (
+        "own budgets",
+        Stratified(Independent(), ["SEX", "GROUP"], small.even(small.SCHEMA, "SEX", "GROUP"), budgets=own),
+        {},
+    )
     yield "private weights", Stratified(MST(), ["SEX"], ss.Weights.private(share=0.1)), {}
     persons = Schema(small.SCHEMA.columns, unit=Unit(column="PERSON", max_rows=3))
     data = small.people(300).assign(PERSON=[i % 80 for i in range(300)])
@@ -237,13 +240,16 @@ EDITS = {
     "a charge left out": (_merge, "measurements.parquet holds"),
     "a cheaper charge": (lambda r: r["charges"][0].update(rho=1e-4), "its noise costs"),
     "more noise than was added": (
-        lambda r: r["charges"][0].update(sigma=100.0, rho=2e-4), "measurements.parquet holds",
+        lambda r: r["charges"][0].update(sigma=100.0, rho=2e-4),
+        "measurements.parquet holds",
     ),
     "a smaller sensitivity": (
-        lambda r: r["charges"][0].update(rho=1e-4, sensitivity={"add-remove": 0.1, "replace": 0.15}), "sensitivity",
+        lambda r: r["charges"][0].update(rho=1e-4, sensitivity={"add-remove": 0.1, "replace": 0.15}),
+        "sensitivity",
     ),
     "two strata called one": (
-        lambda r: r["charges"][0].update(path=r["charges"][1]["path"]), "contradicts itself",
+        lambda r: r["charges"][0].update(path=r["charges"][1]["path"]),
+        "contradicts itself",
     ),
     "another conversion": (lambda r: r["conversion"].update(formula="epsilon = 0"), "conversion"),
     "no conversion and no hashes of a new version": (lambda r: r.pop("files"), "lists no hashes"),
@@ -252,7 +258,7 @@ EDITS = {
     "charges of another shape": (lambda r: r.update(charges=[1]), "charges"),
     "strata of another shape": (lambda r: r.update(strata=[]), "damaged"),
     "another schema": (lambda r: r["schema"].update(sha256="0" * 64), "schema"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -461,8 +467,19 @@ def test_a_signature_beside_the_certificate_is_mentioned_and_not_judged(release,
     assert "the signature certificate.json.sig" in " ".join(verdict.unchecked)
     signers = tmp_path / "allowed_signers"
     signers.write_text(f"office@example.org {key.with_suffix('.pub').read_text()}")
-    check = ["ssh-keygen", "-Y", "verify", "-n", "stratsynth", "-f", signers, "-I", "office@example.org",
-             "-s", release / "certificate.json.sig"]  # fmt: skip
+    check = [
+        "ssh-keygen",
+        "-Y",
+        "verify",
+        "-n",
+        "stratsynth",
+        "-f",
+        signers,
+        "-I",
+        "office@example.org",
+        "-s",
+        release / "certificate.json.sig",
+    ]
     certificate = (release / "certificate.json").read_bytes()
     assert subprocess.run(check, input=certificate, capture_output=True, check=False).returncode == 0
     forged = certificate.replace(b'"epsilon": 1.0', b'"epsilon": 0.5')

@@ -51,15 +51,19 @@ EDITS = {
     "limits taken out": ("tables", lambda r: r.pop("not_protected"), "list of what is not protected"),
     "fewer limits": ("tables", lambda r: r["not_protected"].pop(), "list of what is not protected"),
     "public data as private": (
-        "open", lambda r: (r.update(private=True), r.pop("warning")), "no account was charged for it",
+        "open",
+        lambda r: (r.update(private=True), r.pop("warning")),
+        "no account was charged for it",
     ),
     "private with a warning": ("open", lambda r: r.update(private=True), "is private, and warns"),
     "no mechanism": ("tables", lambda r: r["mechanism"].update(name=""), "holds no fit of this mechanism"),
     "part of a name": ("tables", lambda r: r["mechanism"].update(name="pend"), "holds no fit of this mechanism"),
     "a reason of one's own": (
-        "tables", lambda r: r["ledger"].update(new_account="the board approved it"), "different reasons for an account",
+        "tables",
+        lambda r: r["ledger"].update(new_account="the board approved it"),
+        "different reasons for an account",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ["tables", "sums", "exact", "claims"])

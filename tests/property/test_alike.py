@@ -142,10 +142,16 @@ def test_no_fit_runs_one_program_for_several_strata():
 @pytest.mark.parametrize(
     ("programs", "alike"),
     [
-        ("1", {}), ("1", {"1": "2"}), ("1", {"1": "11"}), ("1", {"1": "12", "2": "2"}), ("12", {"1": "1"}),
-        ("12", {"1": "12"}), ("12", {"1": "2", "2": "1"}), ("12", {"2": "2", "1": "1"}),
+        ("1", {}),
+        ("1", {"1": "2"}),
+        ("1", {"1": "11"}),
+        ("1", {"1": "12", "2": "2"}),
+        ("12", {"1": "1"}),
+        ("12", {"1": "12"}),
+        ("12", {"1": "2", "2": "1"}),
+        ("12", {"2": "2", "1": "1"}),
     ],
-)  # fmt: skip
+)
 def test_strata_that_are_alike_have_one_program(programs, alike):
     strata = {sex: Stratum.of({"SEX": sex}) for sex in "12"}
     kinds = {strata[sex]: [strata[other] for other in others] for sex, others in alike.items()}

@@ -31,7 +31,11 @@ def test_a_schema_comes_back_from_its_toml(schema: Schema) -> None:
     back = Schema.from_toml_text(schema.to_toml())
     assert (back.names, back.columns) == (schema.names, schema.columns)
     assert (back.rules, back.unit, back.origin, back.reviewed_by) == (
-        schema.rules, schema.unit, schema.origin, schema.reviewed_by)  # fmt: skip
+        schema.rules,
+        schema.unit,
+        schema.origin,
+        schema.reviewed_by,
+    )
     assert back.sha256 == schema.sha256
 
 
@@ -62,8 +66,13 @@ def test_a_synthetic_table_has_the_types_the_schema_says(data: st.DataObject) ->
     table = decode(schema, data.draw(strategies.codes(schema)), np.random.default_rng(0))
     empty = decode(schema, {name: [] for name in schema.names}, np.random.default_rng(0))
     assert table.schema.equals(empty.schema, check_metadata=True)
-    names = {"string": "string", "category": "dictionary<values=string, indices=int32, ordered=0>",
-             "int64": "int64", "float64": "double", "bool": "bool"}  # fmt: skip
+    names = {
+        "string": "string",
+        "category": "dictionary<values=string, indices=int32, ordered=0>",
+        "int64": "int64",
+        "float64": "double",
+        "bool": "bool",
+    }
     for name, column in schema.columns.items():
         assert str(table.schema.field(name).type) == names[str(column.dtype)]
         field = table.schema.field(name)
@@ -130,12 +139,38 @@ def test_objects_in_a_frame_are_read_one_by_one(data: st.DataObject) -> None:
             raise AssertionError
 
     plain = st.one_of(
-        st.none(), st.text(max_size=3), st.just("\ud800"), st.binary(max_size=3), st.integers(), st.floats(),
-        st.booleans(), st.decimals(), st.dates(), st.datetimes(), st.times(), st.timedeltas(),
-        st.sampled_from([pd.NA, pd.NaT, np.float32(0.1), np.int8(3), np.True_, np.str_("a"), [1],
-                         np.datetime64("2020-01-01"), np.datetime64("NaT", "s"), np.datetime64(2**62, "s"),
-                         10**5000, np.bytes_(b"\xff"), bytearray(b"a"), pa.scalar("a"), Canary()]),
-    )  # fmt: skip
+        st.none(),
+        st.text(max_size=3),
+        st.just("\ud800"),
+        st.binary(max_size=3),
+        st.integers(),
+        st.floats(),
+        st.booleans(),
+        st.decimals(),
+        st.dates(),
+        st.datetimes(),
+        st.times(),
+        st.timedeltas(),
+        st.sampled_from(
+            [
+                pd.NA,
+                pd.NaT,
+                np.float32(0.1),
+                np.int8(3),
+                np.True_,
+                np.str_("a"),
+                [1],
+                np.datetime64("2020-01-01"),
+                np.datetime64("NaT", "s"),
+                np.datetime64(2**62, "s"),
+                10**5000,
+                np.bytes_(b"\xff"),
+                bytearray(b"a"),
+                pa.scalar("a"),
+                Canary(),
+            ]
+        ),
+    )
     values = data.draw(st.lists(plain, max_size=6))
     whole = pd.DataFrame({"x": pd.Series(values, dtype=object)})
     read = open_source(whole).read(["x"]).column("x").to_pylist()

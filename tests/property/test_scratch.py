@@ -55,9 +55,12 @@ def both(seed, size, cuts):
 def small_blocks(monkeypatch):
     """Every loop over rows goes round several times, and wide tables are counted of few rows."""
     for module, name, value in (
-        (counting, "BLOCK", 5), (sorting, "BLOCK", 5), (counting, "STEP", 11), (rows, "PIECE", 9),
+        (counting, "BLOCK", 5),
+        (sorting, "BLOCK", 5),
+        (counting, "STEP", 11),
+        (rows, "PIECE", 9),
         (counting, "MANY", 8),
-    ):  # fmt: skip
+    ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(counting, "cores", lambda: 2)
     monkeypatch.setattr("stratsynth.files.scratch.RESIDENT", 64)

@@ -350,9 +350,10 @@ def test_a_weighted_row_counts_as_that_many_rows(query):
         assert [int(x) for x in ours] == theirs.tolist()
     some = np.flatnonzero(np.arange(ROWS) % 3)
     for ours, theirs in zip(
-        exact_sums(query, weighed(rows, weights), some), exact_sums(query, weighed(rows.take(some), weights[some])),
+        exact_sums(query, weighed(rows, weights), some),
+        exact_sums(query, weighed(rows.take(some), weights[some])),
         strict=True,
-    ):  # fmt: skip
+    ):
         assert ours.tolist() == theirs.tolist()
 
 

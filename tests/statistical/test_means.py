@@ -27,11 +27,13 @@ from studies.means.simulate import PublicRows, simulate
 from studies.means.trials import stratified, truth_of
 
 BUDGET = Budget(1, 1e-9)
-SCHEMA = Schema({
-    "g": Categorical(levels=("a", "b")),
-    "x": Numeric(lower=-50, upper=50),
-    "y": Numeric(lower=0, upper=1e5, transform="log", transform_unit=10, missing=True),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "g": Categorical(levels=("a", "b")),
+        "x": Numeric(lower=-50, upper=50),
+        "y": Numeric(lower=0, upper=1e5, transform="log", transform_unit=10, missing=True),
+    }
+)
 
 
 def some_rows(n=600):
@@ -66,9 +68,12 @@ def test_a_simulation_has_the_law_of_a_fit(name):
     real = [fit(how, table, BUDGET, entropy=SeededEntropy(seed)).model for seed in range(200)]
     made = simulate(how, rows, BUDGET, np.random.default_rng(8), runs=1500, declared=600)
     for get in (
-        lambda m: m.figures.value, lambda m: m.noise, lambda m: m.figures.sampling,
-        lambda m: m.parts[rows.strata[0]].figures.value, lambda m: m.parts[rows.strata[1]].figures.size,
-    ):  # fmt: skip
+        lambda m: m.figures.value,
+        lambda m: m.noise,
+        lambda m: m.figures.sampling,
+        lambda m: m.parts[rows.strata[0]].figures.value,
+        lambda m: m.parts[rows.strata[1]].figures.size,
+    ):
         for i in range(2):
             one, two = ([float(get(m)[i]) for m in models] for models in (real, made))
             assert stats.ks_2samp(one, two).pvalue > 1e-5

@@ -47,10 +47,13 @@ def test_what_does_not_apply_is_null_and_not_zero(tmp_path):
     assert (frame["PINCP"].isna() == (frame["AGEP"] < 15)).all()
 
 
-@pytest.mark.parametrize(("task", "keep"), [
-    ("ACSEmployment", lambda f: f["AGEP"] >= 0),
-    ("ACSPublicCoverage", lambda f: (f["AGEP"] < 65) & (f["PINCP"] <= 30000)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("task", "keep"),
+    [
+        ("ACSEmployment", lambda f: f["AGEP"] >= 0),
+        ("ACSPublicCoverage", lambda f: (f["AGEP"] < 65) & (f["PINCP"] <= 30000)),
+    ],
+)
 def test_a_task_keeps_its_columns_and_rows(tmp_path, task, keep):
     path, raw = tmp_path / "psam_p42.csv", bureau.people(500, 2018).assign(FER="", PUBCOV="1")
     raw.to_csv(path, index=False)
@@ -88,8 +91,11 @@ def refused(tmp_path, says, path=None, **keys):
 
 def test_another_state_year_or_file_is_refused_by_name(tmp_path):
     refused(tmp_path, "is of state 36, not 42", bureau.csv(tmp_path / "a.csv", 9, 2018, state="36"))
-    refused(tmp_path, "RELSHIPP is a column of 2019 to 2024, not of 2018; in 2018 it is RELP",
-            bureau.csv(tmp_path / "b.csv", 9, 2019))  # fmt: skip
+    refused(
+        tmp_path,
+        "RELSHIPP is a column of 2019 to 2024, not of 2018; in 2018 it is RELP",
+        bureau.csv(tmp_path / "b.csv", 9, 2019),
+    )
     older = bureau.people(9, 2018).assign(SERIALNO=[f"2017{i:09}" for i in range(9)])
     older.to_csv(tmp_path / "c.csv", index=False)
     refused(tmp_path, "records of 2017, not of 2018", tmp_path / "c.csv")

@@ -89,8 +89,11 @@ def test_codes_are_codes_and_go_together():
     assert (groups["0010"], groups["2330"], groups["9830"]) == ("Management", "Education", "Military")
     assert len(occupation.groupings[0]) == 26
     assert encode(schema.restrict(["OCCP"]), _arrow(OCCP=[10, 10, None, 3255])).codes["OCCP"].tolist() == [
-        schema.index("OCCP", "0010"), schema.index("OCCP", "0010"), 0, schema.index("OCCP", "3255"),
-    ]  # fmt: skip
+        schema.index("OCCP", "0010"),
+        schema.index("OCCP", "0010"),
+        0,
+        schema.index("OCCP", "3255"),
+    ]
 
 
 def test_every_code_has_the_digits_of_its_list_and_one_group():
@@ -137,10 +140,14 @@ def test_tables_of_codes_name_labels_and_groups(tmp_path):
 
 
 def test_the_bureaus_table_of_tracts_has_the_areas_of_a_state():
-    tracts = pd.DataFrame({
-        "STATEFP": ["36", "36", "36", "42"], "COUNTYFP": "001", "TRACTCE": ["1", "2", "3", "4"],
-        "PUMA5CE": ["03701", "03701", "00100", "00200"],
-    })  # fmt: skip
+    tracts = pd.DataFrame(
+        {
+            "STATEFP": ["36", "36", "36", "42"],
+            "COUNTYFP": "001",
+            "TRACTCE": ["1", "2", "3", "4"],
+            "PUMA5CE": ["03701", "03701", "00100", "00200"],
+        }
+    )
     column = acs.schema(["PUMA"], year=2018, state="NY", codes={"PUMA": tracts}).column("PUMA")
     assert column.levels == ("00100", "03701")
     with pytest.raises(UsageError, match="of all states"):
@@ -172,10 +179,13 @@ def test_shares_of_codes_need_a_citation_and_are_those_of_a_list():
     column = acs.schema(["OCCP"], year=2024, within=[table], citation="ACS 2023").column("OCCP")
     assert column.shares == {"0010": 0.25, "4720": 0.75}
     assert column.source == "ACS 2023"
-    for keys in ({"within": [table]}, {"within": [table.rename(columns={"OCCP": "SEX"})], "citation": "ACS"},
-                 {"within": [table.drop(columns="share")], "citation": "ACS"},
-                 {"within": [table.assign(share=2.0)], "citation": "ACS"},
-                 {"within": [table.assign(OCCP="77")], "citation": "ACS"}):  # fmt: skip
+    for keys in (
+        {"within": [table]},
+        {"within": [table.rename(columns={"OCCP": "SEX"})], "citation": "ACS"},
+        {"within": [table.drop(columns="share")], "citation": "ACS"},
+        {"within": [table.assign(share=2.0)], "citation": "ACS"},
+        {"within": [table.assign(OCCP="77")], "citation": "ACS"},
+    ):
         with pytest.raises(StratsynthError):
             acs.schema(["OCCP"], year=2024, **keys)
 

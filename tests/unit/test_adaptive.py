@@ -64,9 +64,11 @@ def near(times):
 
 
 def test_the_course_taken_makes_no_difference():
-    assert priced(Undecided(True)) == priced(Undecided(False)) == {
-        "add-remove": near(1), "move": near(4), "replace-within-group": near(4), "replace": near(4)
-    }  # fmt: skip
+    assert (
+        priced(Undecided(True))
+        == priced(Undecided(False))
+        == {"add-remove": near(1), "move": near(4), "replace-within-group": near(4), "replace": near(4)}
+    )
 
 
 def test_the_cheaper_course_alone_would_be_priced_too_low():
@@ -84,9 +86,7 @@ def test_in_strata_a_move_leaves_one_and_enters_another():
     """Neither may cost more than the allotment, whatever course it takes."""
     how = ss.Stratified(Undecided(), ["SEX"], small.even(small.SCHEMA, "SEX"))
     assert how.adaptive
-    assert priced(how) == {
-        "add-remove": near(1), "move": near(2), "replace-within-group": near(4), "replace": near(4)
-    }  # fmt: skip
+    assert priced(how) == {"add-remove": near(1), "move": near(2), "replace-within-group": near(4), "replace": near(4)}
 
 
 def test_strata_in_strata_are_priced_as_dear_as_can_be():

@@ -116,8 +116,9 @@ def test_the_same_answers_are_followed_by_the_same_questions():
 
 
 def test_one_column_is_measured_again_and_again_and_the_estimate_is_the_inverse_variance_mean():
-    driver = ByHand(schema_of({"a": 4}), {"a": [0] * 500 + [1] * 300 + [2] * 150 + [3] * 50},
-                    rng=np.random.default_rng(1))  # fmt: skip
+    driver = ByHand(
+        schema_of({"a": 4}), {"a": [0] * 500 + [1] * 300 + [2] * 150 + [3] * 50}, rng=np.random.default_rng(1)
+    )
     answers, noisy = [], driver.noisy
     driver.noisy = lambda c, sigma: answers.append(noisy(c, sigma)) or answers[-1]
     model = driver.run(AIM(workload=[["a"]], rounds=8, prior=0.0, iterations=20_000), rho=0.5)
@@ -247,8 +248,10 @@ def test_models_of_all_strata_are_fitted_at_once(monkeypatch):
     rows = {name: np.tile(codes, 4) for name, codes in rows_of(3000).items()} | {"g": np.repeat(range(4), 3000)}
     table = open_table(frame_of(rows), schema=schema, declared_size=12_000)
     release = fit(Stratified(AIM(rounds=3), ["g"], even(schema, "g")), table, BUDGET, entropy=SeededEntropy(0))
-    rounds_of = [sum(c["kind"] == "choose" for c in release.certificate["charges"] if c["path"] == p)
-                 for p in {str(c["path"]): c["path"] for c in release.certificate["charges"]}.values()]  # fmt: skip
+    rounds_of = [
+        sum(c["kind"] == "choose" for c in release.certificate["charges"] if c["path"] == p)
+        for p in {str(c["path"]): c["path"] for c in release.certificate["charges"]}.values()
+    ]
     assert len(rounds_of) == 4
     # a fit of the columns, one after every round: moments, not strata, are what the solver is called for
     assert len(calls) == max(rounds_of) + 1
@@ -289,12 +292,20 @@ def test_the_reference_engine_gives_a_release_too():
 
 WHOLE = "must be a whole number from 1"
 WRONG = [
-    ({"engine": "torch"}, 'engine must be "numpy" or "mbi"'), ({"rounds": 0}, WHOLE), ({"rounds": 2.5}, WHOLE),
-    ({"model_cells": None}, WHOLE), ({"model_cells": 2**40}, WHOLE), ({"clique_cells": True}, WHOLE),
-    ({"iterations": "9"}, WHOLE), ({"prior": -1}, "prior must be a number"), ({"prior": math.nan}, "prior must be"),
-    ({"prior": True}, "prior must be"), ({"workload": "all"}, "all 3-way"), ({"workload": ["a", "b"]}, "list of lists"),
+    ({"engine": "torch"}, 'engine must be "numpy" or "mbi"'),
+    ({"rounds": 0}, WHOLE),
+    ({"rounds": 2.5}, WHOLE),
+    ({"model_cells": None}, WHOLE),
+    ({"model_cells": 2**40}, WHOLE),
+    ({"clique_cells": True}, WHOLE),
+    ({"iterations": "9"}, WHOLE),
+    ({"prior": -1}, "prior must be a number"),
+    ({"prior": math.nan}, "prior must be"),
+    ({"prior": True}, "prior must be"),
+    ({"workload": "all"}, "all 3-way"),
+    ({"workload": ["a", "b"]}, "list of lists"),
     ({"weights": {"a": 0}}, "the weight of a"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("wrong", "match"), WRONG, ids=str)

@@ -40,8 +40,14 @@ def test_weights_multiply_where_several_apply():
     assert found == {("a", "b"): 30.0, ("a", "c"): 2.0, ("b", "c"): 5.0}
 
 
-@given(st.dictionaries(st.sets(st.sampled_from(COLUMNS), min_size=1).map(lambda s: tuple(sorted(s))),
-                       st.floats(0.1, 10), min_size=1, max_size=5))  # fmt: skip
+@given(
+    st.dictionaries(
+        st.sets(st.sampled_from(COLUMNS), min_size=1).map(lambda s: tuple(sorted(s))),
+        st.floats(0.1, 10),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_a_part_matters_as_much_as_the_most_important_marginal_around_it(workload):
     found = closure(workload)
     every = [c for k in range(1, 5) for c in combinations(COLUMNS, k)]

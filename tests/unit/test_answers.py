@@ -79,12 +79,16 @@ def test_with_hardly_any_noise_estimates_are_what_the_rows_say(clear):
 
 def test_what_real_rows_answer_is_what_pandas_counts():
     real, codes = rows(), coded(small.people(), small.SCHEMA)
-    queries = [Query(["WORK"], by=["SEX"], statistic="rate"), Query(["AGE"], by=["GROUP"], statistic="quantile"),
-               Query(where={"SEX": "1", "WORK": ["yes", "no"]}), Query(["AGE"], statistic="mean")]  # fmt: skip
+    queries = [
+        Query(["WORK"], by=["SEX"], statistic="rate"),
+        Query(["AGE"], by=["GROUP"], statistic="quantile"),
+        Query(where={"SEX": "1", "WORK": ["yes", "no"]}),
+        Query(["AGE"], statistic="mean"),
+    ]
     rate, median, count, mean = real_values(codes, small.SCHEMA, queries)
-    assert rate.tolist() == pytest.approx([
-        (w == real[s == real.SEX].WORK).mean() for s in "12" for w in ("N", "yes", "no")
-    ])  # fmt: skip
+    assert rate.tolist() == pytest.approx(
+        [(w == real[s == real.SEX].WORK).mean() for s in "12" for w in ("N", "yes", "no")]
+    )
     assert count.tolist() == pytest.approx([((real.SEX == "1") & real.WORK.isin(["yes", "no"])).sum()])
     assert mean[0] == pytest.approx(real.AGE.map(lambda a: (1.0, 4.0, 7.5)[(a >= 3) + (a >= 6)]).mean())
     for group, found in zip("ab", median, strict=True):
@@ -171,9 +175,11 @@ def test_the_ends_of_a_quotient_are_where_its_test_just_passes():
 
 def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
     merged = Stratified(
-        Independent(), ["SEX", "GROUP"], Weights.public(small.shares_frame(), citation="made up for testing"),
+        Independent(),
+        ["SEX", "GROUP"],
+        Weights.public(small.shares_frame(), citation="made up for testing"),
         Groups(merge={"GROUP": {"either": ["a", "b"]}}),
-    )  # fmt: skip
+    )
     release = fit(merged, small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
     real = rows()
     found = release.query(by=["SEX", "GROUP"]).set_index(["SEX", "GROUP"]).estimate
@@ -182,14 +188,18 @@ def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
     assert set(release.query(["WORK"], by=["SEX"]).status) <= {"ok", "small"}
     noisy = Stratified(Fixed(tables=[["WORK"]]), ["SEX"], Weights.private(share=0.5))
     one = fit(noisy, small.table(), small.BUDGET).query(by=["SEX"]).noise_sd[0]
-    two = fit(Stratified(Fixed(tables=[["WORK"]]), ["SEX"], small.even(small.SCHEMA, "SEX")), small.table(),
-              small.BUDGET).query(by=["SEX"]).noise_sd[0]  # fmt: skip
+    two = (
+        fit(Stratified(Fixed(tables=[["WORK"]]), ["SEX"], small.even(small.SCHEMA, "SEX")), small.table(), small.BUDGET)
+        .query(by=["SEX"])
+        .noise_sd[0]
+    )
     # half of rho on counts of the groups, half on three cells each: 1 / (1/2 + 1/6) against 1 / (1/3)
     assert (one / two) ** 2 == pytest.approx((1 / (1 / 2 + 1 / 6)) / 3, rel=1e-6)
     pooled = fit(
-        Pooled(base="mst", by=["SEX"], weights=small.even(small.SCHEMA, "SEX"), share=0.5), small.table(),
+        Pooled(base="mst", by=["SEX"], weights=small.even(small.SCHEMA, "SEX"), share=0.5),
+        small.table(),
         Budget(20, 1e-6),
-    )  # fmt: skip
+    )
     assert set(pooled.query(["WORK"]).status) <= {"ok", "small"}
 
 
@@ -266,9 +276,15 @@ def test_many_questions_at_once_are_answered_as_one_by_one(stratified):
 
 @pytest.mark.parametrize(
     ("column", "old", "new"),
-    [("clique", "AGE", "AGE,AGE"), ("clique", "AGE", "HEIGHT"), ("clique", "AGE", "SEX"), ("sigma", None, -1.0),
-     ("sigma", None, math.nan), ("cell", 0, 7)],
-)  # fmt: skip
+    [
+        ("clique", "AGE", "AGE,AGE"),
+        ("clique", "AGE", "HEIGHT"),
+        ("clique", "AGE", "SEX"),
+        ("sigma", None, -1.0),
+        ("sigma", None, math.nan),
+        ("cell", 0, 7),
+    ],
+)
 def test_damaged_measurements_are_refused_by_name(column, old, new):
     release = fit(Independent(), small.table(), small.BUDGET)
     frame = release.measurements.to_pandas()
@@ -287,14 +303,20 @@ def test_choices_are_said_where_tables_were_chosen(stratified):
 
 SIZES = (3, 5)
 TRUE = np.array([[300, 40, 160, 9, 90], [2000, 700, 10, 400, 900], [50, 5, 30, 0, 12]], dtype=float)
-QUESTIONS = [Query(["AGE"], by=["SEX"]), Query(["AGE"], by=["SEX"], statistic="rate"),
-             Query(["AGE"], statistic="share"),
-             Query(["AGE"], by=["SEX"], statistic="mean"), Query(["AGE"], by=["SEX"], statistic="quantile"),
-             Query(["AGE"], by=["SEX"], statistic="rate", versus={"SEX": "a"})]  # fmt: skip
-WORLD = type(small.SCHEMA)({
-    "SEX": type(small.SCHEMA.column("SEX"))(levels=("a", "b", "c")),
-    "AGE": type(small.SCHEMA.column("AGE"))(lower=0, upper=50, bins=5),
-})  # fmt: skip
+QUESTIONS = [
+    Query(["AGE"], by=["SEX"]),
+    Query(["AGE"], by=["SEX"], statistic="rate"),
+    Query(["AGE"], statistic="share"),
+    Query(["AGE"], by=["SEX"], statistic="mean"),
+    Query(["AGE"], by=["SEX"], statistic="quantile"),
+    Query(["AGE"], by=["SEX"], statistic="rate", versus={"SEX": "a"}),
+]
+WORLD = type(small.SCHEMA)(
+    {
+        "SEX": type(small.SCHEMA.column("SEX"))(levels=("a", "b", "c")),
+        "AGE": type(small.SCHEMA.column("AGE"))(lower=0, upper=50, bins=5),
+    }
+)
 
 
 def intervals(times, counted, stated, rng):
@@ -305,9 +327,10 @@ def intervals(times, counted, stated, rng):
     population = exact(TRUE)
     for _ in range(times):
         people = rng.multinomial(int(whole), TRUE.ravel() / whole).reshape(TRUE.shape).astype(float)
-        leaves = [Leaf(str(i), {"SEX": [i]}, [
-            Noisy(("AGE",), people[i] + rng.normal(0, counted, 5), stated**2)
-        ]) for i in range(3)]  # fmt: skip
+        leaves = [
+            Leaf(str(i), {"SEX": [i]}, [Noisy(("AGE",), people[i] + rng.normal(0, counted, 5), stated**2)])
+            for i in range(3)
+        ]
         everybody = Noisy(("AGE",), people.sum(axis=0) + rng.normal(0, counted, 5), stated**2)
         squares = Squares(Tables(WORLD, frozenset({"SEX"}), tuple(leaves), (everybody,)))
         own = [a.estimate for a in answers(exact(people), asked)]

@@ -56,8 +56,12 @@ def asked(rng, names, number=12):
     """Functions of some columns: levels, sets of levels, and arbitrary numbers."""
     factors = {}
     for name in names:
-        kinds = [np.eye(SIZES[name])[rng.integers(SIZES[name])], rng.integers(0, 2, SIZES[name]) * 1.0,
-                 rng.normal(size=SIZES[name]), np.ones(SIZES[name])]  # fmt: skip
+        kinds = [
+            np.eye(SIZES[name])[rng.integers(SIZES[name])],
+            rng.integers(0, 2, SIZES[name]) * 1.0,
+            rng.normal(size=SIZES[name]),
+            np.ones(SIZES[name]),
+        ]
         factors[name] = np.stack([kinds[rng.integers(4)] for _ in range(number)])
     return Functions(number, factors)
 
@@ -71,7 +75,7 @@ WORLDS = {
     "strata that measured nothing": ([(0,), (1,), (2,)], [FULL, [], []], [(("A", "B"), 2.0), (("C",), 7.0)]),
     "a merge": ([(0, 2), (1,)], [[*FULL, (("G", "A"), 3.0), (("B", "G"), 2.0)], FULL], []),
     "a merge and everybody": ([(0, 2), (1,)], [[*FULL, (("A", "G"), 3.0)], []], [(("A", "B"), 2.0), (("C",), 7.0)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WORLDS)
@@ -80,8 +84,9 @@ def test_estimates_and_covariances_are_those_of_the_dense_solution(case):
     rng, some = np.random.default_rng(1), 0
     for names in [(), ("A",), ("G",), ("A", "B"), ("G", "A"), ("G", "B"), ("A", "C"), ("G", "A", "B", "C")]:
         one, other = asked(rng, names), asked(rng, names[:1])
-        both = Functions(24, {n: np.concatenate([one.factors[n], other.factors.get(n, np.ones((12, SIZES[n])))])
-                              for n in names})  # fmt: skip
+        both = Functions(
+            24, {n: np.concatenate([one.factors[n], other.factors.get(n, np.ones((12, SIZES[n])))]) for n in names}
+        )
         values, covariance, known = dense(rows, both)
         found, sure = squares.estimate(one)
         assert (sure == known[:12]).all(), (case, names)

@@ -27,10 +27,16 @@ QUERIES = {
         Coded(("X",)), "D", "logistic", TWO[:, :2], 0.1, ("G", "C"), (), RNG.normal(size=(2, 2, 3, 2))
     ),
     "odds of two columns": AttributeGradients(
-        Coded(("X",)), "D", "softmax", RNG.normal(size=(1, 2, 2)), 0.1, ("G", "C"), ("D",),
+        Coded(("X",)),
+        "D",
+        "softmax",
+        RNG.normal(size=(1, 2, 2)),
+        0.1,
+        ("G", "C"),
+        ("D",),
         RNG.normal(size=(1, 2, 3, 2, 2)),
     ),
-}  # fmt: skip
+}
 
 
 def changed(query, **fields):
@@ -49,8 +55,12 @@ def by_fair(query, frame):
     for cell in np.ndindex(shape):
         asked = FairGradients(query.design, query.target, query.link, query.thetas, WIDE, query.by, query.slopes)
         there = frame.assign(**{n: SCHEMA.levels(n)[i] for n, i in zip(names, cell, strict=True)})
-        worlds.append([np.array([exact(asked, there.iloc[[i]])[b] for i in range(len(frame))], float)
-                       for b in range(2 * len(query.thetas))])  # fmt: skip
+        worlds.append(
+            [
+                np.array([exact(asked, there.iloc[[i]])[b] for i in range(len(frame))], float)
+                for b in range(2 * len(query.thetas))
+            ]
+        )
     own = [int(np.ravel_multi_index([SCHEMA.index(n, row[n]) for n in names], shape)) for _, row in frame.iterrows()]
     found = []
     for block in range(2 * len(query.thetas)):

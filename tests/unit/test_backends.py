@@ -102,9 +102,7 @@ def test_what_needs_more_is_refused_before_anything_is_reserved(how, tmp_path):
     make, match = UNABLE[how]
     small.people().to_csv(tmp_path / "people.csv", index=False)
     ledger = tmp_path / "people.ledger"
-    table = tables_only(
-        ss.open_table(tmp_path / "people.csv", schema=SCHEMA, declared_size=SIZE, ledger=ledger)
-    )  # fmt: skip
+    table = tables_only(ss.open_table(tmp_path / "people.csv", schema=SCHEMA, declared_size=SIZE, ledger=ledger))
     with pytest.raises(Unsupported, match=match):
         ss.fit(make(), table, dataclasses.replace(BUDGET, neighbours="replace"))
     assert table.backend.opened == []

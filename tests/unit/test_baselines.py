@@ -11,11 +11,13 @@ from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 from stratsynth.evaluation import baseline_errors, baselines, workload_error
 from stratsynth.evaluation.tables import EncodedRows
 
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b", "c")),
-    "X": Categorical(levels=tuple("0123456789")),
-    "N": Numeric(lower=0, upper=10_000, integer=True),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "G": Categorical(levels=("a", "b", "c")),
+        "X": Categorical(levels=tuple("0123456789")),
+        "N": Numeric(lower=0, upper=10_000, integer=True),
+    }
+)
 
 
 def people(n, seed=0):

@@ -107,7 +107,7 @@ def test_every_bit_of_every_byte_flipped_is_detected(path):
         lambda a, b, c: [b"not a ledger\n"],
         lambda a, b, c: [b"\xff\xfe\n"],
     ],
-)  # fmt: skip
+)
 def test_lines_swapped_removed_doubled_or_foreign_are_detected(change, path):
     lines = path.read_bytes().splitlines(keepends=True)
     assert refused(path, b"".join(change(*lines)))

@@ -20,9 +20,11 @@ from stratsynth.release.citing import TITLE, software, works, works_of
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "written_by_0_1_0"
 CERTIFICATE = record(
-    created="2026-11-20", guarantee={"epsilon": 1.0, "delta": 1e-9}, strata={"by": []},
+    created="2026-11-20",
+    guarantee={"epsilon": 1.0, "delta": 1e-9},
+    strata={"by": []},
     weights={"source": "none", "citation": None},
-) | {"mechanism": {"name": "mst", "settings": {}}}  # fmt: skip
+) | {"mechanism": {"name": "mst", "settings": {}}}
 
 
 def cited(**entries):
@@ -120,8 +122,11 @@ def test_pages_name_papers_by_title_and_link():
 def test_a_release_is_cited_with_its_software_its_papers_and_its_sources():
     release = ss.Release.load(GOLDEN / "pooled")
     assert re.findall(r"@\w+\{(\w+),", release.cite()) == [
-        "stratsynth", "mckenna2022aim", "rosenblatt2024simple", "weights1",
-    ]  # fmt: skip
+        "stratsynth",
+        "mckenna2022aim",
+        "rosenblatt2024simple",
+        "weights1",
+    ]
     assert "  version = {0.1.0},\n" in release.cite()
     assert release.cite("apa").endswith("made up. Source of the group weights.")
 
@@ -148,13 +153,15 @@ def test_a_title_makes_the_release_an_entry():
         ({"source": "invariant", "citation": "exact counts of the confidential data"}, []),
         (
             {
-                "source": "raked", "citation": "a; b", "start": None,
+                "source": "raked",
+                "citation": "a; b",
+                "start": None,
                 "margins": [{"source": "public", "citation": "a"}, {"source": "public", "citation": "b"}],
             },
             ["a", "b"],
         ),
     ],
-)  # fmt: skip
+)
 def test_published_sources_of_weights_are_cited(weights, expected):
     found = [work for work in cited(weights=weights) if work.endswith(" Source of the group weights.")]
     assert found == [f"{text}. Source of the group weights." for text in expected]
@@ -163,8 +170,10 @@ def test_published_sources_of_weights_are_cited(weights, expected):
 def test_sources_of_a_prior_are_cited_one_by_one():
     tables = [{"citation": text, "columns": ["SEX"]} for text in "aba"]
     assert cited(prior={"origin": "public", "citation": "rows", "tables": tables})[1:] == [
-        "rows. Source of the prior.", "a. Source of the prior.", "b. Source of the prior.",
-    ]  # fmt: skip
+        "rows. Source of the prior.",
+        "a. Source of the prior.",
+        "b. Source of the prior.",
+    ]
     alone = cited(prior={"origin": "public", "citation": "a; b", "tables": tables})
     assert alone[1:] == ["a. Source of the prior.", "b. Source of the prior."]
 

@@ -141,8 +141,12 @@ def test_a_cluster_out_of_reach_is_refused_before_anything_is_reserved(workers, 
     path, ledger = tmp_path / "people.parquet", tmp_path / "people.ledger"
     small.people().to_parquet(path)
     with pytest.raises(UsageError, match="cluster cannot be reached"):
-        ss.fit(by_group(), ss.open_table(path, schema=SCHEMA, declared_size=SIZE, ledger=ledger), small.BUDGET,
-               workers=workers)  # fmt: skip
+        ss.fit(
+            by_group(),
+            ss.open_table(path, schema=SCHEMA, declared_size=SIZE, ledger=ledger),
+            small.BUDGET,
+            workers=workers,
+        )
     assert not ledger.exists()
 
 
@@ -161,7 +165,7 @@ def test_a_cluster_with_an_address_is_used_and_left(monkeypatch):
     monkeypatch.setattr(network, "allowed", True)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    ) as cluster:  # fmt: skip
+    ) as cluster:
         for _ in range(2):
             with solving.solving(f"dask:{cluster.scheduler_address}") as solve:
                 assert [square for square, _ in solve(Solver(squares), TASKS, PATHS)] == [i**2 for i in range(6)]

@@ -58,9 +58,11 @@ def test_the_grid_is_every_setting_every_time_and_pooled_in_its_own_strata_only(
     cells = list(found.cells())
     assert len(cells) == len(set(cells)) == 3 * 2 * (3 + 1)
     assert {(c.mechanism, c.stratification) for c in cells} == {
-        ("independent", "vanilla"), ("independent", "SEX"), ("independent", "SEX x GROUP"),
+        ("independent", "vanilla"),
+        ("independent", "SEX"),
+        ("independent", "SEX x GROUP"),
         ("pooled (base mst)", "SEX x GROUP"),
-    }  # fmt: skip
+    }
     assert {c.epsilon for c in cells} == {0.5, 2.0}
     assert [c.seed for c in cells] == sorted(c.seed for c in cells)  # an interrupted grid has some of everything
 
@@ -80,8 +82,9 @@ def test_each_cell_has_the_mechanism_that_it_says(recipe):
 def test_without_a_section_the_recipe_is_compared_with_its_vanilla_fit(recipe):
     found = grid(recipe)
     assert [(c.mechanism, c.stratification, c.epsilon, c.seed) for c in found.cells()][:2] == [
-        ("independent", "vanilla", 1.0, 1), ("independent", "SEX x GROUP", 1.0, 1),
-    ]  # fmt: skip
+        ("independent", "vanilla", 1.0, 1),
+        ("independent", "SEX x GROUP", 1.0, 1),
+    ]
     assert found.seeds == 5
     assert "downstream" not in found.scoring.metrics
 

@@ -16,13 +16,20 @@ def frame(values, metric="workload_error", group=None):
     """A row for each setting and repetition."""
     rows = [
         {
-            "mechanism": mechanism, "stratification": by, "epsilon": 1.0, "seed": seed, "metric": metric,
-            "scope": "group" if group else "everybody", "SEX": group or pd.NA, "group": group or pd.NA,
-            "value": value, "stamp": "PUBLIC DATA",
+            "mechanism": mechanism,
+            "stratification": by,
+            "epsilon": 1.0,
+            "seed": seed,
+            "metric": metric,
+            "scope": "group" if group else "everybody",
+            "SEX": group or pd.NA,
+            "group": group or pd.NA,
+            "value": value,
+            "stamp": "PUBLIC DATA",
         }
         for (mechanism, by), row in values.items()
         for seed, value in enumerate(row, start=1)
-    ]  # fmt: skip
+    ]
     texts = dict.fromkeys(("mechanism", "stratification", "metric", "scope", "SEX", "group", "stamp"), "string")
     return pd.DataFrame(rows).astype(texts)
 

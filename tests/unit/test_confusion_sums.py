@@ -41,8 +41,10 @@ def test_counts_are_those_of_counting_by_hand():
         said = theta[0] + theta[1] * np.rint(frame.X * 4096) / 4096 > 0
         hand = [
             int(((g == frame.G) & (d == frame.D) & (said == p)).sum())
-            for g in "ab" for d in ("no", "yes") for p in (False, True)
-        ]  # fmt: skip
+            for g in "ab"
+            for d in ("no", "yes")
+            for p in (False, True)
+        ]
         assert (found == np.array(hand) * GRID).all()
 
 
@@ -74,12 +76,15 @@ def test_pure_epsilon_is_refused():
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        (Confusions(DESIGN, "C", THETAS), "two levels"), (Confusions(DESIGN, "Y", THETAS), "not a categorical"),
-        (Confusions(DESIGN, "D", THETAS, ("D",)), "among the groups"), (Confusions(DESIGN, "D", THETAS, ("W",)), "'W'"),
-        (Confusions(DESIGN, "D", THETAS[:, :1]), "2 columns"), (Confusions(DESIGN, "D", THETAS * np.nan), "finite"),
+        (Confusions(DESIGN, "C", THETAS), "two levels"),
+        (Confusions(DESIGN, "Y", THETAS), "not a categorical"),
+        (Confusions(DESIGN, "D", THETAS, ("D",)), "among the groups"),
+        (Confusions(DESIGN, "D", THETAS, ("W",)), "'W'"),
+        (Confusions(DESIGN, "D", THETAS[:, :1]), "2 columns"),
+        (Confusions(DESIGN, "D", THETAS * np.nan), "finite"),
         (Confusions(DESIGN, "D", THETAS[:0]), "one row"),
     ],
-)  # fmt: skip
+)
 def test_malformed_counts_are_refused_by_the_schema_alone(query, words):
     with pytest.raises(MechanismError, match=words):
         check_query("total", query, SCHEMA)
@@ -131,9 +136,15 @@ def made(kind, seed, size=4):
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(1, 4))
     return Term(
-        kind, rng.normal(size=(rows, size)) / 6, rng.normal(size=rows) / 4, float(rng.normal() * 3), bool(seed % 2),
-        1 if seed % 3 else -1, float(rng.normal() / 5), float(rng.uniform(0.05, 4)),
-    )  # fmt: skip
+        kind,
+        rng.normal(size=(rows, size)) / 6,
+        rng.normal(size=rows) / 4,
+        float(rng.normal() * 3),
+        bool(seed % 2),
+        1 if seed % 3 else -1,
+        float(rng.normal() / 5),
+        float(rng.uniform(0.05, 4)),
+    )
 
 
 terms = st.builds(made, st.sampled_from(KINDS), st.integers(0, 10_000))
@@ -167,9 +178,7 @@ def test_integer_scores_move_by_no_more_than_their_bound(parts, counts, one, oth
             continue
         found = []
         for n in (np.array(counts), there):
-            (units,), reach = Composite.units(
-                [score], Exact(sums=[[n * GRID] * 3]), Setting(schema, notion), {}
-            )  # fmt: skip
+            (units,), reach = Composite.units([score], Exact(sums=[[n * GRID] * 3]), Setting(schema, notion), {})
             found.append(units)
         assert abs(found[0] - found[1]) <= reach
 
@@ -193,14 +202,20 @@ def test_many_candidates_are_read_in_one_pass_and_found_by_their_number():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"kind": "median"}, "kind"), ({"slopes": np.zeros((1, 8))}, "all 0"),
+        ({"kind": "median"}, "kind"),
+        ({"slopes": np.zeros((1, 8))}, "all 0"),
         ({"slopes": np.ones((1, 3))}, "8 columns"),
-        ({"slopes": np.full((1, 8), np.inf)}, "finite"), ({"offsets": np.zeros(2)}, "one offset"),
-        ({"weight": math.nan}, "weight"), ({"constant": math.inf}, "constant"), ({"sign": 0}, "sign"),
-        ({"kind": "geometric_mean"}, "parameter"), ({"weight": 0.0}, "no record"), ({"hinge": 1}, "hinge"),
+        ({"slopes": np.full((1, 8), np.inf)}, "finite"),
+        ({"offsets": np.zeros(2)}, "one offset"),
+        ({"weight": math.nan}, "weight"),
+        ({"constant": math.inf}, "constant"),
+        ({"sign": 0}, "sign"),
+        ({"kind": "geometric_mean"}, "parameter"),
+        ({"weight": 0.0}, "no record"),
+        ({"hinge": 1}, "hinge"),
         ({"slopes": np.ma.ones((1, 8))}, "numpy arrays"),
     ],
-)  # fmt: skip
+)
 def test_malformed_terms_are_refused(change, words):
     settings = {"kind": "largest", "slopes": np.ones((1, 8)), "offsets": np.zeros(1), **change}
     with pytest.raises(MechanismError, match=words):

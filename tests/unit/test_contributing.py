@@ -13,9 +13,15 @@ ROOT = Path(__file__).parents[2]
 MADE = {".venv/test", "site/"}
 """Folders that scripts make."""
 INSIDE = [
-    "", "adapters", "evaluation", "tests",
-    "stratsynth", "stratsynth/census/acs", "stratsynth/questions", "stratsynth/release",
-]  # fmt: skip
+    "",
+    "adapters",
+    "evaluation",
+    "tests",
+    "stratsynth",
+    "stratsynth/census/acs",
+    "stratsynth/questions",
+    "stratsynth/release",
+]
 """Where a path may begin: at the root, in the core, or in the folder that its row is about."""
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

@@ -172,11 +172,13 @@ def test_an_evaluation_counts_its_parts_to_the_end(release, monkeypatch):
 
 
 def test_a_schema_shows_dates_as_dates():
-    schema = ss.Schema({
-        "BORN": ss.Temporal(lower="1930-01-01", upper="2024-12-31"),
-        "RANK": ss.Categorical(levels=("low", "high"), ordered=True, dtype="category"),
-        "PAY": ss.Numeric(lower=0, upper=1e5, bins=4),
-    })  # fmt: skip
+    schema = ss.Schema(
+        {
+            "BORN": ss.Temporal(lower="1930-01-01", upper="2024-12-31"),
+            "RANK": ss.Categorical(levels=("low", "high"), ordered=True, dtype="category"),
+            "PAY": ss.Numeric(lower=0, upper=1e5, bins=4),
+        }
+    )
     html = schema._repr_html_()
     for words in ("dates, by the day", "1930-01-01 to 2024-12-31", "ordered categories", "0 to 100000"):
         assert words in html

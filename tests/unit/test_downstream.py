@@ -11,12 +11,14 @@ from stratsynth.evaluation.learning.tasks import task
 from stratsynth.evaluation.tables import EncodedRows
 from studies.acs import excerpt as acs
 
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b", "c")),
-    "X": Numeric(lower=0, upper=10, not_applicable="N", missing=True),
-    "Y": Categorical(levels=("no", "yes")),
-    "L": Categorical(levels=("1", "2", "3")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "G": Categorical(levels=("a", "b", "c")),
+        "X": Numeric(lower=0, upper=10, not_applicable="N", missing=True),
+        "Y": Categorical(levels=("no", "yes")),
+        "L": Categorical(levels=("1", "2", "3")),
+    }
+)
 
 
 def people(n, seed, flip=0.0):

@@ -41,11 +41,13 @@ HOW = {
         MST(), ["SEX", "GROUP"], ss.Weights.public(small.shares_frame(), citation="made up for testing")
     ),
     "a merge": lambda: ss.Stratified(
-        AIM(rounds=2), ["SEX", "GROUP"], ss.Weights.public(small.shares_frame(), citation="made up for testing"),
+        AIM(rounds=2),
+        ["SEX", "GROUP"],
+        ss.Weights.public(small.shares_frame(), citation="made up for testing"),
         ss.Groups(merge={"GROUP": {"both": ["a", "b"]}}),
     ),
     "sums in strata": lambda: ss.Stratified(CoinPress(columns=["AGE"]), ["SEX"], small.even(SCHEMA, "SEX")),
-}  # fmt: skip
+}
 
 
 def run(path, *statements):
@@ -68,9 +70,7 @@ def written(folder, frame=None):
 
 def opened(path, table="people", **settings):
     query = settings.get("query")
-    return ss.open_table(
-        path, schema=SCHEMA, declared_size=SIZE, table=None if query else table, **settings
-    )  # fmt: skip
+    return ss.open_table(path, schema=SCHEMA, declared_size=SIZE, table=None if query else table, **settings)
 
 
 @pytest.fixture(autouse=True)
@@ -133,9 +133,9 @@ def test_a_query_selects_renames_and_chooses(tmp_path):
     run(path, 'ALTER TABLE people RENAME COLUMN "GROUP" TO "group"')
     query = 'SELECT "sex code" AS SEX, "group" AS "GROUP", trim(AGE) AS AGE, WORK FROM people p'
     assert counts(path, query) == [[50, 50]]
-    assert counts(path, f"{query} WHERE p.\"sex code\" IN ('1') AND NOT p.AGE LIKE '1%'") == [[
-        sum(i % 2 == 0 and not str((7 * i) % 12).startswith("1") for i in range(SIZE)), 0
-    ]]  # fmt: skip
+    assert counts(path, f"{query} WHERE p.\"sex code\" IN ('1') AND NOT p.AGE LIKE '1%'") == [
+        [sum(i % 2 == 0 and not str((7 * i) % 12).startswith("1") for i in range(SIZE)), 0]
+    ]
 
 
 def test_a_row_that_an_expression_fails_on_is_null_there_and_fails_no_other(tmp_path):
@@ -277,11 +277,19 @@ def test_nothing_can_be_written_loaded_or_reached(tmp_path):
     before = path.read_bytes(), path.stat().st_mtime_ns
     with open_source(path, "people").connected() as (connection, _):
         for statement in (
-            "CREATE TABLE t (a INTEGER)", "INSERT INTO others VALUES (2)", "DROP TABLE others", "INSTALL httpfs",
-            "LOAD httpfs", "SET threads = 1", "SET enable_external_access = true", "COPY others TO 'x.csv'",
-            "ATTACH 'x.duckdb'", "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM 'https://example.org/x.csv'",
+            "CREATE TABLE t (a INTEGER)",
+            "INSERT INTO others VALUES (2)",
+            "DROP TABLE others",
+            "INSTALL httpfs",
+            "LOAD httpfs",
+            "SET threads = 1",
+            "SET enable_external_access = true",
+            "COPY others TO 'x.csv'",
+            "ATTACH 'x.duckdb'",
+            "SELECT * FROM read_csv('/etc/passwd')",
+            "SELECT * FROM 'https://example.org/x.csv'",
             "EXPORT DATABASE 'x'",
-        ):  # fmt: skip
+        ):
             with pytest.raises(duckdb.Error):
                 connection.execute(statement).fetchall()
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
@@ -327,15 +335,17 @@ NOTICED = {
     "null for a text": ["UPDATE people SET WORK = NULL WHERE rowid = 0"],
     "nothing for a text": ["UPDATE people SET WORK = '' WHERE rowid = 0"],
     "values exchanged between rows": [
-        "UPDATE people SET WORK = 'no' WHERE rowid = 0", "UPDATE people SET WORK = 'yes' WHERE rowid = 1"
+        "UPDATE people SET WORK = 'no' WHERE rowid = 0",
+        "UPDATE people SET WORK = 'yes' WHERE rowid = 1",
     ],
     "values exchanged between columns": ['UPDATE people SET SEX = "GROUP", "GROUP" = SEX'],
     "two rows twice for one": [
-        "DELETE FROM people WHERE rowid = 0", "INSERT INTO people SELECT * FROM people WHERE rowid = 1"
+        "DELETE FROM people WHERE rowid = 0",
+        "INSERT INTO people SELECT * FROM people WHERE rowid = 1",
     ],
     "another name of a column": ["ALTER TABLE people RENAME WORK TO JOB"],
     "a column more": ["ALTER TABLE people ADD COLUMN X INTEGER"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("change", NOTICED)
@@ -481,8 +491,14 @@ def test_every_connection_is_locked_and_of_one_time_zone(order, tmp_path):
     with source.connected() as (one, _), source.connected() as (other, _):
         connection = (one, other)[order]
         assert connection.execute("SELECT current_setting('TimeZone')").fetchall() == [("UTC",)]
-        for statement in ("SET TimeZone = 'Asia/Tokyo'", "SET GLOBAL TimeZone = 'Asia/Tokyo'", "RESET TimeZone",
-                          "SET lock_configuration = false", "SET threads = 1", "SET memory_limit = '9GB'"):  # fmt: skip
+        for statement in (
+            "SET TimeZone = 'Asia/Tokyo'",
+            "SET GLOBAL TimeZone = 'Asia/Tokyo'",
+            "RESET TimeZone",
+            "SET lock_configuration = false",
+            "SET threads = 1",
+            "SET memory_limit = '9GB'",
+        ):
             with pytest.raises(duckdb.Error, match="locked"):
                 connection.execute(statement)
 

@@ -68,9 +68,10 @@ def frames(folder):
 @pytest.mark.parametrize("only", [(), ("--marginals-only",)], ids=["all scores", "marginals"])
 def test_a_release_is_scored_as_against_a_file(way, only, folder, tmp_path):
     given = {
-        "a table": {"table": "people"}, "a query": {"query": SELECT},
+        "a table": {"table": "people"},
+        "a query": {"query": SELECT},
         "a recipe": {"real": "recipe.toml", "schema": None},
-    }[way]  # fmt: skip
+    }[way]
     done = stratsynth(*judged(*only, out=tmp_path / "there", **given), cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "INTERNAL" in done.stdout
@@ -121,9 +122,11 @@ def test_a_recipe_is_a_hold_out_and_the_lens_and_a_comparison_read_a_database(fo
     )
     done = stratsynth("compare", "grid.toml", "--workers", "2", "-o", "compared", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert kinds(tmp_path / "people.ledger").count("done") == len(pd.read_csv(
-        tmp_path / "compared" / "comparison.csv"
-    ).query("seed > 0")[["mechanism", "stratification", "seed"]].drop_duplicates())  # fmt: skip
+    assert kinds(tmp_path / "people.ledger").count("done") == len(
+        pd.read_csv(tmp_path / "compared" / "comparison.csv")
+        .query("seed > 0")[["mechanism", "stratification", "seed"]]
+        .drop_duplicates()
+    )
 
 
 def test_a_schema_is_drafted_and_checked(folder, tmp_path):
@@ -280,9 +283,11 @@ def test_rows_that_do_not_fit_into_memory_are_refused_where_they_must(folder, mo
     monkeypatch.setattr("stratsynth.evaluation.tables.encoded.MOST_BYTES", 1000)
     monkeypatch.setattr("stratsynth.data.sources.BATCH", 100)
     for read in (
-        lambda: ss.Schema.draft(real), lambda: check(SCHEMA, real), lambda: raw_values(real, real, SCHEMA),
+        lambda: ss.Schema.draft(real),
+        lambda: check(SCHEMA, real),
+        lambda: raw_values(real, real, SCHEMA),
         lambda: EncodedRows.read(real, SCHEMA),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Unsupported, match=r"selects fewer rows|--marginals-only"):
             read()
     assert streamed_workload_error(real, real, SCHEMA, 2)["value"].tolist() == [0.0]
@@ -295,9 +300,11 @@ def test_what_goes_wrong_while_counting_speaks_of_no_charge(folder, monkeypatch)
         streamed_workload_error(real, folder / "made.parquet", SCHEMA)
     assert "charge" not in str(caught.value)
     with pytest.raises(SchemaError, match="column AGE"):
-        streamed_workload_error(open_source(folder / "made.parquet"), ss.database(
-            folder / "people.duckdb", query='SELECT SEX, "GROUP" FROM people'
-        ), SCHEMA)  # fmt: skip
+        streamed_workload_error(
+            open_source(folder / "made.parquet"),
+            ss.database(folder / "people.duckdb", query='SELECT SEX, "GROUP" FROM people'),
+            SCHEMA,
+        )
 
 
 # The benchmark
@@ -320,7 +327,8 @@ def test_the_benchmark_fits_both_ways_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     found = scale.run([2_000], "duckdb")
     assert [figure.name.split(", ")[-1] for figure in found if "end to end" in figure.name] == [
-        "engine stream", "engine duckdb"
-    ]  # fmt: skip
+        "engine stream",
+        "engine duckdb",
+    ]
     assert sum("scored from counts" in figure.name for figure in found) == 1
     assert list(tmp_path.iterdir()) == []

@@ -28,10 +28,18 @@ def joint(found):
     return model.marginal(tuple(name for name, _ in found.tree.sizes))
 
 
-@given(st.integers(0, 1000), st.fixed_dictionaries({}, optional={
-    "a": st.sets(st.integers(0, 2), min_size=1), "b": st.sets(st.integers(0, 1), min_size=1),
-    "c": st.sets(st.integers(0, 3), min_size=1), "d": st.sets(st.integers(0, 1), min_size=1),
-}))  # fmt: skip
+@given(
+    st.integers(0, 1000),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "a": st.sets(st.integers(0, 2), min_size=1),
+            "b": st.sets(st.integers(0, 1), min_size=1),
+            "c": st.sets(st.integers(0, 3), min_size=1),
+            "d": st.sets(st.integers(0, 1), min_size=1),
+        },
+    ),
+)
 def test_it_is_the_part_of_the_table_that_has_these_levels(seed, levels):
     levels = {column: sorted(some) for column, some in levels.items()}
     whole = solution(seed)

@@ -215,9 +215,7 @@ FACTS = {
     "an unknown column": lambda facts: facts["cliques"].__setitem__(0, ["left", "nobody"]),
     "a column twice": lambda facts: facts["cliques"].__setitem__(0, ["left", "left"]),
     "a clique of numbers": lambda facts: facts["cliques"].__setitem__(0, [0, 1]),
-    "a column that is missing": lambda facts: [
-        facts[key].pop() for key in ("cliques", "parents", "separators")
-    ],
+    "a column that is missing": lambda facts: [facts[key].pop() for key in ("cliques", "parents", "separators")],
     "a parent that comes later": lambda facts: facts["parents"].__setitem__(1, 3),
     "a parent of its own": lambda facts: facts["parents"].__setitem__(1, 1),
     "no root": lambda facts: facts["parents"].__setitem__(0, 0),
@@ -228,10 +226,11 @@ FACTS = {
     "an empty separator": lambda facts: facts["separators"].__setitem__(1, []),
     "a separator that is not shared": lambda facts: facts["separators"].__setitem__(1, ["left"]),
     "a column that comes in twice": lambda facts: (
-        facts["parents"].__setitem__(3, 0), facts["separators"].__setitem__(3, [])
+        facts["parents"].__setitem__(3, 0),
+        facts["separators"].__setitem__(3, []),
     ),
     "facts that are a list": None,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", FACTS)

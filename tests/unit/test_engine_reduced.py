@@ -24,11 +24,14 @@ def base():
     (found,) = solve(
         [
             Problem(
-                SIZES, (table("ABC", 1e4, 3.0), table("CDE", 1e4, 3.0), table("EFGH", 1e4, 3.0)), 1e4,
-                forbidden={("A", "B", "C"): zero}, prior=1.0,
+                SIZES,
+                (table("ABC", 1e4, 3.0), table("CDE", 1e4, 3.0), table("EFGH", 1e4, 3.0)),
+                1e4,
+                forbidden={("A", "B", "C"): zero},
+                prior=1.0,
             )
         ]
-    )  # fmt: skip
+    )
     return found
 
 
@@ -80,9 +83,7 @@ def test_the_solution_is_of_the_whole_problem(base):
     assert found.iterations == solved.iterations > 0
 
 
-@pytest.mark.parametrize(
-    ("measured", "moved"), [(["B"], 1), (["FE"], 1), (["B", "G"], 2), (["AF"], None)], ids=str
-)  # fmt: skip
+@pytest.mark.parametrize(("measured", "moved"), [(["B"], 1), (["FE"], 1), (["B", "G"], 2), (["AF"], None)], ids=str)
 def test_tables_that_no_term_belongs_to_are_the_bases_own(base, measured, moved):
     """One object, which a model's file holds once for all strata; a stratum that joins two of them has one more."""
     tables = tuple(table(columns, 300, 5.0) for columns in measured)
@@ -120,8 +121,11 @@ def test_kept_tables_do_not_depend_on_what_was_asked_before(base, monkeypatch):
     cliques = [("A", "H"), ("B",), ("C", "G", "E"), ("A", "B")]
     fresh = [Marginals(base.tree, marginals_of(base).calibrated) for _ in range(3)]
     due = fresh[0].kept(cliques)
-    np.testing.assert_allclose(np.concatenate([t.ravel() for t in due]),
-                               np.concatenate([t.ravel() for t in fresh[0].tables(cliques)]), rtol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(
+        np.concatenate([t.ravel() for t in due]),
+        np.concatenate([t.ravel() for t in fresh[0].tables(cliques)]),
+        rtol=1e-12,
+    )
     monkeypatch.setattr("stratsynth.adapters.engine.marginals.MOST_KEPT", 130)
     for clique in reversed(cliques):
         fresh[1].kept([clique])

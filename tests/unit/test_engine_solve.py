@@ -58,10 +58,13 @@ def one(*tables, sizes=SIZES, **settings):
 
 def worth(solution, tables):
     """The objective, from the definition."""
-    return sum(
-        (((counts(solution, t.clique) - t.values) ** 2)[... if t.counted is None else t.counted]).sum() / t.sigma**2
-        for t in tables
-    ) / 2  # fmt: skip
+    return (
+        sum(
+            (((counts(solution, t.clique) - t.values) ** 2)[... if t.counted is None else t.counted]).sum() / t.sigma**2
+            for t in tables
+        )
+        / 2
+    )
 
 
 def best(problem, total):
@@ -101,9 +104,7 @@ def test_an_exact_pair_table_comes_back_whatever_its_zeros():
 def test_consistent_tables_of_a_tree_are_all_met():
     rng = np.random.default_rng(0)
     rows = rng.integers(1, 40, (3, 2, 4))
-    tables = [
-        measured("ab", rows.sum(2)), measured("cb", rows.sum(0).T), measured("a", rows.sum((1, 2)))
-    ]  # fmt: skip
+    tables = [measured("ab", rows.sum(2)), measured("cb", rows.sum(0).T), measured("a", rows.sum((1, 2)))]
     solution = one(*tables, **EXACT)
     assert solution.objective < 1e-6
     for table in tables:
@@ -210,17 +211,18 @@ def test_a_warm_start_takes_over_what_its_tables_added_also_of_tables_measured_t
     """Measured again, a clique begins where it was; of two tables of one clique the first takes what both added."""
     pair, lone = noisy([("a", "b"), ("c",)], 3)
     again = dataclasses.replace(pair, values=pair.values + 4)
-    for first, then in (((pair, lone), (pair, lone, again)), ((pair, again, lone), (lone, pair, again)),
-                        ((pair, again, lone), (again, lone))):  # fmt: skip
+    for first, then in (
+        ((pair, lone), (pair, lone, again)),
+        ((pair, again, lone), (lone, pair, again)),
+        ((pair, again, lone), (again, lone)),
+    ):
         start = one(*first, total=70)
         problem = Problem(SIZES, then, 70, start=start)
         goal = Objectives(Forest([problem.tree()]), [problem], np.array([70.0]))
         terms = goal.first()
         assert dict(start.terms).keys() == {("a", "b"), ("c",)}
         cells, _ = Forest([problem.tree()]).calibrated(goal.potentials(terms))
-        begun = dataclasses.replace(
-            start, tree=problem.tree(), potentials=shaped(problem.tree(), np.log(cells))
-        )  # fmt: skip
+        begun = dataclasses.replace(start, tree=problem.tree(), potentials=shaped(problem.tree(), np.log(cells)))
         for clique in ("ab", "c"):
             np.testing.assert_allclose(joint(begun, clique), counts(start, clique), rtol=1e-9)
 
@@ -306,21 +308,39 @@ def test_awkward_tables_give_a_distribution(case):
 
 CORNERS = {
     "a pull on what is forbidden": (
-        (("a", 1), ("b", 3)), 14.8, 1.0, {("b", "a"): [1]},
+        (("a", 1), ("b", 3)),
+        14.8,
+        1.0,
+        {("b", "a"): [1]},
         {"a": [15], "b": [17, 15, -8], "ba": [[-3], [28], [3]]},
     ),
     "an estimated total of one": (
-        (("a", 4), ("b", 3), ("c", 1)), 4.5, None, {("c", "a"): [0]},
-        {"a": [4, 2, -5, -6], "b": [5, -12, 1], "c": [4], "ca": [[3, 4, -5, 9]],
-         "ba": [[7, 6, 10, -10], [-2, 2, -12, -4], [6, -4, 5, 3]]},
+        (("a", 4), ("b", 3), ("c", 1)),
+        4.5,
+        None,
+        {("c", "a"): [0]},
+        {
+            "a": [4, 2, -5, -6],
+            "b": [5, -12, 1],
+            "c": [4],
+            "ca": [[3, 4, -5, 9]],
+            "ba": [[7, 6, 10, -10], [-2, 2, -12, -4], [6, -4, 5, 3]],
+        },
     ),
     "several columns": (
-        (("a", 3), ("b", 3), ("c", 4)), 157.9, 1.0, {("b", "a"): [5], ("b", "c"): [8]},
-        {"a": [109, -6, 87], "b": [-36, 63, 284], "c": [60, 152, -130, -18],
-         "ba": [[86, 54, -100], [64, 28, -240], [5, 199, -130]],
-         "bc": [[40, 83, -115, 126], [-212, -164, 100, -161], [334, 69, 159, 170]]},
+        (("a", 3), ("b", 3), ("c", 4)),
+        157.9,
+        1.0,
+        {("b", "a"): [5], ("b", "c"): [8]},
+        {
+            "a": [109, -6, 87],
+            "b": [-36, 63, 284],
+            "c": [60, 152, -130, -18],
+            "ba": [[86, 54, -100], [64, 28, -240], [5, 199, -130]],
+            "bc": [[40, 83, -115, 126], [-212, -164, 100, -161], [334, 69, 159, 170]],
+        },
     ),
-}  # fmt: skip
+}
 """Noise of strata without rows, found by search: the best fit is one row, which steps approach without end."""
 
 

@@ -20,12 +20,14 @@ from stratsynth.models.weighted import weighted
 from stratsynth.strata import Stratum, crossing
 from stratsynth.testing.record import identical
 
-SCHEMA = Schema({
-    "g": Categorical(levels=("a", "b")),
-    "h": Categorical(levels=("1", "2", "3")),
-    "x": Numeric(lower=0, upper=100),
-    "y": Numeric(lower=0, upper=10, missing=True),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "g": Categorical(levels=("a", "b")),
+        "h": Categorical(levels=("1", "2", "3")),
+        "x": Numeric(lower=0, upper=100),
+        "y": Numeric(lower=0, upper=10, missing=True),
+    }
+)
 A, B = (Stratum.of({"g": level}) for level in "ab")
 BUDGET = Budget(1, 1e-9)
 
@@ -39,8 +41,18 @@ def people(n=6000, seed=0):
 
 
 def figures(**given):
-    usual = {"direct": 0.3, "fourth": 0.0, "size": 100.0, "size_noise": 0.0, "pull": 0.0, "spread": 2.0,
-             "sampling": 0.2, "weighting": 0.0, "low": 0.0, "high": 100.0}  # fmt: skip
+    usual = {
+        "direct": 0.3,
+        "fourth": 0.0,
+        "size": 100.0,
+        "size_noise": 0.0,
+        "pull": 0.0,
+        "spread": 2.0,
+        "sampling": 0.2,
+        "weighting": 0.0,
+        "low": 0.0,
+        "high": 100.0,
+    }
     return Figures(**{key: np.atleast_1d(np.array(v, dtype=float)) for key, v in (usual | given).items()})
 
 
@@ -274,9 +286,13 @@ def release():
 def test_a_release_of_estimates_on_disk(release, tmp_path):
     folder = release.save(tmp_path / "release", csv=True)
     assert sorted(p.name for p in folder.iterdir()) == [
-        "certificate.json", "estimates.csv", "estimates.parquet", "measurements.parquet", "model",
+        "certificate.json",
+        "estimates.csv",
+        "estimates.parquet",
+        "measurements.parquet",
+        "model",
         "report.html",
-    ]  # fmt: skip
+    ]
     pd.testing.assert_frame_equal(pq.read_table(folder / "estimates.parquet").to_pandas(), release.estimates())
     page = Page((folder / "report.html").read_text(encoding="utf-8")).check()
     assert "No count of a single column" not in page.text

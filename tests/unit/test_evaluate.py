@@ -43,9 +43,23 @@ def found():
 def test_every_frame_has_every_group_and_a_stamp(found):
     frames = dict(found.frames())
     assert set(frames) == {
-        "workload", "score", "areas", "cliques", "parity_means", "parity_marginals", "disparity", "correlations", "raw",
-        "propensity", "components", *names(), "levels", "matches", "downstream", "columns",
-    }  # fmt: skip
+        "workload",
+        "score",
+        "areas",
+        "cliques",
+        "parity_means",
+        "parity_marginals",
+        "disparity",
+        "correlations",
+        "raw",
+        "propensity",
+        "components",
+        *names(),
+        "levels",
+        "matches",
+        "downstream",
+        "columns",
+    }
     for name, frame in frames.items():
         assert "INTERNAL" in frame.attrs["stamp"], name
         if "scope" not in frame:

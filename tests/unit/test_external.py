@@ -57,9 +57,9 @@ def test_the_claim_is_recorded_and_stamped_unverified():
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_no_price_is_made_up_for_what_was_not_claimed(neighbours):
-    certificate = json.loads(json.dumps(
-        release(uniform, Budget(1, 1e-9, neighbours), counts_rows=False).certificate, allow_nan=False
-    ))  # fmt: skip
+    certificate = json.loads(
+        json.dumps(release(uniform, Budget(1, 1e-9, neighbours), counts_rows=False).certificate, allow_nan=False)
+    )
     assert certificate["prices"] == {**dict.fromkeys(STEPS), neighbours: 1}
 
 
@@ -186,10 +186,22 @@ def broken(change):
         lambda drawn: {**drawn, "WORK": 1},
     ],
     ids=[
-        "nothing", "number", "array", "column missing", "texts", "floats", "booleans", "too high", "negative",
-        "too short", "too long", "ragged", "matrix", "scalar",
+        "nothing",
+        "number",
+        "array",
+        "column missing",
+        "texts",
+        "floats",
+        "booleans",
+        "too high",
+        "negative",
+        "too short",
+        "too long",
+        "ragged",
+        "matrix",
+        "scalar",
     ],
-)  # fmt: skip
+)
 def test_what_it_returns_is_checked(change):
     with pytest.raises(MechanismError):
         release(broken(change))

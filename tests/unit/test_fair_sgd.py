@@ -231,11 +231,25 @@ def test_refusals_come_before_any_charge_and_name_the_remedy(change, words):
 @pytest.mark.parametrize(
     "change",
     [
-        {"gamma1": -1}, {"clip": 0}, {"iterations": 0}, {"memory": 1.0}, {"statistics_share": 1.0}, {"tail": 2},
-        {"groups": "G"}, {"features": ["X", "X"]}, {"target": "G"}, {"reference": []}, {"interactions": [["X"]]},
-        {"most_clip": 0.5}, {"sampling": 0.0}, {"region": "cube"}, {"model": "linear"}, {"hidden": 0}, {"hidden": True},
+        {"gamma1": -1},
+        {"clip": 0},
+        {"iterations": 0},
+        {"memory": 1.0},
+        {"statistics_share": 1.0},
+        {"tail": 2},
+        {"groups": "G"},
+        {"features": ["X", "X"]},
+        {"target": "G"},
+        {"reference": []},
+        {"interactions": [["X"]]},
+        {"most_clip": 0.5},
+        {"sampling": 0.0},
+        {"region": "cube"},
+        {"model": "linear"},
+        {"hidden": 0},
+        {"hidden": True},
     ],
-)  # fmt: skip
+)
 def test_settings_out_of_range_are_refused(change):
     with pytest.raises(UsageError):
         made(**change)

@@ -195,9 +195,14 @@ def test_a_row_that_fills_every_block_costs_one_step(weights):
 )
 def test_what_is_malformed_is_refused_by_the_schema_alone(change, words):
     usual = {
-        "design": CODED, "target": "D", "link": "logistic", "thetas": TWO, "clip": 1.0, "by": ("G",),
+        "design": CODED,
+        "target": "D",
+        "link": "logistic",
+        "thetas": TWO,
+        "clip": 1.0,
+        "by": ("G",),
         "slopes": np.zeros((2, 2, 2)),
-    }  # fmt: skip
+    }
     with pytest.raises(MechanismError, match=words):
         check_query("total", FairGradients(**{**usual, **change}), SCHEMA)
 

@@ -29,9 +29,15 @@ def curve(**settings):
 
 def curve_of(train, test, **settings):
     usual = {
-        "public": True, "target": "Y", "groups": ["S"], "penalties": [0.0, 1.0, 5.0], "epsilons": [3.0], "delta": 1e-6,
-        "seeds": 1, "settings": FEW,
-    }  # fmt: skip
+        "public": True,
+        "target": "Y",
+        "groups": ["S"],
+        "penalties": [0.0, 1.0, 5.0],
+        "epsilons": [3.0],
+        "delta": 1e-6,
+        "seeds": 1,
+        "settings": FEW,
+    }
     return tradeoff(train.frame, test.frame, train.schema, **{**usual, **settings})
 
 
@@ -98,9 +104,14 @@ def test_nine_classes_and_five_groups():
 
 
 def test_the_front_is_of_those_that_none_beats():
-    table = pd.DataFrame({
-        "method": "fermi", "epsilon": 1.0, "error": [0.1, 0.2, 0.2, 0.3], "violation": [0.3, 0.2, 0.25, 0.2],
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "method": "fermi",
+            "epsilon": 1.0,
+            "error": [0.1, 0.2, 0.2, 0.3],
+            "violation": [0.3, 0.2, 0.25, 0.2],
+        }
+    )
     assert pareto(table).tolist() == [True, True, False, False]
 
 
@@ -117,9 +128,9 @@ def test_a_column_has_the_noise_of_a_fit_of_its_own():
     models = fitted(PROBLEM.frame, PROBLEM.schema, columns, delta=1e-6, settings=settings)
     beside = np.array([model.theta[1] for model in models])
     table = ss.open_table(PROBLEM.frame, schema=PROBLEM.schema, declared_size=2000)
-    alone = np.array([
-        ss.fit(make("fermi", settings), table, ss.Budget(0.3, 1e-6), seed=i).model.theta[1] for i in range(40)
-    ])  # fmt: skip
+    alone = np.array(
+        [ss.fit(make("fermi", settings), table, ss.Budget(0.3, 1e-6), seed=i).model.theta[1] for i in range(40)]
+    )
     assert abs(beside.mean() - alone.mean()) < 5 * beside.std() / 40**0.5
     assert 0.6 < alone.std() / beside.std() < 1.6
     assert multiplier(math.inf, 1e-6, 0.5, 30) == 0
@@ -176,12 +187,14 @@ def test_wrong_files_are_refused_in_a_line(tmp_path, capsys):
 
 def test_words_say_where_the_curve_lies_above():
     base = {"criterion": "parity", "epsilon": 1.0, "seed": 0}
-    frame = pd.DataFrame([
-        {**base, "method": "fermi", "penalty": 1.0, "error": 0.2, "parity": 0.1},
-        {**base, "method": "fermi", "penalty": 2.0, "error": 0.3, "parity": 0.05},
-        {**base, "method": "post-processing", "penalty": 0.0, "error": 0.25, "parity": 0.0},
-        {**base, "method": "post-processing", "penalty": 0.2, "error": 0.2, "parity": 0.2},
-    ])  # fmt: skip
+    frame = pd.DataFrame(
+        [
+            {**base, "method": "fermi", "penalty": 1.0, "error": 0.2, "parity": 0.1},
+            {**base, "method": "fermi", "penalty": 2.0, "error": 0.3, "parity": 0.05},
+            {**base, "method": "post-processing", "penalty": 0.0, "error": 0.25, "parity": 0.0},
+            {**base, "method": "post-processing", "penalty": 0.2, "error": 0.2, "parity": 0.2},
+        ]
+    )
     assert "above it at 1 (lambda 2)" in words(frame)
     assert "at 1 of 2 penalties" in words(frame)
 
@@ -212,9 +225,15 @@ def test_the_exact_objective_is_the_loss_and_the_penalty_with_its_gradient(given
 def test_a_fit_without_noise_and_clip_comes_near_the_exact_minimiser(criterion, weights):
     rare = PROBLEM.frame[(PROBLEM.frame.Y == "no") | (PROBLEM.frame.index % 4 == 0)]
     settings = {
-        "target": "Y", "groups": ["S"], "criterion": criterion, "odds_weights": weights, "clip": 100.0,
-        "iterations": 800, "sampling": 1.0, "tail": 0.1,
-    }  # fmt: skip
+        "target": "Y",
+        "groups": ["S"],
+        "criterion": criterion,
+        "odds_weights": weights,
+        "clip": 100.0,
+        "iterations": 800,
+        "sampling": 1.0,
+        "tail": 0.1,
+    }
     (best,) = minimisers(rare, PROBLEM.schema, [2.0], settings=settings)
     (model,) = fitted(rare, PROBLEM.schema, [CurveFit(2.0, math.inf, 0)], delta=1e-6, settings=settings)
     assert np.abs(model.theta - best.theta).max() < 0.05

@@ -30,12 +30,14 @@ def people(n, seed=0, tie=0.6):
     x = rng.uniform(0, 100, n)
     y = np.where(rng.random(n) < tie, 1 + x // 34, rng.integers(1, 4, n)).astype(int).astype(str)
     c = np.where(rng.random(n) < tie, x // 34, rng.integers(0, 3, n)).astype(int)
-    return pd.DataFrame({
-        "G": rng.choice(list("ab"), n),
-        "X": np.where(rng.random(n) < 0.1, np.nan, x),
-        "Y": np.where(rng.random(n) < 0.1, "N", y),
-        "C": np.array(["red", "green", "blue"])[c],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "G": rng.choice(list("ab"), n),
+            "X": np.where(rng.random(n) < 0.1, np.nan, x),
+            "Y": np.where(rng.random(n) < 0.1, "N", y),
+            "C": np.array(["red", "green", "blue"])[c],
+        }
+    )
 
 
 def test_correlations_are_scipys():
@@ -156,10 +158,14 @@ def test_coordinates_are_those_of_scikit_learn():
 
 
 def test_broken_rules_are_counted_by_group():
-    frame = pd.DataFrame({
-        "G": list("aaab"), "X": [60.0, 5.0, None, 60.0], "Y": ["3", "N", "1", "3"],
-        "C": ["red", "green", "red", "blue"],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "G": list("aaab"),
+            "X": [60.0, 5.0, None, 60.0],
+            "Y": ["3", "N", "1", "3"],
+            "C": ["red", "green", "red", "blue"],
+        }
+    )
     sound = frame.assign(C="blue", X=20.0)
     found = inconsistencies(sound, frame, SCHEMA, "G").set_index(["rule", "G"])
     first, second = "C red never X >= 50 or Y 1, 2", "X < 10 never Y N"

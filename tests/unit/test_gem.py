@@ -335,11 +335,25 @@ def test_damaged_states_are_release_errors(case):
 # what it refuses
 
 SETTINGS = [
-    {"generator": "torch"}, {"measure": "queries"}, {"rounds": 0}, {"rounds": True}, {"components": 0},
-    {"components": 2.5}, {"latent": "3"}, {"iterations": 0}, {"hidden": []}, {"hidden": [0]}, {"hidden": 3},
-    {"hidden": "64"}, {"least": -1}, {"least": math.nan}, {"least": math.inf}, {"rate": 0}, {"rate": math.nan},
+    {"generator": "torch"},
+    {"measure": "queries"},
+    {"rounds": 0},
+    {"rounds": True},
+    {"components": 0},
+    {"components": 2.5},
+    {"latent": "3"},
+    {"iterations": 0},
+    {"hidden": []},
+    {"hidden": [0]},
+    {"hidden": 3},
+    {"hidden": "64"},
+    {"least": -1},
+    {"least": math.nan},
+    {"least": math.inf},
+    {"rate": 0},
+    {"rate": math.nan},
     {"rate": True},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

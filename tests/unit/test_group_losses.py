@@ -59,8 +59,12 @@ def test_cells_add_up_to_the_losses_of_everybody(measure):
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(sorted(CLIPS)), st.integers(0, 500), st.sampled_from([1e-9, 0.3, 1.0, 50.0]),
-       st.sampled_from([1.0, 1e12, -1e300]))  # fmt: skip
+@given(
+    st.sampled_from(sorted(CLIPS)),
+    st.integers(0, 500),
+    st.sampled_from([1e-9, 0.3, 1.0, 50.0]),
+    st.sampled_from([1.0, 1e12, -1e300]),
+)
 def test_a_row_adds_to_one_cell_and_no_more_than_the_clip(measure, seed, clip, scale):
     frame = people(1, seed)
     for block in exact(asked(measure, clip, THETAS * scale, ("G", "C")), frame):
@@ -91,14 +95,19 @@ def test_the_bound_of_an_exchange_is_reached():
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        (GroupLosses(DESIGN, "C", THETAS, 1.0), "two levels"), (GroupLosses(DESIGN, "Y", THETAS, 1.0), "categorical"),
-        (asked("log", by=("D",)), "among the groups"), (asked("log", by=("W",)), "'W'"),
-        (asked("log", thetas=THETAS[:, :1]), r"of shape \(2,\)"), (asked("log", thetas=THETAS * np.nan), "finite"),
-        (asked("log", thetas=THETAS[:0]), "one entry"), (asked("log", -1.0), "clip"), (asked("log", math.nan), "clip"),
+        (GroupLosses(DESIGN, "C", THETAS, 1.0), "two levels"),
+        (GroupLosses(DESIGN, "Y", THETAS, 1.0), "categorical"),
+        (asked("log", by=("D",)), "among the groups"),
+        (asked("log", by=("W",)), "'W'"),
+        (asked("log", thetas=THETAS[:, :1]), r"of shape \(2,\)"),
+        (asked("log", thetas=THETAS * np.nan), "finite"),
+        (asked("log", thetas=THETAS[:0]), "one entry"),
+        (asked("log", -1.0), "clip"),
+        (asked("log", math.nan), "clip"),
         (GroupLosses(DESIGN, "D", THETAS, 1.0, "hinge"), "measure"),
         (GroupLosses(Design(("W",)), "D", THETAS, 1.0), "'W'"),
     ],
-)  # fmt: skip
+)
 def test_what_is_malformed_is_refused_by_the_schema_alone(query, words):
     with pytest.raises((MechanismError, UsageError), match=words):
         check_query("total", query, SCHEMA)

@@ -9,13 +9,17 @@ from stratsynth.adapters import DPFermi, FairSGD
 from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.errors import Unsupported
 
-SCHEMA = Schema({
-    "SEX": Categorical(levels=("1", "2")), "AGE": Numeric(lower=0, upper=100, bins=5),
-    "WORK": Categorical(levels=("no", "yes")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "SEX": Categorical(levels=("1", "2")),
+        "AGE": Numeric(lower=0, upper=100, bins=5),
+        "WORK": Categorical(levels=("no", "yes")),
+    }
+)
 RNG = np.random.default_rng(3)
-PEOPLE = pd.DataFrame({"SEX": RNG.choice(["1", "2"], 900), "AGE": RNG.uniform(0, 100, 900),
-                       "WORK": RNG.choice(["no", "yes"], 900)})  # fmt: skip
+PEOPLE = pd.DataFrame(
+    {"SEX": RNG.choice(["1", "2"], 900), "AGE": RNG.uniform(0, 100, 900), "WORK": RNG.choice(["no", "yes"], 900)}
+)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
@@ -23,16 +27,25 @@ PEOPLE = pd.DataFrame({"SEX": RNG.choice(["1", "2"], 900), "AGE": RNG.uniform(0,
     ("mode", "objective", "accounting"),
     [
         ("DPNoSE", "maximum", "combined"),  # not with DPSE: one noise for all groups cannot be tailored
-        *((mode, objective, accounting) for mode, objective in (("DPNoSE", "maximum"), ("DPSE", "maximum"))
-          for accounting in ("parallel", "paper")),
+        *(
+            (mode, objective, accounting)
+            for mode, objective in (("DPNoSE", "maximum"), ("DPSE", "maximum"))
+            for accounting in ("parallel", "paper")
+        ),
         ("DPSE", "pooled", "parallel"),
     ],
-)  # fmt: skip
+)
 def test_losses_of_groups_are_asked_within_the_budget(mode, objective, accounting, neighbours):
     how = GroupRegression(
-        features=["AGE"], target="WORK", groups=["SEX"], model="logistic", mode=mode, objective=objective,
-        accounting=accounting, iterations=3,
-    )  # fmt: skip
+        features=["AGE"],
+        target="WORK",
+        groups=["SEX"],
+        model="logistic",
+        mode=mode,
+        objective=objective,
+        accounting=accounting,
+        iterations=3,
+    )
     table = open_table(PEOPLE, schema=SCHEMA, declared_size=900, public=True)
     release = fit(how, table, Budget(epsilon=1, delta=1e-6, neighbours=neighbours))
     assert release.certificate["prices"][neighbours] <= 1

@@ -12,12 +12,14 @@ from stratsynth.layout.layout import lay_out
 from stratsynth.strata import Stratum, crossing, disjoint
 from stratsynth.strata.groups import Step, alone, lacking, merge_small
 
-RACES = Schema({
-    "SEX": Categorical(levels=("1", "2")),
-    "RACE": Categorical(levels=tuple("123456")),
-    "AGE": Numeric(lower=0, upper=95, integer=True, edges=(0, 5, 15, 18, 65, 96), missing=True),
-    "INCOME": Numeric(lower=-1, upper=1, edges=(-1, -0.5, 0.5, 1)),
-})  # fmt: skip
+RACES = Schema(
+    {
+        "SEX": Categorical(levels=("1", "2")),
+        "RACE": Categorical(levels=tuple("123456")),
+        "AGE": Numeric(lower=0, upper=95, integer=True, edges=(0, 5, 15, 18, 65, 96), missing=True),
+        "INCOME": Numeric(lower=-1, upper=1, edges=(-1, -0.5, 0.5, 1)),
+    }
+)
 
 
 def made(groups, by=("SEX", "RACE"), shares=None, *, size=1000, epsilon=1.0, budgets=None):
@@ -37,9 +39,7 @@ def test_a_named_merge_is_one_group_in_every_crossing():
     layout = made(Groups(merge={"RACE": {"few": ["5", "3"]}}))
     assert labels(layout) == [f"{s}|{r}" for s in "12" for r in ("1", "2", "few", "4", "6")]
     assert layout.shares[Stratum.of({"SEX": "1", "RACE": ("3", "5")})] == pytest.approx(2 / 12)
-    assert layout.merged()[0] == {
-        "stratum": "1|few", "levels": {"SEX": ["1"], "RACE": ["3", "5"]}, "why": "declared"
-    }  # fmt: skip
+    assert layout.merged()[0] == {"stratum": "1|few", "levels": {"SEX": ["1"], "RACE": ["3", "5"]}, "why": "declared"}
 
 
 def test_bands_are_cut_where_bins_end():
@@ -101,9 +101,11 @@ def test_other_columns_are_merged_too_and_groups_stay_boxes():
 
 
 STEPS = (
-    Step("RACE", "34", ("3", "4")), Step("RACE", "345", ("3", "4", "5")), Step("SEX", "both", ("1", "2")),
+    Step("RACE", "34", ("3", "4")),
+    Step("RACE", "345", ("3", "4", "5")),
+    Step("SEX", "both", ("1", "2")),
     Step("RACE", "all", tuple("123456")),
-)  # fmt: skip
+)
 
 
 @given(st.lists(st.integers(0, 60), min_size=12, max_size=12), st.permutations(STEPS), st.integers(1, 200))
@@ -153,18 +155,33 @@ REFUSED = {
     "merging without a hierarchy": ({"small": "merge", "threshold": 50}, "hierarchy"),
     "a hierarchy that nobody uses": ({"hierarchy": LADDER}, "hierarchy"),
     "a hierarchy inside a fixed merge": (
-        {"merge": {"RACE": {"345": ["3", "4", "5"]}}, "hierarchy": {"RACE": {"34": ["3", "4"]}}, "small": "merge",
-         "threshold": 5}, "holds everywhere",
+        {
+            "merge": {"RACE": {"345": ["3", "4", "5"]}},
+            "hierarchy": {"RACE": {"34": ["3", "4"]}},
+            "small": "merge",
+            "threshold": 5,
+        },
+        "holds everywhere",
     ),
     "a hierarchy across a fixed merge": (
-        {"merge": {"RACE": {"34": ["3", "4"]}}, "hierarchy": {"RACE": {"45": ["4", "5"]}}, "small": "merge",
-         "threshold": 5}, "overlap",
+        {
+            "merge": {"RACE": {"34": ["3", "4"]}},
+            "hierarchy": {"RACE": {"45": ["4", "5"]}},
+            "small": "merge",
+            "threshold": 5,
+        },
+        "overlap",
     ),
     "a name twice": (
-        {"merge": {"RACE": {"x": ["3", "4"]}}, "hierarchy": {"RACE": {"x": ["x", "5"]}}, "small": "merge",
-         "threshold": 5}, "two merges",
+        {
+            "merge": {"RACE": {"x": ["3", "4"]}},
+            "hierarchy": {"RACE": {"x": ["x", "5"]}},
+            "small": "merge",
+            "threshold": 5,
+        },
+        "two merges",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)

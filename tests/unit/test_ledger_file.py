@@ -201,11 +201,13 @@ def test_a_ledger_that_was_removed_is_not_begun_anew_beside_its_journal(data, le
         [{"kind": "ledger", "format": "stratsynth-ledger/1", "delta": "1", "data": "", "cap_epsilon": []}],
         [{"kind": "ledger", "format": "stratsynth-ledger/1", "delta": 1e-9, "data": "", "cap_epsilon": 1}, 7],
         [{"kind": "ledger", "format": "stratsynth-ledger/1", "delta": 1e-9, "data": "", "cap_epsilon": 1}, {}],
-        [{"kind": "ledger", "format": "stratsynth-ledger/1", "delta": 1e-9, "data": "", "cap_epsilon": 1},
-         {"kind": "reserve", "run": 3}],
+        [
+            {"kind": "ledger", "format": "stratsynth-ledger/1", "delta": 1e-9, "data": "", "cap_epsilon": 1},
+            {"kind": "reserve", "run": 3},
+        ],
     ],
     ids=lambda lines: str(lines)[-50:],
-)  # fmt: skip
+)
 def test_what_is_soundly_chained_and_no_ledger_is_refused(lines, data, ledger):
     forged(ledger, lines)
     ledger.with_name("people.ledger.key").write_bytes(b"x" * 32)

@@ -11,9 +11,12 @@ from studies.lens import STUDY, cases, claims, experiments
 @pytest.fixture
 def small(monkeypatch):
     for where, name, value in (
-        (cases, "ROWS", 300), (cases, "WORLDS", cases.WORLDS[:1]), (cases, "MOST", 300), (cases, "CENSUS", 600),
+        (cases, "ROWS", 300),
+        (cases, "WORLDS", cases.WORLDS[:1]),
+        (cases, "MOST", 300),
+        (cases, "CENSUS", 600),
         (experiments, "STEPS", 8),
-    ):  # fmt: skip
+    ):
         monkeypatch.setattr(where, name, value)
     monkeypatch.setattr(experiments, "mitigation", lambda among, repeats: gaps(among, 0.1, 0.05))
 
@@ -21,11 +24,20 @@ def small(monkeypatch):
 def gaps(among, none, surrogate):
     """Two fits of two ways, with these gaps between the groups."""
     rows = [
-        {"world": case.name, "model": "network", "mitigation": way, "repeat": i, "group": group, "n": 100,
-         "excess": (gap + 1e-4 * i) * (group == "b")}
-        for case in among for way, gap in (("none", none), ("gamma1 alone", surrogate)) for i in range(2)
+        {
+            "world": case.name,
+            "model": "network",
+            "mitigation": way,
+            "repeat": i,
+            "group": group,
+            "n": 100,
+            "excess": (gap + 1e-4 * i) * (group == "b"),
+        }
+        for case in among
+        for way, gap in (("none", none), ("gamma1 alone", surrogate))
+        for i in range(2)
         for group in ("a", "b", "everybody")
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -43,8 +55,14 @@ def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
     )
     assert "in 2 of 2 (census by sex; census by race)" in said
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "output.csv", "training.csv", "steps.csv", "mitigation.csv", "traces.png", "training.png", "mitigation.png",
-    }  # fmt: skip
+        "output.csv",
+        "training.csv",
+        "steps.csv",
+        "mitigation.csv",
+        "traces.png",
+        "training.png",
+        "mitigation.png",
+    }
     training = pd.read_csv(tmp_path / "out" / "training.csv")
     assert training["excess"].to_numpy() == pytest.approx((training["clipping"] + training["noise"]).to_numpy())
 
@@ -52,10 +70,19 @@ def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
 def test_what_a_reader_brings_takes_the_place_of_the_census(tmp_path):
     rng = np.random.default_rng(0)
     law = tmp_path / "law.csv"
-    pd.DataFrame({
-        "lsat": rng.integers(10, 48, 80), "ugpa": 3.0, "zfygpa": 0.1, "zgpa": 0.2, "fam_inc": 3, "tier": 2,
-        "fulltime": 1.0, "race": rng.choice(["White", "Non-White"], 80), "pass_bar": rng.integers(0, 2, 80),
-    }).to_csv(law, index=False)  # fmt: skip
+    pd.DataFrame(
+        {
+            "lsat": rng.integers(10, 48, 80),
+            "ugpa": 3.0,
+            "zfygpa": 0.1,
+            "zgpa": 0.2,
+            "fam_inc": 3,
+            "tier": 2,
+            "fulltime": 1.0,
+            "race": rng.choice(["White", "Non-White"], 80),
+            "pass_bar": rng.integers(0, 2, 80),
+        }
+    ).to_csv(law, index=False)
     (case,) = cases.brought(None, law, rng)
     assert case.name == "law school by race"
     assert case.people.x.shape == (80, 7)  # without target and group, and without the only level of `fulltime`
@@ -67,10 +94,15 @@ def test_what_a_reader_brings_takes_the_place_of_the_census(tmp_path):
 
 
 def test_claims_are_counted_among_groups_that_differ():
-    frame = pd.DataFrame({
-        "world": ["u", "u", "v", "v", "w", "w"], "group": ["a", "b"] * 3, "n": 50,
-        "trace": [1.0, 2.0, 1.0, 2.0, 1.0, 1.01], "risk": [1.0, 2.0, 2.0, 1.0, 5.0, 1.0],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "world": ["u", "u", "v", "v", "w", "w"],
+            "group": ["a", "b"] * 3,
+            "n": 50,
+            "trace": [1.0, 2.0, 1.0, 2.0, 1.0, 1.01],
+            "risk": [1.0, 2.0, 2.0, 1.0, 5.0, 1.0],
+        }
+    )
     assert claims.ordered(frame, "trace", "risk") == (1, 2)
     assert claims.claim("It is so", (1, 2)).endswith("fails, 1 of 2.")
     assert claims.claim("It is so", (2, 2)).endswith("holds, 2 of 2.")

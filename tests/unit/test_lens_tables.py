@@ -116,20 +116,27 @@ def test_whole_rows_for_a_group_are_rounding():
 
 
 def test_rows_as_written_tell_what_a_schema_does_to_them(tmp_path):
-    schema = Schema({
-        "A": Categorical(levels=("x", "y"), outside="y"), "B": Categorical(levels=("x", "y"), outside="missing"),
-        "C": Categorical(levels=("1", "2")), "N": Numeric(lower=0, upper=10, bins=2),
-        "M": Numeric(lower=0, upper=10, bins=2, outside="missing"),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "A": Categorical(levels=("x", "y"), outside="y"),
+            "B": Categorical(levels=("x", "y"), outside="missing"),
+            "C": Categorical(levels=("1", "2")),
+            "N": Numeric(lower=0, upper=10, bins=2),
+            "M": Numeric(lower=0, upper=10, bins=2, outside="missing"),
+        }
+    )
     path = tmp_path / "people.csv"
     path.write_text("A,B,C,N,M\nx,x,1,5,5\nz,,2,11,-1\ny,z,3,0,\ny,y,2.0,,10\n", encoding="utf-8")
     found = as_written(path, schema)
     assert found.rows == 4
     out = {name: [int(code) == schema.size(name) for code in codes] for name, codes in found.codes.items()}
     assert out == {
-        "A": [False, True, False, False], "B": [False, False, True, False], "C": [False, False, True, False],
-        "N": [False, True, False, True], "M": [False, True, False, False],
-    }  # fmt: skip
+        "A": [False, True, False, False],
+        "B": [False, False, True, False],
+        "C": [False, False, True, False],
+        "N": [False, True, False, True],
+        "M": [False, True, False, False],
+    }
     real = EncodedRows.read(path, schema)  # the last two rows are left out
     assert real.rows == 2
     for name in schema.names:

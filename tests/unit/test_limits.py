@@ -20,9 +20,18 @@ from stratsynth.report.html import render
 
 ROOT = Path(__file__).parents[2]
 ABOUT = (
-    "several rows of one person", "household", "other releases about the same people", "another ledger", "declared",
-    "time", "memory", "audited", "legal", "machine", "roll back the ledger",
-)  # fmt: skip
+    "several rows of one person",
+    "household",
+    "other releases about the same people",
+    "another ledger",
+    "declared",
+    "time",
+    "memory",
+    "audited",
+    "legal",
+    "machine",
+    "roll back the ledger",
+)
 
 
 def flat(text: str) -> str:

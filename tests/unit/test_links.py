@@ -96,8 +96,10 @@ def test_dead_links_are_seen(tmp_path):
     )
     for anchor in (in_repository, on_site):
         assert dead([page], anchor) == [
-            "a.md: c.md", "a.md: b.md#other (no such heading)", "a.md: #b (no such heading)",
-        ]  # fmt: skip
+            "a.md: c.md",
+            "a.md: b.md#other (no such heading)",
+            "a.md: #b (no such heading)",
+        ]
 
 
 def test_a_link_out_of_the_pages_ends_the_build(tmp_path):

@@ -22,11 +22,13 @@ from stratsynth.schema.weight import RowWeight
 
 WIDE = Schema({"x": Numeric(lower=-1000, upper=1000)})
 SPIKE = pd.DataFrame({"x": [0.0] * 900 + [100.0] * 100})
-BOTH = Schema({
-    "g": Categorical(levels=("a", "b")),
-    "x": Numeric(lower=-50, upper=50),
-    "y": Numeric(lower=0, upper=10, missing=True),
-})  # fmt: skip
+BOTH = Schema(
+    {
+        "g": Categorical(levels=("a", "b")),
+        "x": Numeric(lower=-50, upper=50),
+        "y": Numeric(lower=0, upper=10, missing=True),
+    }
+)
 
 
 # COINPRESS, by hand
@@ -271,9 +273,16 @@ def test_wrong_settings(kind, settings, match):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"shares": []}, {"shares": [0.5, 0]}, {"shares": "11"}, {"shares": [math.nan]}, {"beta": 1}, {"tail": "t"},
-     {"joint": 1}],
-)  # fmt: skip
+    [
+        {"shares": []},
+        {"shares": [0.5, 0]},
+        {"shares": "11"},
+        {"shares": [math.nan]},
+        {"beta": 1},
+        {"tail": "t"},
+        {"joint": 1},
+    ],
+)
 def test_wrong_settings_of_coinpress(wrong):
     with pytest.raises(UsageError):
         CoinPress(**wrong)

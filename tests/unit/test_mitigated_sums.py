@@ -24,9 +24,13 @@ CODED, OTHER = Coded(("G", "X", "C")), Coded(("X", "D"))
 ONE, THREE = RNG.normal(size=5), RNG.normal(size=(3, 3))
 EVERY = ("tally", "boundary", "pulls", "excess")
 USUAL = {
-    "by": ("G",), "statistics": EVERY, "threshold": 0.5, "wide": 2.0, "noise_slopes": np.array([0.7, -1.5]),
+    "by": ("G",),
+    "statistics": EVERY,
+    "threshold": 0.5,
+    "wide": 2.0,
+    "noise_slopes": np.array([0.7, -1.5]),
     "clip_slopes": np.array([-0.8, 2.0]),
-}  # fmt: skip
+}
 HIDDEN = 3
 MANY, FEW = HIDDEN * 3 + 4 * 3, HIDDEN * 5 + 4
 """Weights of a network of three levels, and of one of two."""

@@ -68,8 +68,11 @@ def test_a_predictor_goes_through_recipe_plan_fit_release_strata_and_report(stra
     assert "guesser" in capsys.readouterr().out
     folder = tmp_path / "release"
     assert sorted(p.name for p in folder.iterdir()) == [
-        "certificate.json", "measurements.parquet", "model", "report.html",
-    ]  # fmt: skip
+        "certificate.json",
+        "measurements.parquet",
+        "model",
+        "report.html",
+    ]
     certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
     assert certificate["private"]
     assert certificate["unprotected"] == ["declared_size"]
@@ -117,8 +120,11 @@ def test_strata_within_strata_predict_and_are_shown(tmp_path):
     release = ss.fit(how, table, BUDGET)
     page = Page((release.save(tmp_path / "r") / "report.html").read_text(encoding="utf-8")).check()
     assert [a["data-group"] for a in page.all("figure") if "data-group" in a] == [
-        "SEX 1, GROUP a", "SEX 1, GROUP b", "SEX 2, GROUP a", "SEX 2, GROUP b",
-    ]  # fmt: skip
+        "SEX 1, GROUP a",
+        "SEX 1, GROUP b",
+        "SEX 2, GROUP a",
+        "SEX 2, GROUP b",
+    ]
     frame = lopsided(100)
     assert release.predict(frame).tolist() == ss.Release.load(tmp_path / "r").predict(frame).tolist()
     assert (release.predict(frame) == frame["WORK"]).mean() > 0.9

@@ -482,10 +482,17 @@ def test_names_of_lists_are_not_looked_for_in_every_structure():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"items": {"0": ["a"]}}, {"itemised": "cliques"}, {"alike": [{"cliques": [-1]}]}, {"alike": [{"cliques": [True]}]},
-     {"alike": [{"cliques": [[0]]}]}, {"alike": [{"cliques": [1]}]}, {"alike": [{"cliques": ["0"]}]}],
+    [
+        {"items": {"0": ["a"]}},
+        {"itemised": "cliques"},
+        {"alike": [{"cliques": [-1]}]},
+        {"alike": [{"cliques": [True]}]},
+        {"alike": [{"cliques": [[0]]}]},
+        {"alike": [{"cliques": [1]}]},
+        {"alike": [{"cliques": ["0"]}]},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_numbers_of_lists_that_are_none_damage_a_model(wrong):
     facts = {"alike": [{"cliques": [0]}], "items": [["a"]], "itemised": ["cliques"], "parts": [{"like": 0}]}
     assert side_by_side.read_again(facts) == [{"cliques": [["a"]]}]

@@ -306,9 +306,15 @@ def test_the_reference_engine_gives_a_release_too():
 # what it refuses
 
 SETTINGS = [
-    {"engine": "torch"}, {"iterations": 0}, {"iterations": 2.5}, {"iterations": True}, {"rare": -1},
-    {"rare": math.nan}, {"rare": math.inf}, {"rare": "3"},
-]  # fmt: skip
+    {"engine": "torch"},
+    {"iterations": 0},
+    {"iterations": 2.5},
+    {"iterations": True},
+    {"rare": -1},
+    {"rare": math.nan},
+    {"rare": math.inf},
+    {"rare": "3"},
+]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -83,9 +83,15 @@ def test_pooled_counts_everybody_first():
     assert counted(how, 2 * size) == 201
 
 
-@pytest.mark.parametrize(("keys", "size", "levels"), [
-    ({"measure": 0}, 10, 201), ({"measure": 1}, 10**7, 6), ({"groupings": ()}, 10, 201), ({}, None, 201),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("keys", "size", "levels"),
+    [
+        ({"measure": 0}, 10, 201),
+        ({"measure": 1}, 10**7, 6),
+        ({"groupings": ()}, 10, 201),
+        ({}, None, 201),
+    ],
+)
 def test_the_schema_may_decide_and_without_a_size_nothing_does(keys, size, levels):
     assert counted("mst", size, schema(**keys)) == levels
 

@@ -43,9 +43,16 @@ def test_steps_are_clipped_gradient_descent_by_hand(accounting, objective):
     frame, clip, rate = people(400), 0.7, 0.9
     sizes = frame.G.value_counts()
     how = network(
-        accounting=accounting, objective=objective, clip=clip, rate=rate, iterations=2, momentum=0.0, tail=0.0,
-        sizes={g: int(sizes[g]) for g in "ab"}, sizes_citation="by hand",
-    )  # fmt: skip
+        accounting=accounting,
+        objective=objective,
+        clip=clip,
+        rate=rate,
+        iterations=2,
+        momentum=0.0,
+        tail=0.0,
+        sizes={g: int(sizes[g]) for g in "ab"},
+        sizes_citation="by hand",
+    )
     task, theta = layers(how, frame)
     x, y = np.column_stack([np.ones(400), frame.X, frame.Z / 5 - 1]), (frame.D == "yes").to_numpy(float)
     weight = {"pooled": {"a": 1 / 400, "b": 1 / 400}, "balanced": {g: 1 / (2 * sizes[g]) for g in "ab"}}[objective]
@@ -129,8 +136,10 @@ def test_more_than_two_levels_are_told_apart():
 def test_the_seed_reaches_the_first_weights_and_nothing_else():
     """First weights are made from the user's seed alone: two fits on other rows start alike."""
     how = network(iterations=1, rate=1e-9, tail=0.0)
-    one, other = (fit(how, open_table(people(60, s), schema=SCHEMA, declared_size=60), Budget(1, 1e-6), seed=3).model
-                  for s in (0, 1))  # fmt: skip
+    one, other = (
+        fit(how, open_table(people(60, s), schema=SCHEMA, declared_size=60), Budget(1, 1e-6), seed=3).model
+        for s in (0, 1)
+    )
     third = fit(how, open_table(people(60), schema=SCHEMA, declared_size=60), Budget(1, 1e-6), seed=4).model
     assert np.allclose(one.hidden, other.hidden, atol=1e-5)
     assert not np.allclose(one.hidden, third.hidden, atol=1e-2)
@@ -144,12 +153,17 @@ def test_a_plan_says_how_it_descends():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"hidden": 0}, "hidden"), ({"hidden": 1025}, "hidden"), ({"hidden": 2.5}, "hidden"),
-        ({"stage_one": 0.2}, "only tailors budgets"), ({"target": "Y"}, "categorical"),
-        ({"mode": "DPSE"}, "cannot be tailored"), ({"accounting": "smooth"}, "not private"),
-        ({"features": ["X", "D"]}, "neither a feature"), ({"target": "C", "hidden": 1000}, "fewer hidden units"),
+        ({"hidden": 0}, "hidden"),
+        ({"hidden": 1025}, "hidden"),
+        ({"hidden": 2.5}, "hidden"),
+        ({"stage_one": 0.2}, "only tailors budgets"),
+        ({"target": "Y"}, "categorical"),
+        ({"mode": "DPSE"}, "cannot be tailored"),
+        ({"accounting": "smooth"}, "not private"),
+        ({"features": ["X", "D"]}, "neither a feature"),
+        ({"target": "C", "hidden": 1000}, "fewer hidden units"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused_before_anything_is_asked(settings, words):
     with pytest.raises(UsageError, match=words):
         prepare(network(**settings), SCHEMA, Budget(1, 1e-9), 100)
@@ -157,10 +171,16 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked(settings, words
 
 @pytest.mark.parametrize(
     "rows",
-    [people(0), people(1), people(40).assign(G="a"), people(40).assign(X=0.5), people(40).assign(D="no"),
-     people(40).assign(Z=1e308)],
+    [
+        people(0),
+        people(1),
+        people(40).assign(G="a"),
+        people(40).assign(X=0.5),
+        people(40).assign(D="no"),
+        people(40).assign(Z=1e308),
+    ],
     ids=["nobody", "one", "an empty group", "constant", "one class", "far out"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("how", [{"mode": "DPSE", "accounting": "parallel"}, {"loss_bounds": {"": 0.2}}])
 def test_bad_data_give_a_model_all_the_same(rows, how):
     release = fit(network(**how), open_table(rows, schema=SCHEMA, declared_size=40), Budget(1, 1e-6))

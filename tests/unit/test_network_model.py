@@ -60,16 +60,27 @@ def damaged(facts=None, arrays=None):
 @pytest.mark.parametrize(
     "state",
     [
-        damaged({"target": "C"}), damaged({"target": "Y"}), damaged({"target": "W"}), damaged({"fit": 3}),
-        damaged({"target": "X"}), damaged({"columns": ["X", "W"]}), damaged({"interactions": [["X", "X"]]}),
-        damaged({"reference": [["C", "zebra"]]}), damaged(arrays={"hidden": HIDDEN[:, :3]}),
-        damaged(arrays={"hidden": HIDDEN[:3]}), damaged(arrays={"hidden": HIDDEN * np.nan}),
-        damaged(arrays={"hidden": HIDDEN.astype(np.float32)}), damaged(arrays={"hidden": HIDDEN.ravel()}),
-        damaged(arrays={"hidden": np.float64(1.0)}), damaged(arrays={"hidden": HIDDEN[:0], "output": OUTPUT[:1]}),
-        damaged(arrays={"output": OUTPUT[:, 0]}), damaged(arrays={"output": THREE}),
-        damaged(arrays={"output": OUTPUT * np.inf}), damaged(arrays={"output": OUTPUT.astype(str)}),
+        damaged({"target": "C"}),
+        damaged({"target": "Y"}),
+        damaged({"target": "W"}),
+        damaged({"fit": 3}),
+        damaged({"target": "X"}),
+        damaged({"columns": ["X", "W"]}),
+        damaged({"interactions": [["X", "X"]]}),
+        damaged({"reference": [["C", "zebra"]]}),
+        damaged(arrays={"hidden": HIDDEN[:, :3]}),
+        damaged(arrays={"hidden": HIDDEN[:3]}),
+        damaged(arrays={"hidden": HIDDEN * np.nan}),
+        damaged(arrays={"hidden": HIDDEN.astype(np.float32)}),
+        damaged(arrays={"hidden": HIDDEN.ravel()}),
+        damaged(arrays={"hidden": np.float64(1.0)}),
+        damaged(arrays={"hidden": HIDDEN[:0], "output": OUTPUT[:1]}),
+        damaged(arrays={"output": OUTPUT[:, 0]}),
+        damaged(arrays={"output": THREE}),
+        damaged(arrays={"output": OUTPUT * np.inf}),
+        damaged(arrays={"output": OUTPUT.astype(str)}),
     ],
-)  # fmt: skip
+)
 def test_what_is_damaged_is_refused(state):
     with pytest.raises(StratsynthError):
         Network.from_state(SCHEMA, state)

@@ -74,7 +74,7 @@ def normed(*layers):
         ([nn.InstanceNorm1d(6, track_running_stats=True)], "InstanceNorm1d"),
         ([nn.Sequential(nn.Tanh(), nn.Dropout(0.1))], r"Dropout \(1.1\) draws at random"),
     ],
-)  # fmt: skip
+)
 def test_layers_that_couple_rows_are_refused_with_the_reason(layers, words):
     with pytest.raises(Unsupported, match=words):
         per_row("fermi", Blueprint(normed(*layers), (), (), 5, 3), 1.0)
@@ -101,10 +101,11 @@ ODD = {
     "a counter": (lambda self, x: x * (1 + 0.01 * self.seen), "other gradients"),
     "random numbers": (lambda self, x: x + torch.randn(5, dtype=x.dtype), "fails on made-up rows.*random"),
     "random numbers of its own": (
-        lambda self, x: x + float(np.random.normal()), "other gradients"  # noqa: NPY002
+        lambda self, x: x + float(np.random.normal()),  # noqa: NPY002 - a network with randomness of its own
+        "other gradients",
     ),
     "numbers of rows": (lambda self, x: x * float(x.sum()), "fails on made-up rows"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -234,12 +235,20 @@ def damaged(facts=None, weights=None):
 @pytest.mark.parametrize(
     "state",
     [
-        damaged({"network": "rnn"}), damaged({"hidden": [0]}), damaged({"hidden": [True]}), damaged({"image": [2, 3]}),
-        damaged({"image": []}), damaged({"target": "Y"}), damaged({"target": "X"}), damaged({"fit": 3}),
-        damaged(weights=np.ones((2, 2))), damaged(weights=np.ones(0)), damaged(weights=np.full(3, np.nan)),
+        damaged({"network": "rnn"}),
+        damaged({"hidden": [0]}),
+        damaged({"hidden": [True]}),
+        damaged({"image": [2, 3]}),
+        damaged({"image": []}),
+        damaged({"target": "Y"}),
+        damaged({"target": "X"}),
+        damaged({"fit": 3}),
+        damaged(weights=np.ones((2, 2))),
+        damaged(weights=np.ones(0)),
+        damaged(weights=np.full(3, np.nan)),
         damaged(weights=np.ones(3, np.float32)),
     ],
-)  # fmt: skip
+)
 def test_what_is_damaged_is_refused(state):
     assert Module.from_state(SCHEMA, damaged()).blueprint.named == "conv of 2 x 2 pixels, 2 channels"
     with pytest.raises(StratsynthError):
@@ -266,9 +275,17 @@ def test_the_estimator_takes_images():
     x = RNG.normal(size=(400, 16))
     y, s = np.where(x[:, 0] > 0, "a", "b"), RNG.choice(["f", "m"], 400)
     how = FermiClassifier(
-        epsilon=3, delta=1e-6, bounds=(-3, 3), classes=["a", "b"], groups=["f", "m"], network="conv", image=(4, 4),
-        hidden=(2,), iterations=4, sampling=0.5,
-    )  # fmt: skip
+        epsilon=3,
+        delta=1e-6,
+        bounds=(-3, 3),
+        classes=["a", "b"],
+        groups=["f", "m"],
+        network="conv",
+        image=(4, 4),
+        hidden=(2,),
+        iterations=4,
+        sampling=0.5,
+    )
     chances = how.fit(x, y, sensitive_features=s).predict_proba(x)
     assert chances.shape == (400, 2)
     assert how.certificate_["unverified"]

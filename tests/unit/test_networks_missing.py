@@ -48,13 +48,19 @@ def test_a_stored_network_is_read_and_says_what_predictions_need():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"network": "rnn"}, 'network is "mlp" or "conv"'), ({"network": 3}, 'network is "mlp" or "conv"'),
-        ({"network": "conv"}, "image, of two or three numbers"), ({"image": [2, 2]}, "goes with network"),
-        ({"network": "conv", "image": [4]}, "two or three"), ({"network": "conv", "image": [2, 0]}, "image"),
-        ({"hidden": []}, "at least one layer"), ({"hidden": [2.0]}, "hidden"), ({"hidden": 8}, "list of whole numbers"),
-        ({"hidden": [True]}, "hidden"), ({"network": "conv", "image": "22"}, "list of whole numbers"),
+        ({"network": "rnn"}, 'network is "mlp" or "conv"'),
+        ({"network": 3}, 'network is "mlp" or "conv"'),
+        ({"network": "conv"}, "image, of two or three numbers"),
+        ({"image": [2, 2]}, "goes with network"),
+        ({"network": "conv", "image": [4]}, "two or three"),
+        ({"network": "conv", "image": [2, 0]}, "image"),
+        ({"hidden": []}, "at least one layer"),
+        ({"hidden": [2.0]}, "hidden"),
+        ({"hidden": 8}, "list of whole numbers"),
+        ({"hidden": [True]}, "hidden"),
+        ({"network": "conv", "image": "22"}, "list of whole numbers"),
     ],
-)  # fmt: skip
+)
 def test_settings_that_make_no_sense_are_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         DPFermi(**{**HOW, **settings})

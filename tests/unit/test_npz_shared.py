@@ -89,14 +89,29 @@ def test_joined_arrays_that_have_several_names_are_one(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"shapes": [1, 6, 1, 5]}, {"shapes": [1, 6, 1, 3]}, {"shapes": [1, 6, 2, 2]}, {"shapes": [1, 6, 1, 2, 1, 2]},
-     {"shapes": [1, 8, 1, -4]}, {"shapes": [1, 6, -1, 4]}, {"shapes": [[1, 6], [1, 4]]},
-     {"shapes": [1.0, 6.0, 1.0, 4.0]},
-     {"shapes": []}, {"shapes": [33, *[1] * 32, 10]}, {"0": [[0] * 10]},
-     {"names": [1]}, {"names": [3, -1]}, {"names": [10**12]}, {"names": [2, True]},
-     {"names": ["a"]}, {"names": ["a", "a"]}, {"names": "ab"}, {"names": None}],
+    [
+        {"shapes": [1, 6, 1, 5]},
+        {"shapes": [1, 6, 1, 3]},
+        {"shapes": [1, 6, 2, 2]},
+        {"shapes": [1, 6, 1, 2, 1, 2]},
+        {"shapes": [1, 8, 1, -4]},
+        {"shapes": [1, 6, -1, 4]},
+        {"shapes": [[1, 6], [1, 4]]},
+        {"shapes": [1.0, 6.0, 1.0, 4.0]},
+        {"shapes": []},
+        {"shapes": [33, *[1] * 32, 10]},
+        {"0": [[0] * 10]},
+        {"names": [1]},
+        {"names": [3, -1]},
+        {"names": [10**12]},
+        {"names": [2, True]},
+        {"names": ["a"]},
+        {"names": ["a", "a"]},
+        {"names": "ab"},
+        {"names": None},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_damaged_joined_arrays_are_refused(wrong, tmp_path):
     path = tmp_path / "j.npz"
     npz.write(path, State({}, {"0/0": np.arange(6), "0/1": np.arange(4)}), joined=True)
@@ -121,10 +136,24 @@ def test_files_without_shared_arrays_are_as_they_were(path, tmp_path):
 
 @pytest.mark.parametrize(
     "members",
-    [[0, 1, 0], [0, 1, 0, 2, 2], [0, 1, 0, 3], [0, 1, 0, -1], [0, 1, 0, 1.0], [0, 1, 0, True], [0, 1, 0, "2"],
-     [0, 1, 0, "facts.json"], [0, 1, 0, None], [0, 1, 0, [2]], "0102", {"0": 1}, 3, True],
+    [
+        [0, 1, 0],
+        [0, 1, 0, 2, 2],
+        [0, 1, 0, 3],
+        [0, 1, 0, -1],
+        [0, 1, 0, 1.0],
+        [0, 1, 0, True],
+        [0, 1, 0, "2"],
+        [0, 1, 0, "facts.json"],
+        [0, 1, 0, None],
+        [0, 1, 0, [2]],
+        "0102",
+        {"0": 1},
+        3,
+        True,
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_damaged_numbers_are_refused(path, members):
     document = facts(path)
     assert document["members"] == [0, 1, 0, 2]

@@ -8,11 +8,13 @@ from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.evaluation import mean_disparity, parity_error
 from stratsynth.schema.weight import RowWeight
 
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b", "c")),
-    "X": Numeric(lower=0, upper=100, missing=True),
-    "Z": Categorical(levels=("1", "2", "N"), not_applicable="N"),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "G": Categorical(levels=("a", "b", "c")),
+        "X": Numeric(lower=0, upper=100, missing=True),
+        "Z": Categorical(levels=("1", "2", "N"), not_applicable="N"),
+    }
+)
 # means of X: a 10, b 40; all 20. Of the release: a 12, b 30; all 21
 REAL = pd.DataFrame({"G": list("aabb"), "X": [8.0, 12.0, 40.0, None], "Z": list("12N1")})
 MADE = pd.DataFrame({"G": list("aab"), "X": [12.0, 12.0, 30.0], "Z": list("22N")})
@@ -128,11 +130,13 @@ def test_levels_that_spell_no_number_count_by_their_place():
 def test_intervals_hold_what_they_should():
     """95 of 100 tables give an interval that holds the true error, of one mean and of all together."""
     rng = np.random.default_rng(1)
-    schema = Schema({
-        "G": Categorical(levels=("a", "b")),
-        "X": Numeric(lower=0, upper=100),
-        "Y": Numeric(lower=0, upper=100),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "G": Categorical(levels=("a", "b")),
+            "X": Numeric(lower=0, upper=100),
+            "Y": Numeric(lower=0, upper=100),
+        }
+    )
     held, runs = np.zeros(2), 150
     for _ in range(runs):
         frames = []

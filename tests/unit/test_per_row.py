@@ -79,13 +79,17 @@ def test_an_exchange_moves_the_probabilities_by_no_more_than_root_two():
 @pytest.mark.parametrize(
     "wild",
     [
-        lambda n, k: (np.full((n, 9), 1e300), np.full((n, 3), 1.0)), lambda n, k: (np.full((n, 9), np.nan), k / 0),
-        lambda n, k: (np.full((n, 9), -np.inf), np.full((n, 3), np.inf)), lambda n, k: (np.ones((n, 8)), k),
-        lambda n, k: (np.ones((n, 9)) * 1j, np.ones((n, 3))), lambda n, k: None, lambda n, k: 1 / 0,
+        lambda n, k: (np.full((n, 9), 1e300), np.full((n, 3), 1.0)),
+        lambda n, k: (np.full((n, 9), np.nan), k / 0),
+        lambda n, k: (np.full((n, 9), -np.inf), np.full((n, 3), np.inf)),
+        lambda n, k: (np.ones((n, 8)), k),
+        lambda n, k: (np.ones((n, 9)) * 1j, np.ones((n, 3))),
+        lambda n, k: None,
+        lambda n, k: 1 / 0,
         lambda n, k: (np.ma.masked_array(np.full((n, 9), 9.0), True), np.full((n, 3), 1 / 3)),
         lambda n, k: (np.full((n, 9), 1e300) * np.sign(k - 1)[:, :1], np.eye(3)[np.zeros(n, int)]),
     ],
-)  # fmt: skip
+)
 def test_whatever_a_function_returns_for_private_rows_is_within_the_clip(wild):
     turned = []
 
@@ -150,12 +154,15 @@ def test_what_looks_at_other_rows_is_refused(name):
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (lambda g, p, x: (g.astype(np.float32), p), "finite float64"), (lambda g, p, x: (g[:, :2], p), "shape"),
-        (lambda g, p, x: (g * np.nan, p), "finite"), (lambda g, p, x: (g, p / 2), "must be 1 together"),
-        (lambda g, p, x: (g, p - 1), "must be 1 together"), (lambda g, p, x: 1 / 0, "fails on made-up rows"),
+        (lambda g, p, x: (g.astype(np.float32), p), "finite float64"),
+        (lambda g, p, x: (g[:, :2], p), "shape"),
+        (lambda g, p, x: (g * np.nan, p), "finite"),
+        (lambda g, p, x: (g, p / 2), "must be 1 together"),
+        (lambda g, p, x: (g, p - 1), "must be 1 together"),
+        (lambda g, p, x: 1 / 0, "fails on made-up rows"),
         (lambda g, p, x: (np.ma.masked_array(g), p), "finite float64"),
     ],
-)  # fmt: skip
+)
 def test_what_it_returns_must_be_sound(how, words):
     with pytest.raises(MechanismError, match=words):
         by_row(3, 3, function=mixed(how))

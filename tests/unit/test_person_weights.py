@@ -87,10 +87,23 @@ def counted(frame):
 @pytest.mark.parametrize(
     ("value", "weight"),
     [
-        ("0", 0), ("1", 1), ("299.5", 300), ("2.5", 2), ("301", 300), ("1e300", 300), ("-1", 0), ("-inf", 7),
-        ("inf", 7), ("nan", 7), ("", 7), (None, 7), ("x", 7), (" 12 ", 12), ("1e400", 7),
+        ("0", 0),
+        ("1", 1),
+        ("299.5", 300),
+        ("2.5", 2),
+        ("301", 300),
+        ("1e300", 300),
+        ("-1", 0),
+        ("-inf", 7),
+        ("inf", 7),
+        ("nan", 7),
+        ("", 7),
+        (None, 7),
+        ("x", 7),
+        (" 12 ", 12),
+        ("1e400", 7),
     ],
-)  # fmt: skip
+)
 def test_a_weight_is_a_whole_number_from_0_to_the_largest_or_missing(value, weight):
     """Alone, and among others."""
     for values in ([value], ["5", value, None, "1e9"]):
@@ -136,7 +149,7 @@ def test_a_schema_file_names_the_column_and_old_schemas_are_what_they_were():
         ("{ column = 3, max = 3 }", "weight: column must be text"),
         ('{ column = "SEX", max = 3 }', "released rows count 1 each: leave it out of the columns"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_as_a_weight_is_refused(given, match):
     text = SCHEMA.to_toml().replace("[columns.SEX]", f"weight = {given}\n[columns.SEX]", 1)
     with pytest.raises(SchemaError, match=match):

@@ -89,9 +89,14 @@ def strange(df):
 
 @pytest.mark.parametrize(
     ("function", "said"),
-    [(broken, "KeyError: 'no column like"), (lacking, "without the column SEX"), (nothing, "returned no row"),
-     (strange, "int without the column"), (lambda: 3, "TypeError")],
-)  # fmt: skip
+    [
+        (broken, "KeyError: 'no column like"),
+        (lacking, "without the column SEX"),
+        (nothing, "returned no row"),
+        (strange, "int without the column"),
+        (lambda: 3, "TypeError"),
+    ],
+)
 def test_on_public_rows_a_failure_shows_its_cause(function, said):
     with pytest.raises(MechanismError, match=said) as raised:
         fit(External.plain(function), public(), BUDGET)

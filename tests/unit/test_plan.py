@@ -115,8 +115,10 @@ def test_a_plan_of_many_strata_lists_its_ends_and_counts_the_rest():
     shares = pd.DataFrame({"AREA": levels, "share": [(number + 1) / 45_150 for number in range(300)]})
     foreseen = plan(
         ss.Stratified(Independent(), ["AREA"], ss.Weights.public(shares, citation="made up")),
-        schema, BUDGET, declared_size=10_000,
-    )  # fmt: skip
+        schema,
+        BUDGET,
+        declared_size=10_000,
+    )
     text = str(foreseen)
     assert len(text.splitlines()) < 100
     assert "... 240 strata between" in text

@@ -93,11 +93,22 @@ def test_an_evaluation_draws_each_groups_error_beside_chance(release, tmp_path):
 
 def compared(stamp="INTERNAL"):
     rows = [
-        {"mechanism": m, "stratification": s, "epsilon": e, "seed": seed, "metric": "workload_error",
-         "scope": scope, "group": group, "value": 1 / e + seed / 100, "stamp": stamp}
-        for m, s in (("mst", "vanilla"), ("mst", "SEX")) for e in (0.5, 2.0) for seed in (1, 2, 3)
+        {
+            "mechanism": m,
+            "stratification": s,
+            "epsilon": e,
+            "seed": seed,
+            "metric": "workload_error",
+            "scope": scope,
+            "group": group,
+            "value": 1 / e + seed / 100,
+            "stamp": stamp,
+        }
+        for m, s in (("mst", "vanilla"), ("mst", "SEX"))
+        for e in (0.5, 2.0)
+        for seed in (1, 2, 3)
         for scope, group in (("everybody", pd.NA), ("group", "1"))
-    ]  # fmt: skip
+    ]
     base = {**rows[0], "mechanism": "(subsample)", "stratification": "(baseline)", "epsilon": np.inf, "value": 0.25}
     return pd.DataFrame([*rows, base])
 

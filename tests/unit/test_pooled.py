@@ -135,15 +135,20 @@ def test_groups_are_nearer_than_by_either_alone(people, schema, weights):
 
     def error(how):
         sample = fitted(how, people, schema, epsilon=1.0).sample(200_000, seed=3)
-        return np.mean([
-            (
-                true[true["RAC1P"] == race].groupby(list(pair), observed=True).size() / (true["RAC1P"] == race).sum()
-            ).sub(
-                sample[sample["RAC1P"] == race].groupby(list(pair), observed=True).size()
-                / (sample["RAC1P"] == race).sum(), fill_value=0,
-            ).abs().sum()
-            for pair in every for race in ("1", "2", "6")
-        ])  # fmt: skip
+        return np.mean(
+            [
+                (true[true["RAC1P"] == race].groupby(list(pair), observed=True).size() / (true["RAC1P"] == race).sum())
+                .sub(
+                    sample[sample["RAC1P"] == race].groupby(list(pair), observed=True).size()
+                    / (sample["RAC1P"] == race).sum(),
+                    fill_value=0,
+                )
+                .abs()
+                .sum()
+                for pair in every
+                for race in ("1", "2", "6")
+            ]
+        )
 
     pooled = error(Pooled(base="mst", by=BY, weights=weights))
     assert pooled < error(ss.Stratified(MST(), BY, weights))

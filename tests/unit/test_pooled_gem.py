@@ -112,9 +112,8 @@ def test_strata_learn_where_they_differ_and_keep_what_everybody_taught(people, s
 
 def test_share_0_is_gem_plainly_stratified(people, schema, weights):
     one, other = (
-        fitted(how, people, schema)
-        for how in (pooled(weights, share=0), ss.Stratified(GEM(**TINY), ["g"], weights))
-    )  # fmt: skip
+        fitted(how, people, schema) for how in (pooled(weights, share=0), ss.Stratified(GEM(**TINY), ["g"], weights))
+    )
     assert one.sample(500, seed=2).equals(other.sample(500, seed=2))
     assert one.measurements.equals(other.measurements)
 

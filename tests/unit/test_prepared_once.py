@@ -17,8 +17,11 @@ from stratsynth.stratified import wrapper
 
 LEVELS = {"g": 3, "a": 3, "b": 2, "c": 4}
 SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(k)))) for name, k in LEVELS.items()})
-BASES = {"aim": lambda: AIM(iterations=50, rounds=4), "mst": lambda: MST(iterations=50),
-         "gem": lambda: GEM(components=8, latent=4, hidden=[8], iterations=3, rounds=3, least=20)}  # fmt: skip
+BASES = {
+    "aim": lambda: AIM(iterations=50, rounds=4),
+    "mst": lambda: MST(iterations=50),
+    "gem": lambda: GEM(components=8, latent=4, hidden=[8], iterations=3, rounds=3, least=20),
+}
 
 
 def people(rows=3_000, seed=0):

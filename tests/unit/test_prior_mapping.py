@@ -63,8 +63,9 @@ def test_a_citation_has_to_be_filled_in(citation: str):
 
 
 def test_unknown_values_are_dropped_where_that_is_said_and_counted():
-    rows = Prior.public(FRAME, citation=CITATION, rename={"SEX": "sex"}, recode={"SEX": {"m": "1", "f": "2"}},
-                        unknown="drop").rows(SMALL)  # fmt: skip
+    rows = Prior.public(
+        FRAME, citation=CITATION, rename={"SEX": "sex"}, recode={"SEX": {"m": "1", "f": "2"}}, unknown="drop"
+    ).rows(SMALL)
     assert rows.n == 3
     assert rows.stated["left_out"] == 1
 

@@ -217,7 +217,7 @@ def test_what_it_discloses_is_listed_whether_or_not_it_says_so():
         ({}, ALL_OPEN, "protects nothing"),
         ({}, replace(SCHEMA, unit=Unit(column="WHO", max_rows=1)), "single records"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused_with_the_remedy(settings, schema, words, tmp_path):
     frame = people(200).assign(WHO=range(200))
     table = opened(schema, frame, ledger=tmp_path / "l.ledger", ledger_epsilon=5.0)

@@ -20,12 +20,14 @@ from stratsynth.release.measurements import COLUMNS, SUMS
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 
-SCHEMA = Schema({
-    "g": Categorical(levels=("a", "b")),
-    "h": Categorical(levels=("1", "2", "3")),
-    "x": Numeric(lower=0, upper=100),
-    "y": Numeric(lower=0, upper=10),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "g": Categorical(levels=("a", "b")),
+        "h": Categorical(levels=("1", "2", "3")),
+        "x": Numeric(lower=0, upper=100),
+        "y": Numeric(lower=0, upper=10),
+    }
+)
 
 
 def people(n=3000, seed=0):

@@ -30,9 +30,13 @@ def odds(model, frame):
 
 @pytest.mark.parametrize(
     ("how", "most"),
-    [({}, 0.03), ({"mixing": "classic", "iterations": 60, "multiplier": 1.0, "smoothness": 0.1}, 0.08),
-     ({"oracle": "exponential", "features": ["X", "G"]}, 0.03), ({"smoothing": "softmax"}, 0.03)],
-)  # fmt: skip
+    [
+        ({}, 0.03),
+        ({"mixing": "classic", "iterations": 60, "multiplier": 1.0, "smoothness": 0.1}, 0.08),
+        ({"oracle": "exponential", "features": ["X", "G"]}, 0.03),
+        ({"smoothing": "softmax"}, 0.03),
+    ],
+)
 def test_odds_are_equalised_at_little_error(how, most):
     frame = people(4000)
     plain, _ = asked_by(Reductions(groups=["G"], features=["X", "G"], iterations=1), frame)
@@ -63,9 +67,14 @@ def test_with_epsilon_to_infinity_the_best_of_two_hundred_thresholds_is_drawn(ob
     """Brute force over all of them."""
     frame = people(1500)
     how = Reductions(
-        features=["X"], groups=["G"], method="sampling", candidates="thresholds", number=200, objective=objective,
+        features=["X"],
+        groups=["G"],
+        method="sampling",
+        candidates="thresholds",
+        number=200,
+        objective=objective,
         constraints={"equalized_odds": 0.2},
-    )  # fmt: skip
+    )
     model, asked = asked_by(how, frame, clear=1e12)
     (choice,) = [a.question for a, _ in asked if isinstance(a.question, Choose)]
     assert len(choice.scores) == 200
@@ -79,15 +88,27 @@ def test_with_epsilon_to_infinity_the_best_of_two_hundred_thresholds_is_drawn(ob
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"oracle": "exponential"}, {"method": "sampling"}, {"oracle": "exponential", "candidates": "net"},
-     {"sizes": {"a|no": 9, "a|yes": 9, "b|no": 9, "b|yes": 9}, "sizes_citation": "here"},
-     {"objective": "worst_log_loss", "constraints": {"bounded_squared_loss": 0.2}}],
-)  # fmt: skip
+    [
+        {},
+        {"oracle": "exponential"},
+        {"method": "sampling"},
+        {"oracle": "exponential", "candidates": "net"},
+        {"sizes": {"a|no": 9, "a|yes": 9, "b|no": 9, "b|yes": 9}, "sizes_citation": "here"},
+        {"objective": "worst_log_loss", "constraints": {"bounded_squared_loss": 0.2}},
+    ],
+)
 def test_a_fit_spends_its_budget_and_no_more(settings):
     budget = Budget(1, 1e-9)
-    how = Reductions(**{
-        "groups": ["G"], "constraints": {"equalized_odds": 0.1}, "iterations": 4, "number": 10, **FEW, **settings,
-    })  # fmt: skip
+    how = Reductions(
+        **{
+            "groups": ["G"],
+            "constraints": {"equalized_odds": 0.1},
+            "iterations": 4,
+            "number": 10,
+            **FEW,
+            **settings,
+        }
+    )
     _, asked = asked_by(how, people(100), budget=budget, clear=1.0)
     charges = [charge for _, each in asked for charge in each]
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -178,31 +199,52 @@ def test_no_rows_at_all_give_a_model_that_says_nothing_is_estimable():
 PLACES = {"sizes_citation": "here", "groups": ["G"]}
 REFUSED = [
     ({"constraints": {"equalized_odds": -0.1}}, "no classifier could keep"),
-    ({"constraints": {"h_mean": 1.5}}, "never above 1"), ({"constraints": {"bounded_loss": 2}}, "no classifier"),
+    ({"constraints": {"h_mean": 1.5}}, "never above 1"),
+    ({"constraints": {"bounded_loss": 2}}, "no classifier"),
     ({"constraints": {"bounded_loss": {"a": -1}}, "groups": ["G"]}, "errors are shares"),
-    ({"constraints": {"odds": 0.1}}, "equalized_odds"), ({"constraints": ["equalized_odds"]}, "table"),
-    ({"constraints": {"equalized_odds": 0.1}}, "at least two"), ({"constraints": {"gini": 0.1}}, "at least two"),
+    ({"constraints": {"odds": 0.1}}, "equalized_odds"),
+    ({"constraints": ["equalized_odds"]}, "table"),
+    ({"constraints": {"equalized_odds": 0.1}}, "at least two"),
+    ({"constraints": {"gini": 0.1}}, "at least two"),
     ({"constraints": {"bounded_loss": {"c": 0.1}}, "groups": ["G"]}, "'c', which is not a group"),
-    ({"groups": ["W"]}, "not in the schema"), ({"features": ["W"]}, "not in the schema"),
-    ({"target": "W"}, "not in the schema"), ({"target": "X"}, "two levels"),
+    ({"groups": ["W"]}, "not in the schema"),
+    ({"features": ["W"]}, "not in the schema"),
+    ({"target": "W"}, "not in the schema"),
+    ({"target": "X"}, "two levels"),
     ({"groups": ["D"], "target": "D"}, "neither"),
-    ({"groups": "G"}, "list"), ({"objective": "auc"}, "objective"), ({"method": "x"}, "method"),
-    ({"oracle": "x"}, "oracle"), ({"mixing": "x"}, "mixing"), ({"candidates": "x"}, "candidates"),
-    ({"smoothing": "x"}, "smoothing"), ({"versus": "x"}, "versus"), ({"iterations": 0}, "iterations"),
-    ({"number": 1}, "number"), ({"loss_share": 1.0}, "loss_share"), ({"tolerance": 0.0}, "tolerance"),
-    ({"multiplier": -1.0}, "multiplier"), ({"deterministic": 1}, "true or false"), ({"clip": 0.0}, "clip"),
-    ({"sizes": {"a": 3}}, "citation"), ({"sizes": {"c|no": 3}, **PLACES}, "'c|no'"),
+    ({"groups": "G"}, "list"),
+    ({"objective": "auc"}, "objective"),
+    ({"method": "x"}, "method"),
+    ({"oracle": "x"}, "oracle"),
+    ({"mixing": "x"}, "mixing"),
+    ({"candidates": "x"}, "candidates"),
+    ({"smoothing": "x"}, "smoothing"),
+    ({"versus": "x"}, "versus"),
+    ({"iterations": 0}, "iterations"),
+    ({"number": 1}, "number"),
+    ({"loss_share": 1.0}, "loss_share"),
+    ({"tolerance": 0.0}, "tolerance"),
+    ({"multiplier": -1.0}, "multiplier"),
+    ({"deterministic": 1}, "true or false"),
+    ({"clip": 0.0}, "clip"),
+    ({"sizes": {"a": 3}}, "citation"),
+    ({"sizes": {"c|no": 3}, **PLACES}, "'c|no'"),
     ({"sizes": {"a|no": 3}, **PLACES}, "lacks 'a|yes'"),
-    ({"sizes": {"a|no": 3, "a|yes": 3, "b|no": 3, "b|yes": 0}, **PLACES, "constraints": {"equalized_odds": 0.1}},
-     "group b has no record with D = yes"),
+    (
+        {"sizes": {"a|no": 3, "a|yes": 3, "b|no": 3, "b|yes": 0}, **PLACES, "constraints": {"equalized_odds": 0.1}},
+        "group b has no record with D = yes",
+    ),
     ({"objective": "log_loss", "method": "sampling"}, 'log_loss; use method = "frank_wolfe" with oracle = "gradient"'),
     ({"constraints": {"bounded_squared_loss": 0.2}, "oracle": "exponential"}, "bounded_squared_loss; use"),
-    ({"constraints": {"bounded_log_loss": 4.5}}, "above 4"), ({"constraints": {"bounded_squared_loss": 2}}, "above 1"),
+    ({"constraints": {"bounded_log_loss": 4.5}}, "above 4"),
+    ({"constraints": {"bounded_squared_loss": 2}}, "above 1"),
     ({"constraints": {"bounded_log_loss": {"a": 5}}, "groups": ["G"]}, "from 0 to 4"),
-    ({"constraints": {"bounded_log_loss": {"a|maybe": 1}}, "groups": ["G"]}, "as 'a|no'"), ({"loss_clip": 0}, "clip"),
+    ({"constraints": {"bounded_log_loss": {"a|maybe": 1}}, "groups": ["G"]}, "as 'a|no'"),
+    ({"loss_clip": 0}, "clip"),
     ({"loss_clip": math.nan}, "loss_clip"),
-    ({"method": "sampling", "candidates": "thresholds"}, "one feature"), ({"reference": {"G": "z"}}, "no level"),
-]  # fmt: skip
+    ({"method": "sampling", "candidates": "thresholds"}, "one feature"),
+    ({"reference": {"G": "z"}}, "no level"),
+]
 
 
 @pytest.mark.parametrize(("settings", "words"), REFUSED)

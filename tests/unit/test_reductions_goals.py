@@ -188,12 +188,20 @@ def test_a_constraint_is_what_its_name_says_and_holds_when_it_does(name, seed, b
 def test_the_goals_gradient_is_that_of_its_smooth_value(objective, smoothing, seed):
     sizes, rng = made_up(seed, 2), np.random.default_rng(seed)
     how = Reductions(
-        groups=["G"], objective=objective, smoothing=smoothing, smoothness=0.2, multiplier=3.0,
+        groups=["G"],
+        objective=objective,
+        smoothing=smoothing,
+        smoothness=0.2,
+        multiplier=3.0,
         constraints={
-            "equalized_odds": 0.1, "gini": 0.02, "h_mean": 0.9, "bounded_loss": {"b": 0.2, "a|no": 0.3},
-            "bounded_log_loss": {"a": 1.5, "b|yes": 1.0}, "bounded_squared_loss": 0.4,
+            "equalized_odds": 0.1,
+            "gini": 0.02,
+            "h_mean": 0.9,
+            "bounded_loss": {"b": 0.2, "a|no": 0.3},
+            "bounded_log_loss": {"a": 1.5, "b|yes": 1.0},
+            "bounded_squared_loss": 0.4,
         },
-    )  # fmt: skip
+    )
     goal, counts = how.goal(sizes), counts_of(sizes, rng) * 0.9 + 3
     found = goal.gradient(counts) * sizes.total
     assert np.allclose(found, differences(goal.smooth, counts, 1e-3) * sizes.total, atol=1e-2 * np.abs(found).max())
@@ -261,8 +269,10 @@ def test_groups_of_too_few_records_are_named_and_left_out():
     assert goal.lacking == (("equalized_odds", "b"),)
     noisy = Sizes(("a", "b", "c"), numbers, 40.0, 10.0)  # 60 records are not told from none by noise of 40
     assert Reductions(groups=["G"], constraints={"true_positive_parity": 0.1}).goal(noisy).lacking == (
-        ("true_positive_parity", "a"), ("true_positive_parity", "b"), ("true_positive_parity", "c"),
-    )  # fmt: skip
+        ("true_positive_parity", "a"),
+        ("true_positive_parity", "b"),
+        ("true_positive_parity", "c"),
+    )
     assert not Reductions(groups=["G"], constraints={"true_positive_parity": 0.1}).goal(noisy).constraints
 
 

@@ -31,9 +31,12 @@ def losses(model, frame, measure, which=None):
 def test_what_is_stated_is_what_counting_gives(measure):
     frame = people(3000)
     how = Reductions(
-        groups=["G"], objective=f"{measure}_loss", constraints={f"bounded_{measure}_loss": {"a": 0.5, "b|yes": 0.1}},
-        iterations=5, loss_clip=CLIP,
-    )  # fmt: skip
+        groups=["G"],
+        objective=f"{measure}_loss",
+        constraints={f"bounded_{measure}_loss": {"a": 0.5, "b|yes": 0.1}},
+        iterations=5,
+        loss_clip=CLIP,
+    )
     model, _ = asked_by(how, frame)
     everybody, groups, cells = losses(model, frame, measure)
     objective, constraint = model.facts["goals"]
@@ -85,9 +88,13 @@ def test_a_plan_says_the_noise_in_losses():
     assert log == pytest.approx(CLIP * np.sqrt(2) * rates, rel=0.1)
 
 
-TASK = Schema({
-    "G": Categorical(levels=("a", "b")), "X": Numeric(lower=-1, upper=1, bins=2), "D": SCHEMA.column("D"),
-})  # fmt: skip
+TASK = Schema(
+    {
+        "G": Categorical(levels=("a", "b")),
+        "X": Numeric(lower=-1, upper=1, bins=2),
+        "D": SCHEMA.column("D"),
+    }
+)
 
 
 def opposed(n, seed=0):
@@ -133,9 +140,12 @@ def test_the_log_loss_is_that_of_logistic_regression_where_nothing_else_is_asked
 def test_a_release_states_the_losses_and_predicts_probabilities(tmp_path):
     frame = people(800)
     how = Reductions(
-        groups=["G"], objective="balanced_log_loss", constraints={"bounded_squared_loss": 0.3, "equalized_odds": 0.2},
-        iterations=2, **FEW,
-    )  # fmt: skip
+        groups=["G"],
+        objective="balanced_log_loss",
+        constraints={"bounded_squared_loss": 0.3, "equalized_odds": 0.2},
+        iterations=2,
+        **FEW,
+    )
     release = fit(how, open_table(frame, schema=SCHEMA), Budget(5, 1e-6))
     folder = release.save(tmp_path / "release")
     goals = pd.read_parquet(folder / "goals.parquet")
@@ -178,9 +188,14 @@ def test_an_estimator_takes_them_too():
     rng = np.random.default_rng(0)
     x, s = rng.uniform(-1, 1, (600, 1)), rng.choice(["m", "f"], 600)
     made = {"epsilon": 5, "delta": 1e-6, "bounds": (-1, 1), "classes": [0, 1], "groups": ["m", "f"], "iterations": 2}
-    model = ReductionsClassifier(**made, objective="worst_log_loss", loss_clip=3.0, constraints={
-        "bounded_squared_loss": {"f": 0.3},
-    })  # fmt: skip
+    model = ReductionsClassifier(
+        **made,
+        objective="worst_log_loss",
+        loss_clip=3.0,
+        constraints={
+            "bounded_squared_loss": {"f": 0.3},
+        },
+    )
     model.fit(x, (x[:, 0] > 0).astype(int), sensitive_features=s)
     assert [goal["name"] for goal in model.goals_] == ["worst_log_loss", "bounded_squared_loss"]
     assert model.certificate_["mechanism"]["settings"]["loss_clip"] == 3.0

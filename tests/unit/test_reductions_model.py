@@ -77,15 +77,23 @@ def damaged(facts=None, arrays=None):
 @pytest.mark.parametrize(
     "state",
     [
-        damaged({"target": "C"}), damaged({"target": "X"}), damaged({"best": 3}), damaged({"best": True}),
-        damaged({"deterministic": 1}), damaged({"fit": 3}), damaged({"columns": ["W"]}),
+        damaged({"target": "C"}),
+        damaged({"target": "X"}),
+        damaged({"best": 3}),
+        damaged({"best": True}),
+        damaged({"deterministic": 1}),
+        damaged({"fit": 3}),
+        damaged({"columns": ["W"]}),
         damaged({"reference": [["X", "z"]]}),
-        damaged(arrays={"thetas": THETAS[:, :1]}), damaged(arrays={"thetas": THETAS * np.nan}),
-        damaged(arrays={"thetas": THETAS.astype(np.float32)}), damaged(arrays={"weights": WEIGHTS * 2}),
-        damaged(arrays={"weights": np.array([2.0, -1.0, 0.0])}), damaged(arrays={"weights": WEIGHTS[:2]}),
+        damaged(arrays={"thetas": THETAS[:, :1]}),
+        damaged(arrays={"thetas": THETAS * np.nan}),
+        damaged(arrays={"thetas": THETAS.astype(np.float32)}),
+        damaged(arrays={"weights": WEIGHTS * 2}),
+        damaged(arrays={"weights": np.array([2.0, -1.0, 0.0])}),
+        damaged(arrays={"weights": WEIGHTS[:2]}),
         damaged(arrays={"weights": WEIGHTS * np.nan}),
     ],
-)  # fmt: skip
+)
 def test_what_is_damaged_is_refused(state):
     with pytest.raises(StratsynthError):
         RandomisedClassifier.from_state(SCHEMA, state)

@@ -79,8 +79,15 @@ def test_a_selected_test_has_the_level_and_power_that_are_said():
 
 @pytest.mark.slow
 def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
-    for name, few in (("STEPS", (10, 50)), ("CURVE", (60, 120)), ("BOUND", (200, 400)), ("CELLS", 20),
-                      ("LEAST_SQUARES", (300, 600)), ("TESTS", (200,)), ("EPSILONS", (3.0,))):  # fmt: skip
+    for name, few in (
+        ("STEPS", (10, 50)),
+        ("CURVE", (60, 120)),
+        ("BOUND", (200, 400)),
+        ("CELLS", 20),
+        ("LEAST_SQUARES", (300, 600)),
+        ("TESTS", (200,)),
+        ("EPSILONS", (3.0,)),
+    ):
         monkeypatch.setattr(reproduce, name, few)
     monkeypatch.setattr(curves, "NUMBER", 100)
     monkeypatch.setattr(studies, "CANDIDATES", 20)
@@ -105,8 +112,10 @@ def test_the_benchmark_measures_what_it_says(monkeypatch):
     quick(monkeypatch)
     monkeypatch.setattr(bench, "EPSILONS", (5.0,))
     figures = {figure.name: figure for figure in bench._compared(simulated(1_500, 0), 1)}
-    free, fair = (figures[f"simulated people, epsilon 5, private, {k}: violation"].value for k in
-                  ("unconstrained", "equalized odds"))  # fmt: skip
+    free, fair = (
+        figures[f"simulated people, epsilon 5, private, {k}: violation"].value
+        for k in ("unconstrained", "equalized odds")
+    )
     ratio = figures["simulated people, epsilon 5: equalized odds against unconstrained, violation, ratio"]
     assert ratio.value == pytest.approx(fair / free)
     assert ratio.reached == (ratio.value <= 0.5)

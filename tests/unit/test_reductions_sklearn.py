@@ -101,10 +101,13 @@ def test_what_fairlearn_means_is_held(given, found):
 @pytest.mark.parametrize(
     "given",
     [
-        fair.EqualizedOdds(ratio_bound=0.8), fair.BoundedGroupLoss(fair.SquareLoss(0, 1), upper_bound=0.2),
-        fair.BoundedGroupLoss(fair.ZeroOneLoss()), fair.ErrorRate(), 3,
+        fair.EqualizedOdds(ratio_bound=0.8),
+        fair.BoundedGroupLoss(fair.SquareLoss(0, 1), upper_bound=0.2),
+        fair.BoundedGroupLoss(fair.ZeroOneLoss()),
+        fair.ErrorRate(),
+        3,
     ],
-)  # fmt: skip
+)
 def test_what_has_no_equal_is_refused_before_any_charge(given):
     x, y, group = data(30)
     with pytest.raises(UsageError, match="constraints"):

@@ -71,9 +71,13 @@ def test_a_section_of_a_recipe_has_these_keys(pages, heading, keys):
 
 def test_what_a_recipe_accepts_is_in_the_reference(pages, tmp_path):
     whole = {
-        "data": {"path": "p.csv", "schema": "s.toml"}, "strata": {"by": ["A"]}, "weights": {"source": "public"},
-        "mechanism": {"name": "mst"}, "budget": {"epsilon": 1.0, "delta": 1e-9}, "release": {},
-    }  # fmt: skip
+        "data": {"path": "p.csv", "schema": "s.toml"},
+        "strata": {"by": ["A"]},
+        "weights": {"source": "public"},
+        "mechanism": {"name": "mst"},
+        "budget": {"epsilon": 1.0, "delta": 1e-9},
+        "release": {},
+    }
     for section in ("data", "strata", "budget", "release"):
         for key in [*rows(part(pages["reference/recipe.md"], f"[{section}]")), "nonsense"]:
             wrong = {

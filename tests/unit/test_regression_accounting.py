@@ -46,9 +46,16 @@ def test_what_is_not_private_is_refused_with_the_reason(accounting):
 
 def spent(accounting, mode="DPNoSE", groups=("G",), **more):
     how = GroupRegression(
-        target="Y", groups=groups, mode=mode, accounting=accounting, iterations=5, features=["X"],
-        sizes={"a": 160, "b": 40}, sizes_citation="here", **more,
-    )  # fmt: skip
+        target="Y",
+        groups=groups,
+        mode=mode,
+        accounting=accounting,
+        iterations=5,
+        features=["X"],
+        sizes={"a": 160, "b": 40},
+        sizes_citation="here",
+        **more,
+    )
     budget = Budget(1, 1e-9)
     _, asked = exactly(how, people(200), budget=budget)
     charges = [charge for _, each in asked for charge in each]
@@ -95,9 +102,11 @@ def test_noise_under_replace_is_for_exchanged_records():
 
 def test_a_plan_charges_what_the_fit_will_and_says_how_it_descends():
     found = plan(
-        GroupRegression(target="Y", groups=["G"], accounting="parallel", iterations=4), SCHEMA, Budget(1, 1e-9),
+        GroupRegression(target="Y", groups=["G"], accounting="parallel", iterations=4),
+        SCHEMA,
+        Budget(1, 1e-9),
         declared_size=1000,
-    )  # fmt: skip
+    )
     assert found.spent == pytest.approx(found.reserved, rel=1e-6)
     assert found.spent <= found.reserved
     assert all("4 steps, rate" in stratum.verdict for stratum in found.strata)

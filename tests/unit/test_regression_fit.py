@@ -22,10 +22,13 @@ PLAIN = {"iterations": 1, "momentum": 0.0, "tail": 0.0, "radius": 5.0}
 
 
 def test_a_step_of_two_groups_of_two_is_clipped_gradient_descent_by_hand():
-    schema = Schema({
-        "G": Categorical(levels=("a", "b")), "X": Numeric(lower=-1, upper=1, bins=1),
-        "Y": Numeric(lower=-1, upper=1, bins=1),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "G": Categorical(levels=("a", "b")),
+            "X": Numeric(lower=-1, upper=1, bins=1),
+            "Y": Numeric(lower=-1, upper=1, bins=1),
+        }
+    )
     frame = pd.DataFrame({"G": ["a", "a", "b", "b"], "X": [0.5, -1.0, 1.0, 0.25], "Y": [1.0, 0.5, -1.0, 0.125]})
     clip, rate, rows = 0.6, 0.3, {"a": [0, 1], "b": [2, 3]}
     theta = np.zeros(2)
@@ -38,9 +41,17 @@ def test_a_step_of_two_groups_of_two_is_clipped_gradient_descent_by_hand():
                     gradient = (x @ theta - frame.Y[i]) * x
                     expected -= rate * share * gradient * min(1, clip / np.linalg.norm(gradient))
             how = GroupRegression(
-                target="Y", features=["X"], groups=["G"], sizes={"a": 2, "b": 2}, sizes_citation="by hand", clip=clip,
-                rate=rate, objective=objective, accounting=accounting, **PLAIN,
-            )  # fmt: skip
+                target="Y",
+                features=["X"],
+                groups=["G"],
+                sizes={"a": 2, "b": 2},
+                sizes_citation="by hand",
+                clip=clip,
+                rate=rate,
+                objective=objective,
+                accounting=accounting,
+                **PLAIN,
+            )
             model, _ = exactly(how, frame, schema=schema)
             assert np.allclose(model.theta, expected, atol=1e-3)
 
@@ -135,19 +146,29 @@ def test_tailored_budgets_stand_as_the_residual_errors(accounting):
 def test_stage_one_ranks_groups_by_their_true_residual_error():
     """With 500 people and more in each group, and a tau of 0.1 and more, noise included."""
     spreads = {"a": 0.1, "b": 0.25, "c": 0.45}
-    schema = Schema({
-        "G": Categorical(levels=tuple(spreads)), "X": Numeric(lower=-1, upper=1, bins=1),
-        "Y": Numeric(lower=-1, upper=1, bins=1),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "G": Categorical(levels=tuple(spreads)),
+            "X": Numeric(lower=-1, upper=1, bins=1),
+            "Y": Numeric(lower=-1, upper=1, bins=1),
+        }
+    )
     rng = np.random.default_rng(1)
     group = np.repeat(list(spreads), 600)
     x = rng.uniform(-1, 1, group.size)
     y = 0.4 * x + rng.normal(size=group.size) * pd.Series(group).map(spreads).to_numpy()
     table = open_table(pd.DataFrame({"G": group, "X": x, "Y": y.clip(-1, 1)}), schema=schema, declared_size=group.size)
     how = GroupRegression(
-        target="Y", groups=["G"], mode="DPSE", accounting="parallel", stage_one=0.2, loss_clip=0.5, iterations=1,
-        sizes=dict.fromkeys(spreads, 600), sizes_citation="here",
-    )  # fmt: skip
+        target="Y",
+        groups=["G"],
+        mode="DPSE",
+        accounting="parallel",
+        stage_one=0.2,
+        loss_clip=0.5,
+        iterations=1,
+        sizes=dict.fromkeys(spreads, 600),
+        sizes_citation="here",
+    )
     for _ in range(10):
         release = fit(how, table, Budget(8, 1e-6))
         shares = [group["share"] for group in release.model.facts["groups"]]

@@ -83,13 +83,19 @@ def damaged(facts=None, arrays=None):
 @pytest.mark.parametrize(
     "state",
     [
-        damaged({"link": "cubic"}), damaged({"target": "C"}), damaged({"link": "logistic"}), damaged({"fit": 3}),
-        damaged(arrays={"theta": THETA[:3]}), damaged(arrays={"theta": THETA * np.nan}),
-        damaged(arrays={"theta": THETA.astype(np.float32)}), damaged(arrays={"estimated/noise": THETA[:3]}),
-        damaged(arrays={"estimated/sound": THETA}), damaged({"interactions": [["X", "X"]]}),
+        damaged({"link": "cubic"}),
+        damaged({"target": "C"}),
+        damaged({"link": "logistic"}),
+        damaged({"fit": 3}),
+        damaged(arrays={"theta": THETA[:3]}),
+        damaged(arrays={"theta": THETA * np.nan}),
+        damaged(arrays={"theta": THETA.astype(np.float32)}),
+        damaged(arrays={"estimated/noise": THETA[:3]}),
+        damaged(arrays={"estimated/sound": THETA}),
+        damaged({"interactions": [["X", "X"]]}),
         damaged({"reference": [["C", "zebra"]]}),
     ],
-)  # fmt: skip
+)
 def test_what_is_damaged_is_refused(state):
     with pytest.raises(StratsynthError):
         Regression.from_state(SCHEMA, state)
@@ -98,9 +104,10 @@ def test_what_is_damaged_is_refused(state):
 def test_a_model_without_features_predicts_its_intercept():
     schema = Schema({"Y": SCHEMA.column("Y"), "C": Categorical(levels=("only",))})
     release = fit(
-        GroupRegression(iterations=5), open_table(pd.DataFrame({"Y": [0.5] * 50, "C": "only"}), schema=schema,
-                                                  declared_size=50), Budget(20, 1e-6),
-    )  # fmt: skip
+        GroupRegression(iterations=5),
+        open_table(pd.DataFrame({"Y": [0.5] * 50, "C": "only"}), schema=schema, declared_size=50),
+        Budget(20, 1e-6),
+    )
     assert release.predict(pd.DataFrame({"C": ["only"] * 3})).shape == (3,)
 
 
@@ -130,17 +137,31 @@ def test_asking_rows_of_it_says_what_it_gives():
 
 
 BAD_SETTINGS = [
-    ({"features": "X"}, "list"), ({"features": ["X", "X"]}, "different"),
+    ({"features": "X"}, "list"),
+    ({"features": ["X", "X"]}, "different"),
     ({"target": "X", "features": ["X"]}, "neither"),
-    ({"interactions": [["X"]]}, "pairs"), ({"sizes": 3}, "table"), ({"model": "cubic"}, "model"),
+    ({"interactions": [["X"]]}, "pairs"),
+    ({"sizes": 3}, "table"),
+    ({"model": "cubic"}, "model"),
     ({"mode": "x"}, "mode"),
-    ({"objective": "x"}, "objective"), ({"region": "x"}, "region"), ({"accounting": "x"}, "accounting"),
-    ({"iterations": 0}, "iterations"), ({"iterations": 2.5}, "iterations"), ({"rate": 0.0}, "rate"),
-    ({"clip": -1.0}, "clip"), ({"radius": 1e9}, "radius"), ({"momentum": 1.0}, "momentum"), ({"tail": 2}, "tail"),
-    ({"count_share": 1.0}, "count_share"), ({"stage_one": 1.0}, "stage_one"), ({"most_weight": 0.5}, "most_weight"),
-    ({"mode": "DPSE"}, "needs groups"), ({"mode": "DPSE", "groups": ["G"]}, "tailored"),
-    ({"sizes": {"a": 1.0}}, "citation"), ({"sizes": {"a": -1.0}, "sizes_citation": "x"}, "sizes of a"),
-]  # fmt: skip
+    ({"objective": "x"}, "objective"),
+    ({"region": "x"}, "region"),
+    ({"accounting": "x"}, "accounting"),
+    ({"iterations": 0}, "iterations"),
+    ({"iterations": 2.5}, "iterations"),
+    ({"rate": 0.0}, "rate"),
+    ({"clip": -1.0}, "clip"),
+    ({"radius": 1e9}, "radius"),
+    ({"momentum": 1.0}, "momentum"),
+    ({"tail": 2}, "tail"),
+    ({"count_share": 1.0}, "count_share"),
+    ({"stage_one": 1.0}, "stage_one"),
+    ({"most_weight": 0.5}, "most_weight"),
+    ({"mode": "DPSE"}, "needs groups"),
+    ({"mode": "DPSE", "groups": ["G"]}, "tailored"),
+    ({"sizes": {"a": 1.0}}, "citation"),
+    ({"sizes": {"a": -1.0}, "sizes_citation": "x"}, "sizes of a"),
+]
 
 
 @pytest.mark.parametrize(("settings", "words"), BAD_SETTINGS)
@@ -150,10 +171,14 @@ def test_settings_that_make_no_sense_are_refused(settings, words):
 
 
 BAD_FOR_SCHEMA = [
-    ({"target": "W"}, "not in the schema"), ({"features": ["W"]}, "not in the schema"),
-    ({"groups": ["W"]}, "not in the schema"), ({"target": "C"}, "must be a numeric column"),
-    ({"model": "logistic", "target": "C"}, "two levels"), ({"model": "logistic", "target": "Y"}, "two levels"),
-    ({"reference": {"C": "zebra"}}, "no level"), ({"reference": {"X": "0"}}, "no level"),
+    ({"target": "W"}, "not in the schema"),
+    ({"features": ["W"]}, "not in the schema"),
+    ({"groups": ["W"]}, "not in the schema"),
+    ({"target": "C"}, "must be a numeric column"),
+    ({"model": "logistic", "target": "C"}, "two levels"),
+    ({"model": "logistic", "target": "Y"}, "two levels"),
+    ({"reference": {"C": "zebra"}}, "no level"),
+    ({"reference": {"X": "0"}}, "no level"),
     ({"interactions": [["X", "W"]]}, "not a feature"),
     ({"groups": ["G"], "features": ["G", "X"], "accounting": "parallel", "interactions": [["G", "X"]]}, "combined"),
     ({"groups": ["X"], "features": ["X"], "accounting": "parallel"}, "numeric"),
@@ -163,7 +188,7 @@ BAD_FOR_SCHEMA = [
     ({"groups": ["G"], "objective": "weights", "group_weights": {"a": 0.5, "b": 0.4}}, "add up to 1"),
     ({"groups": ["G"], "loss_bounds": {"z": 0.5}}, "not a group"),
     ({"groups": ["G"], "loss_bounds": {"a": 1.5}}, "from 0 to 1"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("settings", "words"), BAD_FOR_SCHEMA)
@@ -181,25 +206,33 @@ def test_without_a_size_there_is_nothing_to_divide_by():
 @pytest.mark.parametrize(
     "rows",
     [
-        people(0), people(1), people(40).assign(G="a"), people(40).assign(X=0.5), people(40).assign(C="q"),
-        people(40).assign(D="no"), people(40).assign(Y=1.0), people(40).assign(Z=1e308),
+        people(0),
+        people(1),
+        people(40).assign(G="a"),
+        people(40).assign(X=0.5),
+        people(40).assign(C="q"),
+        people(40).assign(D="no"),
+        people(40).assign(Y=1.0),
+        people(40).assign(Z=1e308),
     ],
     ids=["nobody", "one", "an empty group", "constant", "one level", "one class", "one target", "far out"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize(
     "how",
     [
-        {"target": "Y", "mode": "DPSE", "accounting": "parallel"}, {"target": "D", "model": "logistic"},
+        {"target": "Y", "mode": "DPSE", "accounting": "parallel"},
+        {"target": "D", "model": "logistic"},
         {"target": "Y", "stage_one": 0.5, "objective": "balanced"},
         {"target": "D", "model": "logistic", "stage_one": 0.5},
         {"target": "C", "model": "softmax", "stage_one": 0.3},
     ],
-)  # fmt: skip
+)
 def test_bad_data_give_a_model_all_the_same(rows, how):
     release = fit(
-        GroupRegression(groups=["G"], iterations=3, **how), open_table(rows, schema=SCHEMA, declared_size=40),
+        GroupRegression(groups=["G"], iterations=3, **how),
+        open_table(rows, schema=SCHEMA, declared_size=40),
         Budget(1, 1e-6),
-    )  # fmt: skip
+    )
     assert np.isfinite(release.model.theta).all()
     assert len(release.predict(people(5))) == 5
 

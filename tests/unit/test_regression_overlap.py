@@ -41,8 +41,10 @@ def test_what_the_families_cost_adds_up_to_the_budget(accounting, mode):
 
 def test_all_ways_of_asking_descend_alike():
     frame = people(400, slopes=(0.5, 0.2))
-    found = [exactly(regression(accounting=a, objective="balanced", most_weight=1e6), frame)[0].theta
-             for a in ("combined", "parallel", "paper")]  # fmt: skip
+    found = [
+        exactly(regression(accounting=a, objective="balanced", most_weight=1e6), frame)[0].theta
+        for a in ("combined", "parallel", "paper")
+    ]
     assert np.allclose(found[0], found[1], atol=1e-3)
     assert np.allclose(found[0], found[2], atol=1e-3)
 

@@ -81,10 +81,17 @@ def test_the_benchmark_measures_what_it_says(monkeypatch):
 
 def test_errors_beside_another_library_are_of_the_same_rows_and_features(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "lsat": rng.uniform(10, 48, 400), "ugpa": rng.uniform(1, 4, 400), "fam_inc": 3, "tier": 2,
-        "race": rng.choice(["White", "Other"], 400), "pass_bar": rng.integers(0, 2, 400), "zgpa": rng.normal(size=400),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "lsat": rng.uniform(10, 48, 400),
+            "ugpa": rng.uniform(1, 4, 400),
+            "fam_inc": 3,
+            "tier": 2,
+            "race": rng.choice(["White", "Other"], 400),
+            "pass_bar": rng.integers(0, 2, 400),
+            "zgpa": rng.normal(size=400),
+        }
+    )
     frame.to_csv(tmp_path / "law.csv", index=False)
     bar, grades = beside.law(tmp_path / "law.csv")
     assert (bar.minority, bar.matrix(bar.frame).shape, grades.truth().max() <= 1) == ("Other", (400, 5), True)

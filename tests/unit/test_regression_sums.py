@@ -143,8 +143,10 @@ def test_one_row_moves_nothing_by_more_than_its_clip(theta):
     for seed in range(30):
         row = people(1, seed)
         for link, target in (("linear", "Y"), ("logistic", "D")):
-            for query in (Gradients(CODED, target, link, thetas, 0.3),
-                          Gradients(CODED, target, link, thetas, 0.3, ("G",), parts)):  # fmt: skip
+            for query in (
+                Gradients(CODED, target, link, thetas, 0.3),
+                Gradients(CODED, target, link, thetas, 0.3, ("G",), parts),
+            ):
                 for block in exact(query, row):
                     assert int((block.astype(object) ** 2).sum()) <= GRID**2
             for block in exact(Losses(CODED, target, link, thetas, 0.3), row):

@@ -105,8 +105,13 @@ def test_a_saved_release_samples_the_same_rows(release, saved):
 
 def test_the_folder_holds_what_the_contract_says_and_nothing_else(saved):
     assert {p.name for p in saved.iterdir()} == {
-        "certificate.json", "measurements.parquet", "model", "report.html", "synthetic.parquet", "synthetic.csv"
-    }  # fmt: skip
+        "certificate.json",
+        "measurements.parquet",
+        "model",
+        "report.html",
+        "synthetic.parquet",
+        "synthetic.csv",
+    }
     assert not [p for p in saved.parent.iterdir() if p != saved]
 
 
@@ -200,10 +205,26 @@ def test_the_certificate_has_every_key_and_recomputes(release):
     certificate = json.loads(json.dumps(release.certificate))
     optional = {"declared_and_measured", "notices", "small_groups"}
     assert set(certificate) - optional == {
-        "format", "created", "software", "private", "unverified", "unit", "neighbours", "guarantee", "prices",
-        "ledger", "strata", "weights", "unprotected", "schema", "mechanism", "composition", "charges",
-        "not_protected", "conversion",
-    }  # fmt: skip
+        "format",
+        "created",
+        "software",
+        "private",
+        "unverified",
+        "unit",
+        "neighbours",
+        "guarantee",
+        "prices",
+        "ledger",
+        "strata",
+        "weights",
+        "unprotected",
+        "schema",
+        "mechanism",
+        "composition",
+        "charges",
+        "not_protected",
+        "conversion",
+    }
     recompute.check(certificate)
     assert certificate["private"] is True
     assert certificate["strata"] == {"by": ["SEX", "GROUP"], "cells": 4, "merged": []}

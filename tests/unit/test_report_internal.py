@@ -30,8 +30,18 @@ def evaluation():
     real, made = people(900), people(700, 5000)
     vanilla = people(700, 9000).replace({"RAC1P": {"3": "1"}})
     others = census.holdout(400)[list(COLUMNS)]
-    return evaluate(real, made, SCHEMA, ["SEX", "RAC1P"], k=2, beside={"vanilla": vanilla}, holdout=others,
-                    target="DIS", positive="1", area="RAC1P")  # fmt: skip
+    return evaluate(
+        real,
+        made,
+        SCHEMA,
+        ["SEX", "RAC1P"],
+        k=2,
+        beside={"vanilla": vanilla},
+        holdout=others,
+        target="DIS",
+        positive="1",
+        area="RAC1P",
+    )
 
 
 def compared(**instead):
@@ -41,20 +51,50 @@ def compared(**instead):
     for place, (mechanism, strata, epsilon, seed) in enumerate(cells):
         for group, n in (("big", 5000), ("small", 40), (None, 5040)):
             value = (place % 7 + 1 + seed) / (10 * epsilon) * (3 if group == "small" else 1)
-            base = {"mechanism": mechanism, "stratification": strata, "epsilon": epsilon, "seed": seed, "n": n,
-                    "metric": "workload_error", "scope": "group" if group else "everybody", "RACE": group,
-                    "clique": None, "value": value, "low": value / 2, "high": value * 2, "status": "ok"}  # fmt: skip
+            base = {
+                "mechanism": mechanism,
+                "stratification": strata,
+                "epsilon": epsilon,
+                "seed": seed,
+                "n": n,
+                "metric": "workload_error",
+                "scope": "group" if group else "everybody",
+                "RACE": group,
+                "clique": None,
+                "value": value,
+                "low": value / 2,
+                "high": value * 2,
+                "status": "ok",
+            }
             rows += [base, base | {"clique": "A,B", "value": value * 1.5}]
     for group, n in (("big", 5000), ("small", 40), (None, 5040)):
-        rows.append({**rows[0], "mechanism": "subsample", "stratification": "subsample", "epsilon": math.nan, "n": n,
-                     "scope": "group" if group else "everybody", "RACE": group, "value": 0.01})  # fmt: skip
+        rows.append(
+            {
+                **rows[0],
+                "mechanism": "subsample",
+                "stratification": "subsample",
+                "epsilon": math.nan,
+                "n": n,
+                "scope": "group" if group else "everybody",
+                "RACE": group,
+                "value": 0.01,
+            }
+        )
     return pd.DataFrame(rows).assign(**instead)
 
 
 def test_an_evaluation_is_a_page_with_every_section(evaluation):
     page = Page(evaluation_page(evaluation)).check()
-    for said in ("INTERNAL", "Disparity card", "Error by column and group", "The worst tables", "What it is good for",
-                 "How alike it is", "No certificate came with the table", "How to cite"):  # fmt: skip
+    for said in (
+        "INTERNAL",
+        "Disparity card",
+        "Error by column and group",
+        "The worst tables",
+        "What it is good for",
+        "How alike it is",
+        "No certificate came with the table",
+        "How to cite",
+    ):
         assert said in page.text, said
     assert all(name.startswith("INTERNAL-") for name in page.files())
 
@@ -103,10 +143,12 @@ def test_it_is_written_beside_the_figures_but_never_into_a_release(evaluation, t
 
 
 def test_hostile_labels_are_shown_as_they_are():
-    schema = Schema({
-        HOSTILE: Categorical(levels=("</title><b>", "2"), labels={"2": HOSTILE}),
-        "B": Categorical(levels=("1", "2")),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            HOSTILE: Categorical(levels=("</title><b>", "2"), labels={"2": HOSTILE}),
+            "B": Categorical(levels=("1", "2")),
+        }
+    )
     frame = pd.DataFrame({HOSTILE: ["</title><b>", "2"] * 30, "B": ["1", "1", "2"] * 20})
     found = evaluate(frame, frame, schema, [HOSTILE], k=2, beside={f"{HOSTILE}!": frame})
     page = Page(evaluation_page(found, name=HOSTILE)).check()
@@ -120,8 +162,9 @@ def test_a_table_beside_cannot_have_a_name_that_is_taken(name):
 
 
 def test_a_release_beside_is_measured_as_if_it_were_alone(evaluation):
-    alone = evaluate(people(900), people(700, 9000).replace({"RAC1P": {"3": "1"}}), SCHEMA, ["SEX", "RAC1P"], k=2,
-                     apart=False)  # fmt: skip
+    alone = evaluate(
+        people(900), people(700, 9000).replace({"RAC1P": {"3": "1"}}), SCHEMA, ["SEX", "RAC1P"], k=2, apart=False
+    )
     mine = evaluation.workload[evaluation.workload["table"] == "vanilla"].drop(columns="table").reset_index(drop=True)
     theirs = alone.workload[alone.workload["table"] == "release"].drop(columns="table").reset_index(drop=True)
     pd.testing.assert_frame_equal(mine, theirs)
@@ -207,8 +250,13 @@ def test_a_comparison_is_a_page_with_means_over_seeds():
     table, _ = page.numbers("INTERNAL-error-by-epsilon-mst")
     assert len(table) == 3 * 3 * 3
     frame = compared()
-    mine = frame[(frame["mechanism"] == "mst") & (frame["stratification"] == "pooled") & (frame["epsilon"] == 4)
-                 & (frame["RACE"] == "small") & frame["clique"].isna()]  # fmt: skip
+    mine = frame[
+        (frame["mechanism"] == "mst")
+        & (frame["stratification"] == "pooled")
+        & (frame["epsilon"] == 4)
+        & (frame["RACE"] == "small")
+        & frame["clique"].isna()
+    ]
     row = next(r for r in table if (r["stratification"], r["epsilon"], r["group"]) == ("pooled", "4.0", "RACE small"))
     assert float(row["error"]) == pytest.approx(mine["value"].mean(), abs=1e-6)
     assert float(row["low"]) == pytest.approx(mine["value"].min(), abs=1e-6)

@@ -19,13 +19,17 @@ HOSTILE = "<script>alert(1)</script>\"'&]]>--><img src=x onerror=alert(1)>"
 
 def page(text="text", **settings):
     columns = [
-        Column(text, "text"), Column(text), Column(text, "picture", Axis(0, 1)), Column(text, "shade", Axis(0, 2)),
+        Column(text, "text"),
+        Column(text),
+        Column(text, "picture", Axis(0, 1)),
+        Column(text, "shade", Axis(0, 2)),
         Column(text, aside=True),
-    ]  # fmt: skip
+    ]
     points = Points(text, [Mark(text, 0.5)], 0.5)
     table = Table(text, columns, [[text, 1.5, points, 1, 7.5]], [[text, math.nan, "", math.nan, None]])
-    chart = Figure(text, text, table, legend=legend([(text, 0)], note=text), group=text,
-                   numbers=Numbers(text, [text], [[text]]))  # fmt: skip
+    chart = Figure(
+        text, text, table, legend=legend([(text, 0)], note=text), group=text, numbers=Numbers(text, [text], [[text]])
+    )
     section = Section("one", text, [text], [(text, text)], [chart], [text], text)
     return Page(text, text, [text], [section], made_with=text, **settings)
 
@@ -59,8 +63,15 @@ def test_an_internal_page_says_so_also_on_paper_and_another_does_not():
 
 def test_numbers_are_the_same_in_csv_and_json_and_carry_their_stamp():
     rows = [['a,b\n"c"', 1, 0.25, None], ["=1+1", 2, math.nan, math.inf]]
-    html = render(Page("t", "s", [], [Section("x", "x", figures=[
-        Figure("f", numbers=Numbers("My Numbers!", ["name", "n", "x", "y"], rows))])], "stamp"))  # fmt: skip
+    html = render(
+        Page(
+            "t",
+            "s",
+            [],
+            [Section("x", "x", figures=[Figure("f", numbers=Numbers("My Numbers!", ["name", "n", "x", "y"], rows))])],
+            "stamp",
+        )
+    )
     table, document = Parsed(html).check().numbers("INTERNAL-my-numbers")
     assert document == {
         "stamp": "INTERNAL: stamp",
@@ -69,8 +80,9 @@ def test_numbers_are_the_same_in_csv_and_json_and_carry_their_stamp():
     }
     assert [row["name"] for row in table] == ['a,b\n"c"', "'=1+1"], "no spreadsheet takes a label for a formula"
     assert [(row["n"], row["x"], row["y"], row["stamp"]) for row in table] == [
-        ("1", "0.25", "", "INTERNAL"), ("2", "", "", "INTERNAL")
-    ]  # fmt: skip
+        ("1", "0.25", "", "INTERNAL"),
+        ("2", "", "", "INTERNAL"),
+    ]
 
 
 @given(
@@ -128,19 +140,37 @@ def test_lists_and_counts_in_words():
 
 TABLE = Table(
     "Caption.",
-    [Column("name", "text"), Column("picture", "picture", Axis(0, 1)), Column("people", "count"),
-     Column("part", "share"), Column("error", aside=True)],
+    [
+        Column("name", "text"),
+        Column("picture", "picture", Axis(0, 1)),
+        Column("people", "count"),
+        Column("part", "share"),
+        Column("error", aside=True),
+    ],
     [[f"row {i}", Points("a point", [Mark("x", 0.5)], 0.5), 1000 * i, i / 100, i / 7] for i in range(50)],
     [["all", None, math.nan, 1.0, None]],
-    most=10, ends=(2, 1), rest="rows between, in the files",
-)  # fmt: skip
+    most=10,
+    ends=(2, 1),
+    rest="rows between, in the files",
+)
 WHOLE = Page(
-    "Title", "Subtitle", ["Lead."],
-    [Section("one", "One", ["A text."], [("Name", "value"), ("A name that is longer than a column", "is a line")],
-             [Figure("Figure", "Note.", TABLE), Figure("Left out", table=TABLE, detail=True)], notes=["At the end."]),
-     Section("two", "Two", ["Only on the page."], detail=True)],
-    internal="Computed from private rows.", warnings=["NOT <PRIVATE>"],
-)  # fmt: skip
+    "Title",
+    "Subtitle",
+    ["Lead."],
+    [
+        Section(
+            "one",
+            "One",
+            ["A text."],
+            [("Name", "value"), ("A name that is longer than a column", "is a line")],
+            [Figure("Figure", "Note.", TABLE), Figure("Left out", table=TABLE, detail=True)],
+            notes=["At the end."],
+        ),
+        Section("two", "Two", ["Only on the page."], detail=True),
+    ],
+    internal="Computed from private rows.",
+    warnings=["NOT <PRIVATE>"],
+)
 
 
 def test_a_terminal_gets_every_fact_and_the_ends_of_a_long_table():

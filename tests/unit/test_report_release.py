@@ -34,9 +34,18 @@ def release():
 
 def test_it_says_what_was_promised_and_what_was_not(release):
     page = page_of(release, {"rows": 40, "redrawn": 4, "mended": 1, "strata": {}})
-    for said in ("Epsilon is 1 and delta is 1e-09", "factor of at most 2.72", "1 in 1,000,000,000", "by SEX and GROUP",
-                 "made up for testing", "The number of records that was declared", "10.00% of 40 rows", "How to cite",
-                 release.certificate["schema"]["sha256"], "not kept in a file"):  # fmt: skip
+    for said in (
+        "Epsilon is 1 and delta is 1e-09",
+        "factor of at most 2.72",
+        "1 in 1,000,000,000",
+        "by SEX and GROUP",
+        "made up for testing",
+        "The number of records that was declared",
+        "10.00% of 40 rows",
+        "How to cite",
+        release.certificate["schema"]["sha256"],
+        "not kept in a file",
+    ):
         assert said in page.text, said
     assert "INTERNAL" not in page.html
 
@@ -74,20 +83,34 @@ def test_without_strata_there_is_nothing_to_choose():
 
 
 def test_sizes_are_the_weighted_mean_of_what_the_tables_add_up_to():
-    table = pa.table({
-        "stratum": ["", "", "", "", ""], "question": [0] * 5, "clique": ["A", "A", "B", "B", "B"],
-        "cell": [0, 1, 0, 1, 2], "value": [10, 20, 5, 5, 5], "sigma": [2.0, 2.0, 1.0, 1.0, 1.0],
-    }, schema=COLUMNS)  # fmt: skip
+    table = pa.table(
+        {
+            "stratum": ["", "", "", "", ""],
+            "question": [0] * 5,
+            "clique": ["A", "A", "B", "B", "B"],
+            "cell": [0, 1, 0, 1, 2],
+            "value": [10, 20, 5, 5, 5],
+            "sigma": [2.0, 2.0, 1.0, 1.0, 1.0],
+        },
+        schema=COLUMNS,
+    )
     (size,) = sizes(measured(table))
     assert size.value == pytest.approx((30 / 8 + 15 / 3) / (1 / 8 + 1 / 3))
     assert size.sigma == pytest.approx((1 / 8 + 1 / 3) ** -0.5)
 
 
 def test_a_table_measured_twice_is_one_with_less_noise():
-    table = pa.table({
-        "stratum": ["x"] * 4, "question": [0, 0, 1, 1], "clique": ["A"] * 4, "cell": [0, 1, 0, 1],
-        "value": [10, 0, 20, 6], "sigma": [2.0, 2.0, 1.0, 1.0],
-    }, schema=COLUMNS)  # fmt: skip
+    table = pa.table(
+        {
+            "stratum": ["x"] * 4,
+            "question": [0, 0, 1, 1],
+            "clique": ["A"] * 4,
+            "cell": [0, 1, 0, 1],
+            "value": [10, 0, 20, 6],
+            "sigma": [2.0, 2.0, 1.0, 1.0],
+        },
+        schema=COLUMNS,
+    )
     (found,) = measured(table)
     assert found.values == pytest.approx([18, 4.8])
     assert (found.sigma, found.times) == (pytest.approx(0.8**0.5), 2)
@@ -130,10 +153,12 @@ def test_merged_groups_have_their_names_and_only_their_levels():
 
 
 def test_hostile_labels_and_levels_are_shown_as_they_are():
-    schema = Schema({
-        HOSTILE: Categorical(levels=("</title><b>", "'\"&"), labels={"'\"&": HOSTILE}),
-        "B": Categorical(levels=("1", "2")),
-    })  # fmt: skip
+    schema = Schema(
+        {
+            HOSTILE: Categorical(levels=("</title><b>", "'\"&"), labels={"'\"&": HOSTILE}),
+            "B": Categorical(levels=("1", "2")),
+        }
+    )
     people = pd.DataFrame({HOSTILE: ["</title><b>", "'\"&"] * 10, "B": ["1", "2"] * 10})
     table = open_table(people, schema=schema, declared_size=20)
     shares = pd.DataFrame({HOSTILE: ["</title><b>", "'\"&"], "share": [0.5, 0.5]})
@@ -150,10 +175,15 @@ def test_what_unprotected_may_say_is_explained():
 
 def test_eighteen_groups_and_twenty_columns_stay_below_two_megabytes():
     rng, parts = np.random.default_rng(0), []
-    schema = Schema({
-        "G": Categorical(levels=tuple(f"g{i}" for i in range(18))),
-        **{f"COLUMN{i}": Categorical(levels=tuple(f"level number {j}" for j in range(6 + 2 * i))) for i in range(20)},
-    })  # fmt: skip
+    schema = Schema(
+        {
+            "G": Categorical(levels=tuple(f"g{i}" for i in range(18))),
+            **{
+                f"COLUMN{i}": Categorical(levels=tuple(f"level number {j}" for j in range(6 + 2 * i)))
+                for i in range(20)
+            },
+        }
+    )
     for g in schema.levels("G"):
         for c in schema.names[1:]:
             n = schema.size(c)

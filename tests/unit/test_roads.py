@@ -15,12 +15,24 @@ def frame(means, seeds=5, score="accuracy", spread=0.001):
     """Roads (mechanism, stratification, model) and their scores for everybody and in two groups."""
     rng = np.random.default_rng(0)
     rows = [
-        {"mechanism": m, "stratification": s, "epsilon": 1.0, "seed": seed, "metric": f"{score}:{model}",
-         "scope": scope, "GROUP": group, "group": group, "value": value + spread * rng.standard_normal(), "n": n,
-         "status": "ok", "stamp": "PUBLIC DATA"}
-        for (m, s, model), values in means.items() for (scope, group, n), value in zip(GROUPS, values, strict=True)
+        {
+            "mechanism": m,
+            "stratification": s,
+            "epsilon": 1.0,
+            "seed": seed,
+            "metric": f"{score}:{model}",
+            "scope": scope,
+            "GROUP": group,
+            "group": group,
+            "value": value + spread * rng.standard_normal(),
+            "n": n,
+            "status": "ok",
+            "stamp": "PUBLIC DATA",
+        }
+        for (m, s, model), values in means.items()
+        for (scope, group, n), value in zip(GROUPS, values, strict=True)
         for seed in range(1, seeds + 1)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows).astype(dict.fromkeys(("scope", "GROUP", "group", "status", "stamp"), "string"))
 
 
@@ -43,9 +55,11 @@ def test_each_kind_is_stood_for_by_the_road_that_serves_everybody_best():
     found = roads(frame(MEANS), ["GROUP"], {"both"})
     every = at(found, None)
     assert dict(every["road"]) == {
-        "vanilla table": "forest on mst, vanilla", "stratified table": "forest on mst by GROUP",
-        "pooled table": "forest on both by GROUP", "direct": "fermi, direct",
-    }  # fmt: skip
+        "vanilla table": "forest on mst, vanilla",
+        "stratified table": "forest on mst by GROUP",
+        "pooled table": "forest on both by GROUP",
+        "direct": "fermi, direct",
+    }
     assert every["value"].to_dict() == pytest.approx(
         {"vanilla table": 0.75, "stratified table": 0.72, "pooled table": 0.74, "direct": 0.76}, abs=0.002
     )
@@ -95,14 +109,20 @@ def test_one_kind_alone_is_no_question_and_baselines_are_no_roads():
 def test_kinds_are_of_settings():
     settings = [("mst", "vanilla"), ("mst", "SEX"), ("both", "SEX"), ("fermi", "direct")]
     assert [kind_of(*setting, {"both"}) for setting in settings] == [
-        "vanilla table", "stratified table", "pooled table", "direct",
-    ]  # fmt: skip
+        "vanilla table",
+        "stratified table",
+        "pooled table",
+        "direct",
+    ]
 
 
 def test_every_road_is_listed_with_the_group_it_serves_worst():
     rows = by_road(frame(MEANS), {"both"})
     assert [row["road"] for row in rows] == [
-        "forest on mst, vanilla", "linear on mst, vanilla", "forest on mst by GROUP", "forest on both by GROUP",
+        "forest on mst, vanilla",
+        "linear on mst, vanilla",
+        "forest on mst by GROUP",
+        "forest on both by GROUP",
         "fermi, direct",
-    ]  # fmt: skip
+    ]
     assert rows[0]["worst group"] == pytest.approx(0.60, abs=0.002)

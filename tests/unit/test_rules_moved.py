@@ -32,8 +32,11 @@ def fitted(name, *, stratified, rows=3_000):
     schema = Schema(small.SCHEMA.columns, rules=(Rule(when={"AGE": "0-2"}, never={"WORK": ("yes", "no")}),))
     how = make(name, {})
     if stratified:
-        how = ss.Stratified(how, ["SEX"], ss.Weights.public(pd.DataFrame({"SEX": ["1", "2"], "share": [0.25, 0.75]}),
-                                                            citation="made up"))  # fmt: skip
+        how = ss.Stratified(
+            how,
+            ["SEX"],
+            ss.Weights.public(pd.DataFrame({"SEX": ["1", "2"], "share": [0.25, 0.75]}), citation="made up"),
+        )
     table = ss.open_table(small.people(rows), schema=schema, declared_size=rows)
     return ss.fit(how, table, ss.Budget(5, 1e-9), entropy=SeededEntropy(2))
 
@@ -70,8 +73,10 @@ def test_counting_changes_no_row():
 
 
 def test_what_is_mended_is_counted_as_such():
-    schema = Schema({"A": Categorical(levels=LEVELS), "B": Categorical(levels=LEVELS)},
-                    rules=(Rule(when={"A": "x"}, never={"B": "x"}),))  # fmt: skip
+    schema = Schema(
+        {"A": Categorical(levels=LEVELS), "B": Categorical(levels=LEVELS)},
+        rules=(Rule(when={"A": "x"}, never={"B": "x"}),),
+    )
     rng = np.random.default_rng(0)
 
     def stubborn(n, _):

@@ -30,9 +30,15 @@ def test_combine_is_rubins_rule_for_synthetic_tables():
 
 @pytest.mark.parametrize(
     ("estimates", "variances", "settings"),
-    [([1.0], [1.0], {}), ([1.0, 2.0], [1.0], {}), ([1.0, math.nan], [1.0, 1.0], {}), ([1.0, 2.0], [1.0, -1.0], {}),
-     ([1.0, 2.0], [1.0, 1.0], {"size": 0}), ([1.0, 2.0], [1.0, 1.0], {"level": 1})],
-)  # fmt: skip
+    [
+        ([1.0], [1.0], {}),
+        ([1.0, 2.0], [1.0], {}),
+        ([1.0, math.nan], [1.0, 1.0], {}),
+        ([1.0, 2.0], [1.0, -1.0], {}),
+        ([1.0, 2.0], [1.0, 1.0], {"size": 0}),
+        ([1.0, 2.0], [1.0, 1.0], {"level": 1}),
+    ],
+)
 def test_combine_refuses_what_is_no_estimate(estimates, variances, settings):
     with pytest.raises(UsageError, match="combine"):
         combine(estimates, variances, **settings)
@@ -73,8 +79,9 @@ def test_samples_by_public_shares_spread_as_other_noise_does(how):
     fits = [fit(how, table, Budget(0.5, 1e-9), weights=weights, entropy=SeededEntropy(i)) for i in range(25)]
     works = {"WORK": frozenset({small.SCHEMA.index("WORK", "no")})}
     again = redrawn(fits[0].table_model, fits[0], 25, np.random.default_rng(3))
-    wanted, found = (np.std([model.mass(works) for model in some], ddof=1) for some in
-                     ([one.table_model for one in fits], again))  # fmt: skip
+    wanted, found = (
+        np.std([model.mass(works) for model in some], ddof=1) for some in ([one.table_model for one in fits], again)
+    )
     assert 0.55 < found / wanted < 1.8  # both are of 25
     made = fits[0].samples(2, 400, seed=1)
     assert not made[0].equals(made[1])

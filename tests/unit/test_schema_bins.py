@@ -38,13 +38,33 @@ def drawn(column: Numeric, level: str, rows: int = 2_000) -> pd.Series:
 
 def test_spikes_and_special_codes_are_levels_of_their_own():
     assert MONEY.all_levels == (
-        "0", "(0,1000)", "[1000,10000)", "[10000,1000000]", "-9", "8888888", "unknown", "N", "missing"
-    )  # fmt: skip
+        "0",
+        "(0,1000)",
+        "[1000,10000)",
+        "[10000,1000000]",
+        "-9",
+        "8888888",
+        "unknown",
+        "N",
+        "missing",
+    )
     values = ["0", "-0.0", "0.01", "999", "1e3", "2000000", "-8", "-9", "-9.0", "8888888", "unknown", "N", None, "word"]
     assert codes(MONEY, values) == [
-        "0", "0", "(0,1000)", "(0,1000)", "[1000,10000)", "[10000,1000000]", "0", "-9", "-9", "8888888", "unknown",
-        "N", "missing", "missing",
-    ]  # fmt: skip
+        "0",
+        "0",
+        "(0,1000)",
+        "(0,1000)",
+        "[1000,10000)",
+        "[10000,1000000]",
+        "0",
+        "-9",
+        "-9",
+        "8888888",
+        "unknown",
+        "N",
+        "missing",
+        "missing",
+    ]
 
 
 def test_the_same_values_are_the_same_levels_from_numbers():
@@ -60,8 +80,15 @@ def test_integers_have_spikes_that_are_one_number_wide():
     column = Numeric(lower=-5, upper=100, integer=True, edges=(-5, 50, 101), spikes=(0, 40))
     assert column.all_levels == ("[-5,-1]", "0", "1-39", "40", "41-49", "50-100")
     assert codes(column, [-5, -1, 0, 1, 39, 40, 41, 100]) == [
-        "[-5,-1]", "[-5,-1]", "0", "1-39", "1-39", "40", "41-49", "50-100"
-    ]  # fmt: skip
+        "[-5,-1]",
+        "[-5,-1]",
+        "0",
+        "1-39",
+        "1-39",
+        "40",
+        "41-49",
+        "50-100",
+    ]
     assert set(drawn(column, "0")) == {0}
     assert set(drawn(column, "1-39")) == set(range(1, 40))
 

@@ -214,10 +214,22 @@ def test_types_come_back_as_they_went_in(tmp_path):
     frame.to_csv(tmp_path / "x.csv", index=False)
     from_csv = drafted(open_source(tmp_path / "x.csv")).schema
     assert {n: c.dtype for n, c in from_csv.columns.items()} == {
-        "whole": "int64", "few": "int64", "nullable": "int64", "real": "float64", "real_null": "float64",
-        "flag": "bool", "text": "string", "text_null": "string", "class": "string", "plain": "string",
-        "day": "date", "moment": "datetime", "stay": "duration", "born": "date", "clock": "time",
-    }  # fmt: skip
+        "whole": "int64",
+        "few": "int64",
+        "nullable": "int64",
+        "real": "float64",
+        "real_null": "float64",
+        "flag": "bool",
+        "text": "string",
+        "text_null": "string",
+        "class": "string",
+        "plain": "string",
+        "day": "date",
+        "moment": "datetime",
+        "stay": "duration",
+        "born": "date",
+        "clock": "time",
+    }
     assert check(from_csv, open_source(tmp_path / "x.csv")).left_out == 0
 
 

@@ -118,10 +118,12 @@ def test_codes_of_dates_are_special():
 
 def test_rules_compare_dates():
     schema = Schema(
-        {"x": Temporal(lower="2010-01-01", upper="2011-12-31", edges=("2010-01-01", "2011-01-01", "2012-01-01")),
-         "y": Categorical(levels=("a", "b"))},
+        {
+            "x": Temporal(lower="2010-01-01", upper="2011-12-31", edges=("2010-01-01", "2011-01-01", "2012-01-01")),
+            "y": Categorical(levels=("a", "b")),
+        },
         rules=(ss.schema.Rule(when={"x": "< 2011-01-01"}, never={"y": "b"}),),
-    )  # fmt: skip
+    )
     assert schema.rules[0].cells(schema) == ({"x": frozenset({0}), "y": frozenset({1})},)
 
 
@@ -213,8 +215,11 @@ def test_a_fit_and_its_release_hold_dates(tmp_path):
         }
     )
     table = ss.open_table(frame, schema=schema, declared_size=rows)
-    how = ss.Stratified("independent", ["sex"], ss.Weights.public(
-        pd.DataFrame({"sex": ["f", "m"], "share": [0.5, 0.5]}), citation="made up for testing"))  # fmt: skip
+    how = ss.Stratified(
+        "independent",
+        ["sex"],
+        ss.Weights.public(pd.DataFrame({"sex": ["f", "m"], "share": [0.5, 0.5]}), citation="made up for testing"),
+    )
     release = ss.fit(how, table, ss.Budget(20, 1e-9))
     again = ss.Release.load(release.save(tmp_path / "release", csv=True)).sample(4_000, seed=1)
     assert [str(kind) for kind in again.dtypes] == ["datetime64[s]", "timedelta64[s]", "str"]

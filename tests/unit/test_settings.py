@@ -346,8 +346,10 @@ def test_every_setting_is_listed_for_programs(tmp_path):
             assert setting.get("range", {}) == (field.metadata[KEY].ends if KEY in field.metadata else {})
     rate = {setting["name"]: setting for setting in found["gem"]}["rate"]
     assert {key: rate[key] for key in ("type", "default", "range")} == {
-        "type": "number", "default": None, "range": {"above": 0, "most": 10},
-    }  # fmt: skip
+        "type": "number",
+        "default": None,
+        "range": {"above": 0, "most": 10},
+    }
     smoothing = {setting["name"]: setting for setting in found["reductions"]}["smoothing"]
     assert smoothing["choices"] == ["moreau", "softmax", "none"]
 
@@ -365,10 +367,14 @@ def test_settings_of_any_class_are_listed():
         {"name": "numbers", "type": "complex", "default": "1j", "description": ""},
         {"name": "words", "type": '"a"', "choices": ["a"], "default": None, "description": ""},
         {
-            "name": "widths", "type": "list of whole numbers", "default": [1], "range": {"least": 1}, "length": [1, 3],
+            "name": "widths",
+            "type": "list of whole numbers",
+            "default": [1],
+            "range": {"least": 1},
+            "length": [1, 3],
             "description": "",
         },
-    ]  # fmt: skip
+    ]
     assert listed(int) == []
 
 

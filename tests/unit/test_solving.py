@@ -85,8 +85,9 @@ def test_a_number_of_processes_that_is_none_is_refused_before_anything_is_spent(
 
 def fitted(how, workers):
     """A fit with the same answers every time."""
-    return ss.fit(how, small.table(small.people(2_000)), ss.Budget(3, 1e-9), entropy=SeededEntropy(5), seed=1,
-                  workers=workers)  # fmt: skip
+    return ss.fit(
+        how, small.table(small.people(2_000)), ss.Budget(3, 1e-9), entropy=SeededEntropy(5), seed=1, workers=workers
+    )
 
 
 def by_group(**settings):

@@ -146,8 +146,25 @@ def test_pandas_columns_of_every_kind():
     moment = dt.datetime(2020, 1, 2, 3, 4)  # noqa: DTZ001
     frame = pd.DataFrame(
         {
-            "object": pd.Series([1, 2.0, 0.1, True, "x", b"y", None, np.nan, Decimal("1.50"), moment, [1],
-                                 pd.Timestamp("2020-01-02"), np.float32(0.1), 10**5000], dtype=object),
+            "object": pd.Series(
+                [
+                    1,
+                    2.0,
+                    0.1,
+                    True,
+                    "x",
+                    b"y",
+                    None,
+                    np.nan,
+                    Decimal("1.50"),
+                    moment,
+                    [1],
+                    pd.Timestamp("2020-01-02"),
+                    np.float32(0.1),
+                    10**5000,
+                ],
+                dtype=object,
+            ),
             "str": ["a", None] * 7,
             "string": pd.array(["a", None] * 7, "string"),
             "category": pd.Categorical(["b", None] * 7, categories=["a", "b"]),
@@ -160,10 +177,24 @@ def test_pandas_columns_of_every_kind():
             "numbers": pd.Categorical([1, 2] * 7),
             "period": pd.period_range("2020", periods=14),
         }
-    )  # fmt: skip
+    )
     read = open_source(frame).read(frame.columns).slice(0).to_pydict()
-    assert read["object"] == ["1", "2", "0.1", "true", "x", "y", None, None, "1.50", "2020-01-02 03:04:00",
-                              None, "2020-01-02", "0.10000000149011612", None]  # fmt: skip
+    assert read["object"] == [
+        "1",
+        "2",
+        "0.1",
+        "true",
+        "x",
+        "y",
+        None,
+        None,
+        "1.50",
+        "2020-01-02 03:04:00",
+        None,
+        "2020-01-02",
+        "0.10000000149011612",
+        None,
+    ]
     firsts = {name: values[:2] for name, values in read.items()}
     assert firsts["str"] == firsts["string"] == ["a", None]
     assert firsts["category"] == ["b", None]

@@ -110,9 +110,10 @@ def opened(data, **more):
     return ss.open_table(data, schema=SCHEMA, declared_size=SIZE, **{"engine": "spark", **more})
 
 
-@pytest.mark.parametrize(("how", "where"), [
-    *(("mst in strata", where) for where in WHERE), *((how, "frame") for how in HOW if how != "mst in strata")
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("how", "where"),
+    [*(("mst in strata", where) for where in WHERE), *((how, "frame") for how in HOW if how != "mst in strata")],
+)
 def test_releases_are_those_of_rows_in_memory(how, where, tmp_path, session):
     one, other = (
         ss.fit(HOW[how](), table, BUDGET, seed=1, entropy=SeededEntropy(1))
@@ -127,33 +128,39 @@ def counted(table, asked):
     return [found.tolist() for tables in table.backend.rows().counts(asked) for found in tables]
 
 
-ODD = ss.Schema({
-    "D": ss.Numeric(lower=0, upper=10, edges=(0, 1.5, 4, 10), missing=True),
-    "T": ss.Temporal(kind="date", lower="2024-01-01", upper="2024-12-31", bins=10, missing=True),
-    "M": ss.Temporal(kind="datetime", lower="2024-01-01", upper="2024-12-31 23:59:59", bins=9, missing=True),
-    "L": ss.Temporal(kind="datetime", lower="2024-01-01", upper="2024-12-31 23:59:59", bins=7, missing=True),
-    "B": ss.Categorical(levels=("true", "false", "none"), outside="none"),
-    "N": ss.Categorical(levels=("x", "none"), outside="none"),
-    "F": ss.Numeric(lower=0, upper=1, edges=(0, 0.1, 0.5, 1), missing=True),
-    "with.dot": ss.Categorical(levels=("1", "2")),
-    "WITH.dot": ss.Categorical(levels=("3", "2")),
-})  # fmt: skip
+ODD = ss.Schema(
+    {
+        "D": ss.Numeric(lower=0, upper=10, edges=(0, 1.5, 4, 10), missing=True),
+        "T": ss.Temporal(kind="date", lower="2024-01-01", upper="2024-12-31", bins=10, missing=True),
+        "M": ss.Temporal(kind="datetime", lower="2024-01-01", upper="2024-12-31 23:59:59", bins=9, missing=True),
+        "L": ss.Temporal(kind="datetime", lower="2024-01-01", upper="2024-12-31 23:59:59", bins=7, missing=True),
+        "B": ss.Categorical(levels=("true", "false", "none"), outside="none"),
+        "N": ss.Categorical(levels=("x", "none"), outside="none"),
+        "F": ss.Numeric(lower=0, upper=1, edges=(0, 0.1, 0.5, 1), missing=True),
+        "with.dot": ss.Categorical(levels=("1", "2")),
+        "WITH.dot": ss.Categorical(levels=("3", "2")),
+    }
+)
 
 
 def odd_rows():
     n, day = 60, dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
     moments = [None if i % 7 == 0 else day + dt.timedelta(hours=97 * i) for i in range(n)]
-    return pa.table({
-        "D": pa.array([None if i % 5 == 0 else decimal.Decimal(i) / 4 for i in range(n)], pa.decimal128(9, 2)),
-        "T": pa.array([None if m is None else m.date() for m in moments], pa.date32()),
-        "M": pa.array(moments, pa.timestamp("us", "UTC")),
-        "L": pa.array([None if m is None else m.replace(tzinfo=None) for m in moments], pa.timestamp("us")),
-        "B": pa.array([None if i % 3 == 0 else i % 2 == 0 for i in range(n)], pa.bool_()),
-        "N": pa.array([None] * n, pa.string()),
-        "F": pa.array([None if i % 4 == 0 else float("nan") if i % 9 == 0 else i / 60 for i in range(n)], pa.float32()),
-        "with.dot": pa.array([i % 2 + 1 for i in range(n)], pa.int16()),
-        "WITH.dot": pa.array([str(i % 2 + 2) for i in range(n)], pa.string()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "D": pa.array([None if i % 5 == 0 else decimal.Decimal(i) / 4 for i in range(n)], pa.decimal128(9, 2)),
+            "T": pa.array([None if m is None else m.date() for m in moments], pa.date32()),
+            "M": pa.array(moments, pa.timestamp("us", "UTC")),
+            "L": pa.array([None if m is None else m.replace(tzinfo=None) for m in moments], pa.timestamp("us")),
+            "B": pa.array([None if i % 3 == 0 else i % 2 == 0 for i in range(n)], pa.bool_()),
+            "N": pa.array([None] * n, pa.string()),
+            "F": pa.array(
+                [None if i % 4 == 0 else float("nan") if i % 9 == 0 else i / 60 for i in range(n)], pa.float32()
+            ),
+            "with.dot": pa.array([i % 2 + 1 for i in range(n)], pa.int16()),
+            "WITH.dot": pa.array([str(i % 2 + 2) for i in range(n)], pa.string()),
+        }
+    )
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
@@ -170,8 +177,13 @@ def test_decimals_moments_truth_values_and_nulls_are_read_as_in_memory(zone, tmp
         frame = session.read.parquet(str(plain)).repartition(4)
         frame = frame.withColumn(f"x{ODD.names.index('N')}", functions.lit(None)).toDF(*ODD.names)
         assert [f.dataType.typeName() for f in frame.schema.fields][:6] == [
-            "decimal", "date", "timestamp", "timestamp_ntz", "boolean", "void"
-        ]  # fmt: skip
+            "decimal",
+            "date",
+            "timestamp",
+            "timestamp_ntz",
+            "boolean",
+            "void",
+        ]
         tables = [
             ss.open_table(data, schema=ODD, engine=engine)
             for data, engine in ((path, "memory"), (path, "spark"), (frame, "auto"), (frame, "memory"))

@@ -17,15 +17,21 @@ from stratsynth.adapters import AIM, GEM
 from stratsynth.questions import Work
 
 LEVELS = {"a": 3, "b": 2, "c": 4, "e": 2}
-SMALL = {"aim": lambda rounds: AIM(iterations=1, rounds=rounds),
-         "gem": lambda rounds: GEM(components=8, latent=4, hidden=(8,), iterations=3, rounds=rounds)}  # fmt: skip
+SMALL = {
+    "aim": lambda rounds: AIM(iterations=1, rounds=rounds),
+    "gem": lambda rounds: GEM(components=8, latent=4, hidden=(8,), iterations=3, rounds=rounds),
+}
 
 
 @pytest.mark.parametrize("name", SMALL)
 @given(
-    st.lists(st.integers(1, 4), min_size=1, max_size=4), st.floats(1e-5, 30), st.sampled_from(PRICED),
-    st.sampled_from([None, 0, 30, 5000]), st.sampled_from([None, 1, 3, 20]), st.integers(0, 2**32),
-)  # fmt: skip
+    st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    st.floats(1e-5, 30),
+    st.sampled_from(PRICED),
+    st.sampled_from([None, 0, 30, 5000]),
+    st.sampled_from([None, 1, 3, 20]),
+    st.integers(0, 2**32),
+)
 @settings(max_examples=25)
 def test_the_budget_is_spent_to_the_last_bit_and_not_a_bit_more(name, sizes, rho, neighbours, size, rounds, seed):
     schema = schema_of({f"c{i}": k for i, k in enumerate(sizes)})

@@ -14,8 +14,13 @@ from stratsynth.strata import Stratum, crossing, disjoint, label, within
 
 def test_every_combination_exists_in_the_order_of_the_schema():
     assert [s.label for s in crossing(SCHEMA, ["GROUP", "WORK"])] == [
-        "a|N", "a|yes", "a|no", "b|N", "b|yes", "b|no",
-    ]  # fmt: skip
+        "a|N",
+        "a|yes",
+        "a|no",
+        "b|N",
+        "b|yes",
+        "b|no",
+    ]
 
 
 def test_a_numeric_column_is_crossed_by_its_bins():

@@ -66,11 +66,19 @@ def made_up(values, seeds=5):
     """A comparison's frame: the mean of each metric by setting, a little off in each repetition."""
     scopes = {"parity": "parity", "demographic": "between", "false": "between", "mean": "between"}
     rows = [
-        {"mechanism": m, "stratification": s, "epsilon": e, "seed": seed, "metric": metric,
-         "scope": scopes.get(metric.split("_", maxsplit=1)[0], "everybody"), "value": value + 1e-3 * (seed % 3)}
-        for (metric, m, s), by in values.items() for e, value in zip(EPSILONS, by, strict=True)
+        {
+            "mechanism": m,
+            "stratification": s,
+            "epsilon": e,
+            "seed": seed,
+            "metric": metric,
+            "scope": scopes.get(metric.split("_", maxsplit=1)[0], "everybody"),
+            "value": value + 1e-3 * (seed % 3),
+        }
+        for (metric, m, s), by in values.items()
+        for e, value in zip(EPSILONS, by, strict=True)
         for seed in range(1, seeds + 1)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 

@@ -151,9 +151,11 @@ def test_a_table_of_budgets_has_one_column_of_figures():
 def test_budgets_of_strata_are_a_statement_for_added_and_removed_records():
     with pytest.raises(Unsupported, match="add-remove"):
         ss.plan(
-            how(budgets=StratumBudgets.factors({"1|a": 0.5})), SCHEMA, replace(BUDGET, neighbours="replace"),
+            how(budgets=StratumBudgets.factors({"1|a": 0.5})),
+            SCHEMA,
+            replace(BUDGET, neighbours="replace"),
             declared_size=SIZE,
-        )  # fmt: skip
+        )
 
 
 def test_budgets_cover_what_everybody_pays_for_private_weights():
@@ -183,9 +185,7 @@ def test_a_merged_group_keeps_its_column_and_the_certificate_lists_it():
     paths = {tuple(charge["path"][0].items()) for charge in release.certificate["charges"]}
     assert paths == {(("SEX", s), ("GROUP", "a|b")) for s in "12"}
     cliques = release.measurements.to_pandas().groupby("stratum", observed=True).clique.unique()
-    assert {label: sorted(c) for label, c in cliques.items()} == {
-        f"{s}|both": ["AGE", "GROUP", "WORK"] for s in "12"
-    }  # fmt: skip
+    assert {label: sorted(c) for label, c in cliques.items()} == {f"{s}|both": ["AGE", "GROUP", "WORK"] for s in "12"}
     assert set(release.sample(200, seed=1).GROUP) == {"a", "b"}
     recompute.check(release.certificate)
 

@@ -73,11 +73,13 @@ HOW = {
         MST(), ["SEX", "GROUP"], ss.Weights.public(small.shares_frame(), citation="made up for testing")
     ),
     "a merge": lambda: ss.Stratified(
-        AIM(rounds=2), ["SEX", "GROUP"], ss.Weights.public(small.shares_frame(), citation="made up for testing"),
+        AIM(rounds=2),
+        ["SEX", "GROUP"],
+        ss.Weights.public(small.shares_frame(), citation="made up for testing"),
         ss.Groups(merge={"GROUP": {"both": ["a", "b"]}}),
     ),
     "sums in strata": lambda: ss.Stratified(CoinPress(columns=["AGE"]), ["SEX"], small.even(SCHEMA, "SEX")),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -92,11 +94,14 @@ def test_releases_are_those_of_rows_in_memory(how, kind, tmp_path):
     path = written(tmp_path, kind)
     one, other = (
         ss.fit(
-            HOW[how](), ss.open_table(path, schema=SCHEMA, declared_size=SIZE, engine=engine), BUDGET, seed=1,
+            HOW[how](),
+            ss.open_table(path, schema=SCHEMA, declared_size=SIZE, engine=engine),
+            BUDGET,
+            seed=1,
             entropy=SeededEntropy(1),
         )
         for engine in ("memory", "stream")
-    )  # fmt: skip
+    )
     assert one.measurements.equals(other.measurements)
     assert identical(one.model.state(), other.model.state())
     assert without_account(one) == without_account(other)

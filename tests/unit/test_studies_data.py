@@ -12,11 +12,19 @@ from studies import acs, data
 @pytest.fixture
 def law(tmp_path):
     """Four students; one of them did not say whether the studies were full-time."""
-    frame = pd.DataFrame({
-        "lsat": [10.0, 29.0, 48.0, 60.0], "ugpa": 3.0, "zfygpa": 0.1, "zgpa": [-4.0, 0.0, 2.0, 4.0], "fam_inc": 3,
-        "tier": 2, "fulltime": [1.0, 1.0, 2.0, np.nan], "race": ["White", "Black", "White", None],
-        "pass_bar": [1, 0, 1, 1],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "lsat": [10.0, 29.0, 48.0, 60.0],
+            "ugpa": 3.0,
+            "zfygpa": 0.1,
+            "zgpa": [-4.0, 0.0, 2.0, 4.0],
+            "fam_inc": 3,
+            "tier": 2,
+            "fulltime": [1.0, 1.0, 2.0, np.nan],
+            "race": ["White", "Black", "White", None],
+            "pass_bar": [1, 0, 1, 1],
+        }
+    )
     frame.to_csv(tmp_path / "law.csv", index=False)
     return tmp_path / "law.csv"
 
@@ -48,18 +56,31 @@ def test_records_as_texts_are_whole_numbers_or_not_applicable(tmp_path):
     for path in (tmp_path / "p.parquet", tmp_path / "p.csv"):
         found = data.texts(path, ["X", "ESR", "SEX", "PUMA"])
         assert found.to_dict("list") == {
-            "X": ["0.5", "7"], "ESR": ["1", "N"], "SEX": ["1", "2"], "PUMA": ["01-01301", "N"],
-        }  # fmt: skip
+            "X": ["0.5", "7"],
+            "ESR": ["1", "N"],
+            "SEX": ["1", "2"],
+            "PUMA": ["01-01301", "N"],
+        }
         assert data.survey(path).names == acs.pums().names
     frame.drop(columns="ESR").to_csv(tmp_path / "q.csv", index=False)
     assert data.survey(tmp_path / "q.csv").names == acs.excerpt().names
 
 
 def test_employment_is_of_adults_by_race_and_by_sex(tmp_path):
-    pd.DataFrame({
-        "ESR": [1.0, 3.0, 2.0, np.nan], "AGEP": [16, 40, 89, 15], "SCHL": 20, "MAR": 1, "SEX": [1, 2, 2, 1],
-        "RAC1P": [1, 2, 9, 6], "DIS": 2, "CIT": 1, "MIL": [4.0, np.nan, 4.0, np.nan], "NATIVITY": 1,
-    }).to_parquet(tmp_path / "p.parquet")  # fmt: skip
+    pd.DataFrame(
+        {
+            "ESR": [1.0, 3.0, 2.0, np.nan],
+            "AGEP": [16, 40, 89, 15],
+            "SCHL": 20,
+            "MAR": 1,
+            "SEX": [1, 2, 2, 1],
+            "RAC1P": [1, 2, 9, 6],
+            "DIS": 2,
+            "CIT": 1,
+            "MIL": [4.0, np.nan, 4.0, np.nan],
+            "NATIVITY": 1,
+        }
+    ).to_parquet(tmp_path / "p.parquet")
     by_race, by_sex = data.employment(tmp_path / "p.parquet")
     assert by_race.frame["EMPLOYED"].tolist() == ["yes", "no", "yes"]
     assert by_race.frame["RACE"].tolist() == ["white", "black", "other"]

@@ -28,10 +28,13 @@ def study(monkeypatch):
         module.run = run
         monkeypatch.setitem(sys.modules, "studies.made_up.reproduce", module)
         arguments = (
-            file("--law", "a file"), count("--runs", 3, "runs (3)", least=2), count("--seeds", None, "seeds"),
-            switch("--full", "all", exclusive=True), switch("--few", "some", exclusive=True),
+            file("--law", "a file"),
+            count("--runs", 3, "runs (3)", least=2),
+            count("--seeds", None, "seeds"),
+            switch("--full", "all", exclusive=True),
+            switch("--few", "some", exclusive=True),
             Argument("--only", {"choices": ("x",)}),
-        )  # fmt: skip
+        )
         return Study("made_up", "Made up.", arguments, out="a folder", resumes=resumes), module.seen
 
     return made

@@ -121,9 +121,15 @@ def test_a_path_a_schema_file_and_a_ledger_will_do(tmp_path):
     small.people().to_csv(tmp_path / "people.csv", index=False)
     small.SCHEMA.write_toml(tmp_path / "schema.toml")
     release = ss.synthesize(
-        tmp_path / "people.csv", epsilon=1, schema=tmp_path / "schema.toml", mechanism="independent",
-        ledger=tmp_path / "people.ledger", declared_size=100, by=["SEX"], weights=small.even(small.SCHEMA, "SEX"),
-    )  # fmt: skip
+        tmp_path / "people.csv",
+        epsilon=1,
+        schema=tmp_path / "schema.toml",
+        mechanism="independent",
+        ledger=tmp_path / "people.ledger",
+        declared_size=100,
+        by=["SEX"],
+        weights=small.even(small.SCHEMA, "SEX"),
+    )
     assert (tmp_path / "people.ledger").exists()
     assert release.certificate["strata"]["by"] == ["SEX"]
 

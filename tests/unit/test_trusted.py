@@ -100,8 +100,11 @@ def test_the_list_refuses_what_is_no_file_and_what_is_named_twice():
     found = trusted.script.listed(text.format("`noise/laplace.py`"), ROOT / "stratsynth")
     assert {m.file for m in found if m.path == "sums"} == {"noise/laplace.py"}
     assert len([m for m in found if m.path == "counts"]) == len(list((ROOT / "stratsynth" / "noise").glob("*.py"))) - 1
-    for wrong, why in (("`noise/gone.py`", "no such file"), ("`no/*.py`", "no such file"),
-                       ("`noise/table.py`, `noise/table.py`", "named twice")):  # fmt: skip
+    for wrong, why in (
+        ("`noise/gone.py`", "no such file"),
+        ("`no/*.py`", "no such file"),
+        ("`noise/table.py`, `noise/table.py`", "named twice"),
+    ):
         with pytest.raises(ValueError, match=why):
             trusted.script.listed(text.format(wrong), ROOT / "stratsynth")
     with pytest.raises(ValueError, match="no path"):

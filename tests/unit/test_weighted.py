@@ -30,7 +30,7 @@ from stratsynth import (
     open_table,
     plan,
     verify,
-)  # fmt: skip
+)
 from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, farthest, undisputed

@@ -20,7 +20,7 @@ from stratsynth.evaluation import (
     levels_lost,
     parity_error,
     workload_error,
-)  # fmt: skip
+)
 from stratsynth.evaluation.commands import _weighed_alike
 from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 from stratsynth.evaluation.scores.baseline import baselines, subsample

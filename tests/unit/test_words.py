@@ -13,9 +13,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for folder in ("stratsynth", "adapters", "evaluation") for path in (ROOT / folder).rglob("*.py"))
 NAMES = {
-    "alike", "around", "bent", "elsewhere", "found", "given", "held", "likened", "moved", "said", "same", "seen",
-    "told", "whole",
-}  # fmt: skip
+    "alike",
+    "around",
+    "bent",
+    "elsewhere",
+    "found",
+    "given",
+    "held",
+    "likened",
+    "moved",
+    "said",
+    "same",
+    "seen",
+    "told",
+    "whole",
+}
 """Words that name neither what a function returns nor what it does."""
 OPENINGS = re.compile(
     r"(INTERNAL\. )?(What|Whether|How|Why|That of|That|Those|These|The same|As|So|Who|Which|Whoever|Whatever|Where|"
@@ -24,8 +36,8 @@ OPENINGS = re.compile(
 """Beginnings of a docstring that leave its noun to be guessed."""
 LEFT: dict[str, set[str]] = {}
 """For each file the lines of docstrings that are left, by their first five words."""
-SKIPPED = 278
-"""The number of `fmt: skip` in the product: lower it when some have gone."""
+SKIPPED = 40
+"""The most `fmt: skip` in product, laboratory and tests together."""
 
 
 def definitions(tree):
@@ -78,8 +90,8 @@ def test_docstrings_open_with_their_noun_or_verb(trees):
 
 
 def test_lines_kept_from_the_formatter_do_not_become_more():
-    number = sum(path.read_text(encoding="utf-8").count("# fmt: skip") for path in FILES)
-    assert number <= SKIPPED
+    places = [*FILES, *(path for folder in ("scripts", "tests") for path in (ROOT / folder).rglob("*.py"))]
+    assert sum(path.read_text(encoding="utf-8").count("# fmt: " + "skip") for path in places) <= SKIPPED
 
 
 @pytest.mark.parametrize("text", ["What it is.", "Whether it holds.", "INTERNAL. How it was made.", "Of a table."])

@@ -14,11 +14,13 @@ from stratsynth.evaluation.scores import marginals as engine
 from stratsynth.evaluation.scores.marginals import mean_l1, workload
 from stratsynth.evaluation.tables import EncodedRows, Pair
 
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b", "c")),
-    "X": Categorical(levels=("0", "1")),
-    "Y": Categorical(levels=("0", "1", "2")),
-})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "G": Categorical(levels=("a", "b", "c")),
+        "X": Categorical(levels=("0", "1")),
+        "Y": Categorical(levels=("0", "1", "2")),
+    }
+)
 REAL = pd.DataFrame({"G": list("aaaabb"), "X": list("001101"), "Y": list("012000")})
 MADE = pd.DataFrame({"G": list("aabbbb"), "X": list("000011"), "Y": list("000011")})
 

@@ -36,8 +36,13 @@ EPSILONS = (1.0, 3.0, math.inf)
 PENALTIES = (0.0, 2.0)
 DELTA = 1e-5
 SETTINGS: dict[str, Any] = {
-    "network": "conv", "image": [SIDE, SIDE], "hidden": [8, 16], "batch": 512, "clip": 1.0, "rate": 4.0,
-}  # fmt: skip
+    "network": "conv",
+    "image": [SIDE, SIDE],
+    "hidden": [8, 16],
+    "batch": 512,
+    "clip": 1.0,
+    "rate": 4.0,
+}
 
 
 def images(rows: int, seed: int) -> Problem:
@@ -110,9 +115,13 @@ def reproduce(*, seeds: int = 1, iterations: int = 600, rows: int = ROWS) -> tup
             for penalty in PENALTIES:
                 begun = time.perf_counter()
                 (model,) = fitted(
-                    train.frame, train.schema, [CurveFit(penalty, epsilon, seed)], delta=DELTA, settings=settings,
+                    train.frame,
+                    train.schema,
+                    [CurveFit(penalty, epsilon, seed)],
+                    delta=DELTA,
+                    settings=settings,
                     seed=seed,
-                )  # fmt: skip
+                )
                 spent = time.perf_counter() - begun
                 said = _levels(test, "Y", model.predict(model.shown(test.frame)))
                 figures = violations(truth, said, group)

@@ -104,9 +104,13 @@ def minimisers(
     theta, found = np.zeros(x.shape[1]), []
     for penalty in penalties:
         best = minimize(
-            Objective(x, y, cell, weights, task.groups, penalty), theta, jac=True, method="L-BFGS-B",
-            bounds=[(-task.settings.radius, task.settings.radius)] * len(theta), options={"maxiter": 1000},
-        )  # fmt: skip
+            Objective(x, y, cell, weights, task.groups, penalty),
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-task.settings.radius, task.settings.radius)] * len(theta),
+            options={"maxiter": 1000},
+        )
         theta = best.x
         found.append(task.model(theta, {}))
     return found

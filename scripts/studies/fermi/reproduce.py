@@ -111,9 +111,19 @@ def curve(
     """The trade-off of one problem, on one split of its rows."""
     train, test = problem.split(np.random.default_rng(SPLIT))
     frame = tradeoff(
-        train, test, problem.schema, public=True, target=problem.target, groups=[problem.group], penalties=PENALTIES,
-        epsilons=epsilons, delta=DELTA, seeds=seeds, criterion=criterion, settings={"iterations": iterations},
-    )  # fmt: skip
+        train,
+        test,
+        problem.schema,
+        public=True,
+        target=problem.target,
+        groups=[problem.group],
+        penalties=PENALTIES,
+        epsilons=epsilons,
+        delta=DELTA,
+        seeds=seeds,
+        criterion=criterion,
+        settings={"iterations": iterations},
+    )
     return frame.assign(problem=problem.name)
 
 
@@ -126,8 +136,11 @@ def best(problem: data.Problem, criterion: str, weights: str = WEIGHTS[0]) -> pd
 
     train, test = problem.split(np.random.default_rng(SPLIT))
     settings = {
-        "target": problem.target, "groups": [problem.group], "criterion": criterion, "odds_weights": weights,
-    }  # fmt: skip
+        "target": problem.target,
+        "groups": [problem.group],
+        "criterion": criterion,
+        "odds_weights": weights,
+    }
     seen, lines = CurveRows.of(test, problem.schema, problem.target, [problem.group]), []
     for penalty, model in zip(PENALTIES, minimisers(train, problem.schema, PENALTIES, settings=settings), strict=True):
         said = seen.predictions(model)
@@ -135,10 +148,12 @@ def best(problem: data.Problem, criterion: str, weights: str = WEIGHTS[0]) -> pd
         measured = seen.measured(said)
         lines.append(
             {
-                "penalty": penalty, "error": measured["error"], "violation": measured[criterion],
+                "penalty": penalty,
+                "error": measured["error"],
+                "violation": measured[criterion],
                 **({f"rate of {level}": gap for level, gap in within} if criterion == "odds" else {}),
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(lines)
 
 

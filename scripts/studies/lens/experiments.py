@@ -98,9 +98,13 @@ def steps(cases: Sequence[Case], rng: Generator) -> pd.DataFrame:
             trail = descend(loss, people, start[:, None], np.array([math.inf]), np.zeros(1), how, rng)
             for at, thetas in zip(how.looks, trail, strict=True):
                 step = Step.usual(RATE, CLIP, MULTIPLIER, BATCH, people.size)
-                together = np.corrcoef(
-                    loss.traces(people.x, people.y, thetas)[:, 0], loss.boundary(people.x, thetas)[:, 0]
-                )[0, 1] if at else np.nan  # fmt: skip
+                together = (
+                    np.corrcoef(loss.traces(people.x, people.y, thetas)[:, 0], loss.boundary(people.x, thetas)[:, 0])[
+                        0, 1
+                    ]
+                    if at
+                    else np.nan
+                )
                 found = decompose(loss, people, thetas[:, 0], step)
                 frames.append(found.assign(world=case.name, model=name, step=at, correlation=together))
     return pd.concat(frames, ignore_index=True)
@@ -133,9 +137,17 @@ def _mitigated(case: Case, model: str, repeats: int) -> pd.DataFrame:
         for repeat in range(repeats):
             # the seed is of a network's first weights, which are those of the twin; noise and samples are fresh
             fitted = fit_internal(prepared, table, noise=True, seed=0).model
-            found.append(pd.DataFrame({
-                "world": case.name, "model": model, "mitigation": name, "repeat": repeat,
-                "group": [*labels, "everybody"], "n": counts,
-                "excess": means(losses(fitted, rows, case.target)) - plain,
-            }))  # fmt: skip
+            found.append(
+                pd.DataFrame(
+                    {
+                        "world": case.name,
+                        "model": model,
+                        "mitigation": name,
+                        "repeat": repeat,
+                        "group": [*labels, "everybody"],
+                        "n": counts,
+                        "excess": means(losses(fitted, rows, case.target)) - plain,
+                    }
+                )
+            )
     return pd.concat(found, ignore_index=True)

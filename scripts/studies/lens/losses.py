@@ -224,9 +224,9 @@ class Tanh(Loss):
         first, steep = expit(z) - y[:, None], v * (1 - h * h)
         first = first * cut(np.abs(first) * self._length(x, h, steep), clip)
         inner = x.T @ (first[:, None, :] * steep).reshape(len(x), -1)
-        return np.concatenate([
-            inner.reshape(-1, theta.shape[1]), np.einsum("im,ihm->hm", first, h), first.sum(axis=0, keepdims=True)
-        ])  # fmt: skip
+        return np.concatenate(
+            [inner.reshape(-1, theta.shape[1]), np.einsum("im,ihm->hm", first, h), first.sum(axis=0, keepdims=True)]
+        )
 
     @staticmethod
     def _length(x: Floats, h: Floats, steep: Floats) -> Floats:

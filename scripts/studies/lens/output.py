@@ -75,7 +75,15 @@ def perturbed(loss: Loss, people: People, theta: Floats, noise: float, runs: int
     risks = people.means(loss.values(people.x, people.y, drawn)) - start
     mean, error = risks.mean(axis=1), risks.std(axis=1, ddof=1) / math.sqrt(runs)
     closed = noise**2 / 2 * traces
-    return pd.DataFrame({
-        "group": people.scopes, "n": [*people.counts.astype(int), people.size], "trace": traces, "closed": closed,
-        "gap": np.abs(closed - closed[-1]), "risk": mean, "low": mean - 1.96 * error, "high": mean + 1.96 * error,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "group": people.scopes,
+            "n": [*people.counts.astype(int), people.size],
+            "trace": traces,
+            "closed": closed,
+            "gap": np.abs(closed - closed[-1]),
+            "risk": mean,
+            "low": mean - 1.96 * error,
+            "high": mean + 1.96 * error,
+        }
+    )

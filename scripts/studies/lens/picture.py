@@ -37,9 +37,14 @@ def traces(frame: pd.DataFrame, path: Path) -> None:
             colour = f"C{number}"
             panel.plot(part["trace"], part["closed"], "-", color=colour, linewidth=0.8)
             panel.errorbar(
-                part["trace"], part["risk"], [part["risk"] - part["low"], part["high"] - part["risk"]],
-                fmt=marks[number % len(marks)], color=colour, markersize=5, label=str(world),
-            )  # fmt: skip
+                part["trace"],
+                part["risk"],
+                [part["risk"] - part["low"], part["high"] - part["risk"]],
+                fmt=marks[number % len(marks)],
+                color=colour,
+                markersize=5,
+                label=str(world),
+            )
         panel.set(title=model, xlabel="trace of the group's Hessian", ylabel="excessive risk")
         panel.set(yscale="log")
     figure.suptitle("Output perturbation: groups by draws, lines by the closed form")

@@ -28,18 +28,21 @@ def run(*, adult: Path | None, law: Path | None, runs: int, repeats: int) -> Fou
     rng = np.random.default_rng(2021)
     among = [*cases.simulated(rng), *cases.brought(adult, law, rng)]
     found = {
-        "output": experiments.output(among, 20 * runs, rng), "training": experiments.training(among, runs, rng),
-        "steps": experiments.steps(among, rng), "mitigation": experiments.mitigation(among, repeats),
-    }  # fmt: skip
+        "output": experiments.output(among, 20 * runs, rng),
+        "training": experiments.training(among, runs, rng),
+        "steps": experiments.steps(among, rng),
+        "mitigation": experiments.mitigation(among, repeats),
+    }
     text = ["The fairness lens on simulated people, two groups each, and on public data. NOT PRIVATE.", *tables(found)]
     for whom, chosen in (("simulated people", True), ("public data", False)):
         names = [case.name for case in among if case.simulated == chosen]
         part = {name: frame[frame["world"].isin(names)] for name, frame in found.items()}
         text.append(f"In words, on {whom} ({'; '.join(names)}):\n{words(part)}")
     pictures = {
-        "traces": partial(picture.traces, found["output"]), "training": partial(picture.parts, found["training"]),
+        "traces": partial(picture.traces, found["output"]),
+        "training": partial(picture.parts, found["training"]),
         "mitigation": partial(picture.mitigated, gaps(found["mitigation"])),
-    }  # fmt: skip
+    }
     return Found("\n\n".join(text), found, pictures)
 
 

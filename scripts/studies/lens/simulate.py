@@ -74,6 +74,6 @@ def as_table(people: People) -> tuple[pd.DataFrame, Schema]:
     frame["GROUP"] = np.array(people.labels)[people.group]
     frame["CLASS"] = np.where(people.y > 0, "yes", "no")
     columns: dict[str, Numeric | Categorical] = {n: Numeric(lower=-BOUND, upper=BOUND, bins=4) for n in names}
-    return frame, Schema({
-        **columns, "GROUP": Categorical(levels=people.labels), "CLASS": Categorical(levels=("no", "yes"))
-    })  # fmt: skip
+    return frame, Schema(
+        {**columns, "GROUP": Categorical(levels=people.labels), "CLASS": Categorical(levels=("no", "yes"))}
+    )

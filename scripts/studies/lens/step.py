@@ -113,7 +113,11 @@ def _parts(mean: Floats, hessian: Floats, plain: _Moments, kept: _Moments, step:
     clip = step.rate * float(mean @ (plain.mean - kept.mean)) + second
     noise = half * trace * step.noise**2
     return {
-        "mean_gradient_norm": float(np.linalg.norm(mean)), "trace": trace,
+        "mean_gradient_norm": float(np.linalg.norm(mean)),
+        "trace": trace,
         "plain": -step.rate * float(mean @ plain.mean) + half * plain.square(hessian),
-        "clipping": clip, "clipping_second": second, "noise": noise, "excess": clip + noise,
-    }  # fmt: skip
+        "clipping": clip,
+        "clipping_second": second,
+        "noise": noise,
+        "excess": clip + noise,
+    }

@@ -79,9 +79,17 @@ def descend(
 
 
 def risks(
-    loss: Loss, people: People, start: Floats, clip: float, multiplier: float, training: Training, *,
-    runs: int, seed: int, samples: int = 1,
-) -> pd.DataFrame:  # fmt: skip
+    loss: Loss,
+    people: People,
+    start: Floats,
+    clip: float,
+    multiplier: float,
+    training: Training,
+    *,
+    runs: int,
+    seed: int,
+    samples: int = 1,
+) -> pd.DataFrame:
     """Return each group's excessive risk over a training and its parts, with intervals over draws of noise and samples.
 
     Args:
@@ -116,12 +124,22 @@ def risks(
         # noise differs within a sequence of samples, so sequences are what is independent
         mean, error = _interval(excess)
         shown = np.concatenate([trail[at][:, 2:] for trail in trails], axis=1)
-        frames.append(pd.DataFrame({
-            "step": step, "group": people.scopes, "n": [*people.counts.astype(int), people.size],
-            "loss": plain.mean(axis=0), "excess": mean, "low": mean - error, "high": mean + error,
-            "clipping": (clipped - plain).mean(axis=0), "noise": (private - clipped[..., None]).mean(axis=(0, 2)),
-            **_looks(loss, people, shown),
-        }))  # fmt: skip
+        frames.append(
+            pd.DataFrame(
+                {
+                    "step": step,
+                    "group": people.scopes,
+                    "n": [*people.counts.astype(int), people.size],
+                    "loss": plain.mean(axis=0),
+                    "excess": mean,
+                    "low": mean - error,
+                    "high": mean + error,
+                    "clipping": (clipped - plain).mean(axis=0),
+                    "noise": (private - clipped[..., None]).mean(axis=(0, 2)),
+                    **_looks(loss, people, shown),
+                }
+            )
+        )
     return pd.concat(frames, ignore_index=True)
 
 

@@ -63,8 +63,14 @@ LEVELS = {
     "RAC1P": tuple("123456789"),
     "AGE": tuple(str(i) for i in range(len(AGES) + 1)),
 }
-GROUPINGS = (("SEX",), ("SEX", "DIS"), ("RAC1P",), ("SEX", "RAC1P"), ("SEX", "RAC1P", "AGE"),
-             ("SEX", "RAC1P", "AGE", "DIS"))  # fmt: skip
+GROUPINGS = (
+    ("SEX",),
+    ("SEX", "DIS"),
+    ("RAC1P",),
+    ("SEX", "RAC1P"),
+    ("SEX", "RAC1P", "AGE"),
+    ("SEX", "RAC1P", "AGE", "DIS"),
+)
 
 
 def acs(path: Path) -> pd.DataFrame:

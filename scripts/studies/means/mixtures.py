@@ -81,9 +81,11 @@ def rows_of(scores: Scores, given: dict[str, Any]) -> list[dict[str, Any]]:
     from studies.means.trials import METHODS
 
     figures = {
-        "error": scores.error, "parity": scores.parity, "parity of large groups": scores.large,
+        "error": scores.error,
+        "parity": scores.parity,
+        "parity of large groups": scores.large,
         "covered": scores.covered,
-    }  # fmt: skip
+    }
     return [
         {**given, "method": method, **{name: values[i] for name, values in figures.items()}}
         for i, method in enumerate(METHODS)

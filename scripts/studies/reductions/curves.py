@@ -132,8 +132,11 @@ def beside_the_bound(sizes: Sequence[int], cells: int) -> pd.DataFrame:
         n = rows + planted
         found.append(
             {
-                "rows": n, "epsilon_n": epsilon * n, "excess": max(law.excess for law in laws),
-                "lower_bound": planted / (4 * n), "upper_bound": math.log(2 * (cells + 1)) * 2 / (epsilon * n),
+                "rows": n,
+                "epsilon_n": epsilon * n,
+                "excess": max(law.excess for law in laws),
+                "lower_bound": planted / (4 * n),
+                "upper_bound": math.log(2 * (cells + 1)) * 2 / (epsilon * n),
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(found)

@@ -92,12 +92,15 @@ def _odds(among: list[Problem], runs: int) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "data": data, "epsilon": epsilon, "method": name,
-                "error": np.mean([o.error for o in outcomes]), "violation": np.mean([o.violation for o in outcomes]),
+                "data": data,
+                "epsilon": epsilon,
+                "method": name,
+                "error": np.mean([o.error for o in outcomes]),
+                "violation": np.mean([o.violation for o in outcomes]),
             }
             for data, epsilon, name, outcomes in found
         ]
-    )  # fmt: skip
+    )
 
 
 def words(tables: dict[str, pd.DataFrame]) -> list[str]:

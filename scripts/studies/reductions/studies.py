@@ -53,14 +53,22 @@ def _two_groups(rows: int, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _weighted_excess(frame: pd.DataFrame, epsilon: float) -> float:
-    schema = ss.Schema({
-        "G": ss.Categorical(levels=("a", "b")), "X": ss.Numeric(lower=-1, upper=1, bins=2),
-        "Z": ss.Numeric(lower=-1, upper=1, bins=2), "Y": ss.Numeric(lower=-1, upper=1, bins=2),
-    })  # fmt: skip
+    schema = ss.Schema(
+        {
+            "G": ss.Categorical(levels=("a", "b")),
+            "X": ss.Numeric(lower=-1, upper=1, bins=2),
+            "Z": ss.Numeric(lower=-1, upper=1, bins=2),
+            "Y": ss.Numeric(lower=-1, upper=1, bins=2),
+        }
+    )
     settings = {
-        "target": "Y", "features": ["X", "Z"], "groups": ["G"], "objective": "weights", "clip": 2.0,
+        "target": "Y",
+        "features": ["X", "Z"],
+        "groups": ["G"],
+        "objective": "weights",
+        "clip": 2.0,
         "group_weights": dict(zip("ab", WEIGHTS, strict=True)),
-    }  # fmt: skip
+    }
     table = ss.open_table(frame, schema=schema, declared_size=len(frame))
     said = ss.fit(make("group_regression", settings), table, ss.Budget(epsilon, DELTA)).predict(frame)
     sizes = frame["G"].map(frame["G"].value_counts())
@@ -87,9 +95,15 @@ def tests(rows: Sequence[int], epsilons: Sequence[float], runs: int, rng: np.ran
                 runs_of = [_selected(_statistics(number, rng), epsilon, method) for _ in range(runs)]
                 level, power = np.mean(runs_of, axis=0)
                 found.append(
-                    {"rows": number, "epsilon": epsilon, "method": method, "level": level, "power": power,
-                     "most powerful": best}
-                )  # fmt: skip
+                    {
+                        "rows": number,
+                        "epsilon": epsilon,
+                        "method": method,
+                        "level": level,
+                        "power": power,
+                        "most powerful": best,
+                    }
+                )
     return pd.DataFrame(found)
 
 
@@ -102,14 +116,21 @@ def _statistics(rows: int, rng: np.random.Generator) -> pd.DataFrame:
 def _selected(frame: pd.DataFrame, epsilon: float, method: str) -> tuple[float, float]:
     """The true level and power of the test that was selected."""
     low, high = BOUNDS
-    schema = ss.Schema({
-        "X": ss.Numeric(lower=low, upper=high, bins=2), "D": ss.Categorical(levels=("null", "alternative")),
-    })  # fmt: skip
+    schema = ss.Schema(
+        {
+            "X": ss.Numeric(lower=low, upper=high, bins=2),
+            "D": ss.Categorical(levels=("null", "alternative")),
+        }
+    )
     settings: dict[str, Any] = {
-        "target": "D", "features": ["X"], "candidates": "thresholds", "objective": "false_negative_rate",
-        "constraints": {"false_positive_rate": LEVEL}, "number": CANDIDATES,
+        "target": "D",
+        "features": ["X"],
+        "candidates": "thresholds",
+        "objective": "false_negative_rate",
+        "constraints": {"false_positive_rate": LEVEL},
+        "number": CANDIDATES,
         **(SELECTED if method == "selected" else RANDOMISED),
-    }  # fmt: skip
+    }
     release = ss.fit(make("reductions", settings), ss.open_table(frame, schema=schema), ss.Budget(epsilon, DELTA))
     grid = np.linspace(low, high, 2_001)
     table = release.predictions(pd.DataFrame({"X": grid}), seed=0)

@@ -86,12 +86,15 @@ def digits(seeds: int) -> pd.DataFrame:
                 wrong = predicted != test["LABEL"].to_numpy()
                 found += [
                     {
-                        "set": name, "method": method, "seed": seed, "digit": digit,
+                        "set": name,
+                        "method": method,
+                        "seed": seed,
+                        "digit": digit,
                         "size": int((train["DIGIT"] == digit).sum()),
                         "error": float(wrong[test["DIGIT"] == digit].mean()),
                     }
                     for digit in DIGITS
-                ]  # fmt: skip
+                ]
     return pd.DataFrame(found)
 
 
@@ -126,11 +129,20 @@ def _predicted(method: Method, train: pd.DataFrame, test: pd.DataFrame, seed: in
     columns: dict[str, Any] = {f"P{i}": ss.Numeric(lower=0, upper=BRIGHTEST, bins=1) for i in range(PIXELS**2)}
     columns |= {name: ss.Categorical(levels=DIGITS) for name in ("LABEL", "DIGIT")}
     sizes = train["DIGIT"].value_counts().to_dict()
-    how = make("group_regression", {
-        "target": "LABEL", "groups": ["DIGIT"], "model": method.model, "mode": method.mode,
-        "accounting": method.accounting, "objective": method.weighting, "sizes": sizes, "sizes_citation": "counted",
-        "iterations": STEPS,
-    })  # fmt: skip
+    how = make(
+        "group_regression",
+        {
+            "target": "LABEL",
+            "groups": ["DIGIT"],
+            "model": method.model,
+            "mode": method.mode,
+            "accounting": method.accounting,
+            "objective": method.weighting,
+            "sizes": sizes,
+            "sizes_citation": "counted",
+            "iterations": STEPS,
+        },
+    )
     table = ss.open_table(train, schema=ss.Schema(columns), declared_size=len(train), public=True)
     release = ss.fit(how, table, ss.Budget(EPSILON, DELTA), seed=seed, entropy=SeededEntropy(seed))
     return np.asarray(release.predict(test))

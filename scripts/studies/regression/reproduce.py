@@ -81,9 +81,14 @@ def _two(
 
 
 def _trials(
-    name: str, varied: str, sizes: tuple[int, ...], slopes: Any, spreads: tuple[float, ...],
-    rhos: tuple[float, ...], rng: Generator,
-) -> Iterator[Trial]:  # fmt: skip
+    name: str,
+    varied: str,
+    sizes: tuple[int, ...],
+    slopes: Any,
+    spreads: tuple[float, ...],
+    rhos: tuple[float, ...],
+    rng: Generator,
+) -> Iterator[Trial]:
     train = make_people(sizes, slopes, spreads, rng)
     test = make_people((2_000,) * len(sizes), slopes, spreads, rng)
     yield from (Trial(name, varied, train, test, rho, STEPS) for rho in rhos)

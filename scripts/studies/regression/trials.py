@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 METHODS = (
-    ("DPNoSE", "combined", "pooled"), ("DPNoSE", "combined", "balanced"), ("DPNoSE", "parallel", "balanced"),
-    ("DPNoSE", "paper", "balanced"), ("DPSE", "paper", "pooled"), ("DPSE", "paper", "balanced"),
+    ("DPNoSE", "combined", "pooled"),
+    ("DPNoSE", "combined", "balanced"),
+    ("DPNoSE", "parallel", "balanced"),
+    ("DPNoSE", "paper", "balanced"),
+    ("DPSE", "paper", "pooled"),
+    ("DPSE", "paper", "balanced"),
     ("DPSE", "parallel", "balanced"),
-)  # fmt: skip
+)
 FIRST = 0.2
 """The part of rho for stage 1."""
 
@@ -95,11 +99,17 @@ def outcomes(trial: Trial, runs: int, rng: Generator) -> list[dict[str, Any]]:
         mode, accounting, weighting = method
         found += [
             {
-                "experiment": trial.name, "varied": trial.varied, "rho": trial.rho, "mode": mode,
-                "accounting": accounting, "weighting": weighting, "group": k + 1,
-                "size": int(trial.train.sizes[k]), "error": float(square[:, k].mean()),
+                "experiment": trial.name,
+                "varied": trial.varied,
+                "rho": trial.rho,
+                "mode": mode,
+                "accounting": accounting,
+                "weighting": weighting,
+                "group": k + 1,
+                "size": int(trial.train.sizes[k]),
+                "error": float(square[:, k].mean()),
                 "deviation": float(square[:, k].std()),
             }
             for k in range(square.shape[1])
-        ]  # fmt: skip
+        ]
     return found

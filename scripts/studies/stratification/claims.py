@@ -40,9 +40,12 @@ class Figures:
         frame = self.frame
         scope = PARITY if metric.startswith("parity") else "between" if metric.partition(":")[0] in GAPS else EVERYBODY
         here = frame[
-            (frame["metric"] == metric) & (frame["mechanism"] == mechanism) & (frame["epsilon"] == epsilon)
-            & (frame["stratification"] == stratification) & (frame["scope"] == scope)
-        ]  # fmt: skip
+            (frame["metric"] == metric)
+            & (frame["mechanism"] == mechanism)
+            & (frame["epsilon"] == epsilon)
+            & (frame["stratification"] == stratification)
+            & (frame["scope"] == scope)
+        ]
         return here.sort_values("seed")["value"].to_numpy(float)
 
     @property
@@ -59,18 +62,23 @@ class Figures:
 
     def stratified(self, mechanism: str | None = None) -> list[tuple[str, str]]:
         """Settings in strata, of one mechanism or of all; none that is pooled."""
-        return [
-            (m, s) for m, s in self.settings
-            if s != VANILLA and not m.endswith(POOLED) and mechanism in (None, m)
-        ]  # fmt: skip
+        return [(m, s) for m, s in self.settings if s != VANILLA and not m.endswith(POOLED) and mechanism in (None, m)]
 
 
-GAPS = ("mean_disparity", "demographic_parity_ratio", "demographic_parity_difference", "false_negative_rate_difference",
-        "accuracy_difference", "equalized_odds_difference")  # fmt: skip
+GAPS = (
+    "mean_disparity",
+    "demographic_parity_ratio",
+    "demographic_parity_difference",
+    "false_negative_rate_difference",
+    "accuracy_difference",
+    "equalized_odds_difference",
+)
 SAID = {
-    "accuracy": "accuracy", "parity_means": "parity error", "workload_error": "three-way workload error",
+    "accuracy": "accuracy",
+    "parity_means": "parity error",
+    "workload_error": "three-way workload error",
     "parity_marginals": "parity error of three-way marginals",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -105,8 +113,15 @@ class Tally:
 def claims(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return each claim with its verdict and findings; a claim by epsilon has a line for each."""
     found = Figures(frame)
-    return [*_accuracy(found), *_parity(found), *_gem(found), *_rank(found), *_budget(found), *_workload(found),
-            *_pooling(found)]  # fmt: skip
+    return [
+        *_accuracy(found),
+        *_parity(found),
+        *_gem(found),
+        *_rank(found),
+        *_budget(found),
+        *_workload(found),
+        *_pooling(found),
+    ]
 
 
 def _line(claim: str, verdict: str, what: str) -> dict[str, Any]:
@@ -120,18 +135,20 @@ def _accuracy(found: Figures) -> Iterator[dict[str, Any]]:
         return [
             found.of("accuracy:forest", m, VANILLA, epsilon) - found.of("accuracy:forest", m, s, epsilon) - allowed
             for m, s in found.stratified()
-        ]  # fmt: skip
+        ]
 
     large = [e for e in found.epsilons if e >= HIGH]
     over = Tally.of([difference for e in large for difference in lost(e, POINTS)])
     worst = max((float(np.mean(d)) + POINTS for e in large for d in lost(e, POINTS)), default=np.nan)
     yield _line(
         "From epsilon 1 on, stratifying costs at most 2 points of accuracy",
-        over.verdict, f"{over.said('less', 'more')}; the largest mean loss is {100 * worst:.1f} points",
-    )  # fmt: skip
+        over.verdict,
+        f"{over.said('less', 'more')}; the largest mean loss is {100 * worst:.1f} points",
+    )
     harm = {e: Tally.of(lost(e, 0.0)) for e in found.epsilons if e >= LOW}
-    total = Tally(sum(t.below for t in harm.values()), sum(t.above for t in harm.values()),
-                  sum(t.open for t in harm.values()))  # fmt: skip
+    total = Tally(
+        sum(t.below for t in harm.values()), sum(t.above for t in harm.values()), sum(t.open for t in harm.values())
+    )
     by = "; ".join(f"at {e:g} a loss in {t.above}, a gain in {t.below}, open in {t.open}" for e, t in harm.items())
     verdict = "not tried" if not harm else "does not hold" if total.above else "holds" if total.below else "open"
     yield _line("Stratifying harms accuracy only below epsilon 0.1", verdict, by)
@@ -148,9 +165,10 @@ def _parity(found: Figures) -> Iterator[dict[str, Any]]:
             tally = Tally.of([own - vanilla for own, vanilla in pairs])
             ratios = ", ".join(f"{np.mean(own) / np.mean(vanilla):.2f}" for own, vanilla in pairs if len(own))
             yield _line(
-                f"Stratifying {mechanism} reduces parity error, epsilon {epsilon:g}", tally.verdict,
+                f"Stratifying {mechanism} reduces parity error, epsilon {epsilon:g}",
+                tally.verdict,
                 f"{tally.said('less', 'more')}; times vanilla's: {ratios} ({_names(found, mechanism)})",
-            )  # fmt: skip
+            )
 
 
 def _names(found: Figures, mechanism: str) -> str:
@@ -170,7 +188,7 @@ def _gem(found: Figures) -> Iterator[dict[str, Any]]:
             f"Vanilla gem's parity error is three times that of gem in strata, or more, epsilon {epsilon:g}",
             "holds" if all_of else "holds in part" if some else "does not hold",
             ", ".join(f"{t:.2f} times by {s}" for s, t in times.items()),
-        )  # fmt: skip
+        )
 
 
 def _rank(found: Figures) -> Iterator[dict[str, Any]]:
@@ -179,20 +197,24 @@ def _rank(found: Figures) -> Iterator[dict[str, Any]]:
         best = {}
         for metric, sign in (("accuracy:forest", -1), (parity_metric(BOTH), 1)):
             means = {
-                setting: sign * float(np.mean(values)) for setting in found.stratified()
+                setting: sign * float(np.mean(values))
+                for setting in found.stratified()
                 if len(values := found.of(metric, *setting, epsilon))
-            }  # fmt: skip
+            }
             if means:
                 best[metric] = min(means, key=lambda setting: means[setting])
         said = "gem" if epsilon <= HIGH else "aim"
         firsts = [setting[0] for setting in best.values()]
-        held = "not tried" if said not in {m for m, _ in found.stratified()} else (
-            "holds" if set(firsts) == {said} else "holds in part" if said in firsts else "does not hold"
-        )  # fmt: skip
+        held = (
+            "not tried"
+            if said not in {m for m, _ in found.stratified()}
+            else ("holds" if set(firsts) == {said} else "holds in part" if said in firsts else "does not hold")
+        )
         yield _line(
-            f"Among the stratified, {said} is best at epsilon {epsilon:g}", held,
+            f"Among the stratified, {said} is best at epsilon {epsilon:g}",
+            held,
             "; ".join(f"{SAID[m.partition(':')[0]]}: {a} by {s}" for m, (a, s) in best.items()),
-        )  # fmt: skip
+        )
 
 
 def _budget(found: Figures) -> Iterator[dict[str, Any]]:
@@ -202,7 +224,7 @@ def _budget(found: Figures) -> Iterator[dict[str, Any]]:
         ("mean_disparity", "The error of the largest disparity of means", 1),
         ("demographic_parity_ratio:forest", "The distance of demographic parity from 1", -1),
         ("false_negative_rate_difference:forest", "The largest difference of false-negative rates", 1),
-    ):  # fmt: skip
+    ):
         ends = []
         for setting in found.settings:
             small, large = (found.of(metric, *setting, epsilon) for epsilon in (first, last))
@@ -210,27 +232,28 @@ def _budget(found: Figures) -> Iterator[dict[str, Any]]:
                 small, large = np.abs(small), np.abs(large)
             ends.append(sign * (large - small))
         tally = Tally.of(ends)
-        yield _line(
-            f"{claim} shrinks from epsilon {first:g} to {last:g}", tally.verdict, tally.said("less", "more")
-        )  # fmt: skip
+        yield _line(f"{claim} shrinks from epsilon {first:g} to {last:g}", tally.verdict, tally.said("less", "more"))
 
 
 def _workload(found: Figures) -> Iterator[dict[str, Any]]:
     """Figure 9: parity error of the three-way marginals, over sex and race."""
     for mechanism in dict.fromkeys(m for m, _ in found.stratified()):
         tallies = {
-            e: Tally.of([
-                found.of("parity_marginals", m, s, e) - found.of("parity_marginals", m, VANILLA, e)
-                for m, s in found.stratified(mechanism)
-            ])
+            e: Tally.of(
+                [
+                    found.of("parity_marginals", m, s, e) - found.of("parity_marginals", m, VANILLA, e)
+                    for m, s in found.stratified(mechanism)
+                ]
+            )
             for e in found.epsilons
-        }  # fmt: skip
+        }
         small = [t for e, t in tallies.items() if e < HIGH]
         total = Tally(sum(t.below for t in small), sum(t.above for t in small), sum(t.open for t in small))
         yield _line(
-            f"Below epsilon 1, vanilla {mechanism} has the larger parity error of three-way marginals", total.verdict,
+            f"Below epsilon 1, vanilla {mechanism} has the larger parity error of three-way marginals",
+            total.verdict,
             "in strata: " + "; ".join(f"at {e:g} {t.said('less', 'more')}" for e, t in tallies.items()),
-        )  # fmt: skip
+        )
 
 
 def _pooling(found: Figures) -> Iterator[dict[str, Any]]:
@@ -240,15 +263,18 @@ def _pooling(found: Figures) -> Iterator[dict[str, Any]]:
         ours = {}
         for metric in ("workload_error", "parity_marginals", "accuracy:forest"):
             sign = -1 if metric.startswith("accuracy") else 1
-            ours[metric] = Tally.of([
-                sign * (found.of(metric, m, s, epsilon) - found.of(metric, m.removesuffix(POOLED), s, epsilon))
-                for m, s in labels
-            ])  # fmt: skip
+            ours[metric] = Tally.of(
+                [
+                    sign * (found.of(metric, m, s, epsilon) - found.of(metric, m.removesuffix(POOLED), s, epsilon))
+                    for m, s in labels
+                ]
+            )
         total = Tally(*(sum(getattr(t, side) for t in ours.values()) for side in ("below", "above", "open")))
         yield _line(
-            f"(ours) Pooled strata are better than strata alone, epsilon {epsilon:g}", total.verdict,
+            f"(ours) Pooled strata are better than strata alone, epsilon {epsilon:g}",
+            total.verdict,
             "; ".join(f"{SAID[m.partition(':')[0]]}: {t.said('better', 'worse')}" for m, t in ours.items()),
-        )  # fmt: skip
+        )
 
 
 def words(frame: pd.DataFrame, by: Sequence[str]) -> str:
@@ -257,6 +283,12 @@ def words(frame: pd.DataFrame, by: Sequence[str]) -> str:
 
     labels = {m for m, _ in Figures(frame).settings if m.endswith(POOLED)}
     lines = [f"- {row['claim']}: **{row['verdict']}** ({row['found']})." for row in claims(frame)]
-    return "\n".join([*lines, "", "Which table to train on:", "", *(
-        f"- {line}" for line in roads_in_words(roads(frame, by, labels))
-    )])  # fmt: skip
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "Which table to train on:",
+            "",
+            *(f"- {line}" for line in roads_in_words(roads(frame, by, labels))),
+        ]
+    )

@@ -16,11 +16,13 @@ BASES = ("mst", "aim", "gem")
 DELTA = 1e-9
 METRICS = ("workload_error", "parity_means", "parity_marginals", "downstream", "mean_disparity")
 QUICK: dict[str, Sequence[object]] = {
-    "epsilons": (0.1, 1.0, 5.0), "stratifications": ([], ["RAC1P"], ["SEX", "RAC1P"]),
-}  # fmt: skip
+    "epsilons": (0.1, 1.0, 5.0),
+    "stratifications": ([], ["RAC1P"], ["SEX", "RAC1P"]),
+}
 FULL: dict[str, Sequence[object]] = {
-    "epsilons": EPSILONS, "stratifications": ([], ["SEX"], ["RAC1P"], ["SEX", "RAC1P"]),
-}  # fmt: skip
+    "epsilons": EPSILONS,
+    "stratifications": ([], ["SEX"], ["RAC1P"], ["SEX", "RAC1P"]),
+}
 ROADS = (0.3, 1.0, 3.0)
 """Epsilons of the roads."""
 DIRECT: dict[str, dict[str, Any]] = {
@@ -37,9 +39,12 @@ def tables(seeds: int, *, full: bool) -> dict[str, Any]:
     grid = FULL if full else QUICK
     return {
         "mechanisms": [*BASES, *({"label": f"{base}{POOLED}", "name": "pooled", "base": base} for base in BASES)],
-        "stratifications": list(grid["stratifications"]), "epsilons": list(grid["epsilons"]), "seeds": seeds,
-        "metrics": list(METRICS), "models": ["forest"],
-    }  # fmt: skip
+        "stratifications": list(grid["stratifications"]),
+        "epsilons": list(grid["epsilons"]),
+        "seeds": seeds,
+        "metrics": list(METRICS),
+        "models": ["forest"],
+    }
 
 
 def roads(seeds: int) -> dict[str, Any]:
@@ -47,24 +52,30 @@ def roads(seeds: int) -> dict[str, Any]:
     asked = {"target": people.TARGET, "groups": list(people.BY)}
     return {
         "mechanisms": [
-            "mst", {"label": f"mst{POOLED}", "name": "pooled", "base": "mst"},
+            "mst",
+            {"label": f"mst{POOLED}", "name": "pooled", "base": "mst"},
             *({"label": name, "name": name, **asked, **own} for name, own in DIRECT.items()),
         ],
-        "stratifications": [[], list(people.BY)], "epsilons": list(ROADS), "seeds": seeds,
-        "metrics": ["workload_error", "downstream"], "models": ["linear", "boosting", "fairlearn"],
-    }  # fmt: skip
+        "stratifications": [[], list(people.BY)],
+        "epsilons": list(ROADS),
+        "seeds": seeds,
+        "metrics": ["workload_error", "downstream"],
+        "models": ["linear", "boosting", "fairlearn"],
+    }
 
 
 def recipe(study: Study, compared: dict[str, Any]) -> str:
     """The recipe of a comparison on these people."""
     import tomli_w
 
-    return tomli_w.dumps({
-        "data": {"path": "people.csv", "schema": "schema.toml", "declared_size": len(study.train), "public": True},
-        "strata": {"by": list(people.BY)},
-        "weights": {"source": "public", "path": "shares.csv", "citation": study.citation},
-        "mechanism": {"name": BASES[0]},
-        "budget": {"epsilon": 1.0, "delta": DELTA},
-        "release": {"rows": len(study.train), "directory": "release", "seed": 1},
-        "compare": {**compared, "holdout": "holdout.csv", "target": people.TARGET},
-    })  # fmt: skip
+    return tomli_w.dumps(
+        {
+            "data": {"path": "people.csv", "schema": "schema.toml", "declared_size": len(study.train), "public": True},
+            "strata": {"by": list(people.BY)},
+            "weights": {"source": "public", "path": "shares.csv", "citation": study.citation},
+            "mechanism": {"name": BASES[0]},
+            "budget": {"epsilon": 1.0, "delta": DELTA},
+            "release": {"rows": len(study.train), "directory": "release", "seed": 1},
+            "compare": {**compared, "holdout": "holdout.csv", "target": people.TARGET},
+        }
+    )

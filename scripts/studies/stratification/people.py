@@ -27,8 +27,21 @@ TARGET = "EMPLOYED"
 HELD_OUT = 0.25
 """The part of a file that nothing is fitted to."""
 CENSUS = ("AGEP", "SEX", "RAC1P", "HISP", "CIT", "HOUSING_TYPE", "MAR", "SCHL", "DEAR", "DEYE", "DREM", "DIS", "MIL")
-EXCERPT = ("AGEP", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "DVET", "DREM", "DPHY", "DEYE",
-           "DEAR")  # fmt: skip
+EXCERPT = (
+    "AGEP",
+    "SEX",
+    "MSP",
+    "HISP",
+    "RAC1P",
+    "HOUSING_TYPE",
+    "OWN_RENT",
+    "EDU",
+    "DVET",
+    "DREM",
+    "DPHY",
+    "DEYE",
+    "DEAR",
+)
 RECORDS = ("AGEP", "SEX", "RAC1P", "CIT", "NATIVITY", "LANX", "SCHL", "MAR", "DIS", "DREM", "DPHY", "MIL")
 
 

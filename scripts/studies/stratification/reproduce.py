@@ -75,8 +75,17 @@ def beside_authors(frame: pd.DataFrame) -> pd.DataFrame:
             mean, low, high = (float(end) for end in mean_interval(values))
             spent = authors.GEM_SPENT[one["epsilon"]] if one["mechanism"] == "gem" else None
             rows.append({**one, "ours": mean, "low": low, "high": high, "authors_really_spent": spent})
-    names = ["metric", "mechanism", "stratification", "epsilon", "ours", "low", "high", "authors",
-             "authors_really_spent"]  # fmt: skip
+    names = [
+        "metric",
+        "mechanism",
+        "stratification",
+        "epsilon",
+        "ours",
+        "low",
+        "high",
+        "authors",
+        "authors_really_spent",
+    ]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -89,19 +98,25 @@ def page(study: Study, frame: pd.DataFrame, beside: pd.DataFrame, out: Path) -> 
         f"{listed([f'{e:g}' for e in found.epsilons])}, {several(seeds, 'repetition')} each of"
     )
     foot = f"Every figure: {out / 'comparison' / 'comparison.csv'}; to read: {out / 'comparison' / 'report.html'}."
-    settings = listed([f"{mechanism} by {stratification}" if stratification != "vanilla" else f"{mechanism} vanilla"
-                       for mechanism, stratification in found.settings])  # fmt: skip
-    return "\n\n".join([
-        "# Stratified synthesizers at the stated budget (paper 003, redone)",
-        f"{head} {settings}. Groups are by {' x '.join(people.BY)}; accuracy is a random forest's on those held out.",
-        "## Which claims hold",
-        HOW,
-        words(frame, people.BY),
-        "## Beside the authors' figures",
-        THEIRS,
-        _table(beside),
-        foot,
-    ])  # fmt: skip
+    settings = listed(
+        [
+            f"{mechanism} by {stratification}" if stratification != "vanilla" else f"{mechanism} vanilla"
+            for mechanism, stratification in found.settings
+        ]
+    )
+    return "\n\n".join(
+        [
+            "# Stratified synthesizers at the stated budget (paper 003, redone)",
+            f"{head} {settings}. Groups are by {' x '.join(people.BY)}; accuracy: a random forest's on held-out rows.",
+            "## Which claims hold",
+            HOW,
+            words(frame, people.BY),
+            "## Beside the authors' figures",
+            THEIRS,
+            _table(beside),
+            foot,
+        ]
+    )
 
 
 def roads_page(study: Study, frame: pd.DataFrame, out: Path) -> str:
@@ -109,12 +124,14 @@ def roads_page(study: Study, frame: pd.DataFrame, out: Path) -> str:
     found = beside_predictors(frame, people.BY, {f"mst{POOLED}"})
     seeds = int(frame["seed"].max())
     foot = f"For every group, with pictures: {out / 'comparison' / 'report.html'}; figures: roads.csv beside it."
-    return "\n\n".join([
-        "# Roads to a prediction at one budget",
-        f"On {study.name}; public rows, NOT PRIVATE and no release. Delta {DELTA:g}, {several(seeds, 'repetition')}.",
-        "\n".join(f"- {line}" for line in roads_in_words(found)),
-        foot,
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            "# Roads to a prediction at one budget",
+            f"On {study.name}; public rows, NOT PRIVATE, no release. Delta {DELTA:g}, {several(seeds, 'repetition')}.",
+            "\n".join(f"- {line}" for line in roads_in_words(found)),
+            foot,
+        ]
+    )
 
 
 def _table(beside: pd.DataFrame) -> str:

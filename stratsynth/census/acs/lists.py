@@ -107,9 +107,13 @@ def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str
     labels = {code: label for code, label in found.codes.items() if label}
     labels |= {"N": f"Not applicable: {entry.absent}"} if entry.absent else {}
     return Nested(
-        levels=(*own, *found.codes), not_applicable="N" if entry.absent else None, labels=labels,
-        groupings=tuple(useful), shares=shares, source=source if shares else None,
-    )  # fmt: skip
+        levels=(*own, *found.codes),
+        not_applicable="N" if entry.absent else None,
+        labels=labels,
+        groupings=tuple(useful),
+        shares=shares,
+        source=source if shares else None,
+    )
 
 
 def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -84,9 +84,17 @@ def schema(
         UsageError: A column that is unknown, is of other years, or whose codes are unknown; with the remedy.
     """
     made = make(
-        columns, year=year, task=task, state=state, without=without, dictionary=dictionary, codes=codes, within=within,
-        citation=citation, weight=weight,
-    )  # fmt: skip
+        columns,
+        year=year,
+        task=task,
+        state=state,
+        without=without,
+        dictionary=dictionary,
+        codes=codes,
+        within=within,
+        citation=citation,
+        weight=weight,
+    )
     return made.schema
 
 
@@ -206,9 +214,7 @@ def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]
     special = tuple(dict.fromkeys((*keys.pop("special", ()), *beyond)))
     labels = {"N": f"Not applicable: {known.absent}"} if known.absent else {}
-    return Numeric(
-        **keys, special=special, not_applicable="N" if known.absent else None, dtype="int64", labels=labels
-    )  # fmt: skip
+    return Numeric(**keys, special=special, not_applicable="N" if known.absent else None, dtype="int64", labels=labels)
 
 
 def _beyond(code: str, keys: Mapping[str, Any]) -> bool:

@@ -57,11 +57,13 @@ def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Sec
     if not found:
         return None
     text = [
-        ("Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private records "
-        "themselves, which is what privacy cost, and a wider one for the population that they are a random sample of. "
-        "Estimates may lie below 0: noise is not cut off."),
+        (
+            "Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private "
+            "records themselves, which is what privacy cost, and a wider one for the population that they are a random "
+            "sample of. Estimates may lie below 0: noise is not cut off."
+        ),
         *conditions(certificate),
-    ]  # fmt: skip
+    ]
     # out of these data the page's script makes lists to choose from
     box = Markup(
         '<div class="ask" data-asked="{}">'
@@ -80,8 +82,9 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}
-    pairs = sorted({tuple(c for c in schema.names if c in pair)
-                    for columns in held for pair in itertools.combinations(columns, 2)})  # fmt: skip
+    pairs = sorted(
+        {tuple(c for c in schema.names if c in pair) for columns in held for pair in itertools.combinations(columns, 2)}
+    )
     wanted = [(name,) for name in schema.names] + [pair for pair in pairs if schema.cells(pair) <= LARGEST]
     found, room = [], MOST
     with phase("writing the page", lambda: len(wanted)) as done:
@@ -109,8 +112,10 @@ def _asked(
 ) -> Iterator[tuple[str, str, list[list[float]]]]:
     """Yield statistic, group, and a row of figures a level; only where all of them are known."""
     for groups in ((), tuple(by)) if by else ((),):
-        named = [", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"
-                 for cell in itertools.product(*(schema.levels(name) for name in groups))]  # fmt: skip
+        named = [
+            ", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"
+            for cell in itertools.product(*(schema.levels(name) for name in groups))
+        ]
         number = len(named) * schema.cells(columns)
         if number > MOST or number * len(squares.tables.leaves) > MOST_SUMMED:
             continue

@@ -93,9 +93,11 @@ def release_page(
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
-        (f"The promise has two numbers, epsilon {certificate.guarantee.epsilon:g} and delta "
-        f"{certificate.guarantee.delta:g}; their meaning, and what is not protected, is said below."),
-    ]  # fmt: skip
+        (
+            f"The promise has two numbers, epsilon {certificate.guarantee.epsilon:g} and delta "
+            f"{certificate.guarantee.delta:g}; their meaning, and what is not protected, is said below."
+        ),
+    ]
     if counted := words.weighted(certificate):
         lead.append(f"Counted is {counted}.")
     if certificate.public_columns:
@@ -158,7 +160,7 @@ def _promise(certificate: Certificate) -> Section:
                 numbers=Numbers("prices", ["difference", "epsilon"], prices),
             )
         ],
-    )  # fmt: skip
+    )
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
@@ -176,21 +178,30 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
             Mark("noise of one count, plus or minus", noise, series=-1),
         ]
         worth = ratio if ratio is None or ratio < 1 else "over 100 %"
-        rows.append([
-            names.group(s.group), Points(names.group(s.group), marks, s.value), round(s.value), NORMAL_95 * s.sigma,
-            noise, worth,
-        ])  # fmt: skip
+        rows.append(
+            [
+                names.group(s.group),
+                Points(names.group(s.group), marks, s.value),
+                round(s.value),
+                NORMAL_95 * s.sigma,
+                noise,
+                worth,
+            ]
+        )
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(
         "Sizes are estimates from the noisy counts themselves; the last column is how much of the group the noise of a "
         "single count can be. Where it is large, trust totals of many cells, not single ones.",
         [
-            Column("Group", "text"), Column("records, and noise of one count", "picture", scale),
-            Column("records, about"), Column("give or take"), Column("one count is off by up to"),
+            Column("Group", "text"),
+            Column("records, and noise of one count", "picture", scale),
+            Column("records, about"),
+            Column("give or take"),
+            Column("one count is off by up to"),
             Column("of the group", "share"),
         ],
         rows,
-    )  # fmt: skip
+    )
     return Figure(
         "How large the groups are, and how large the noise",
         "Noise does not shrink with a group. “Up to” means: in 95 of 100 cases. The scale is logarithmic.",
@@ -228,10 +239,15 @@ def _cliques(tables: list[GroupTable]) -> Figure:
         found.setdefault(t.clique, []).append(t)
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0].count(","), item[0]))
     rows = [
-        (clique.replace(",", ", ") or "(number of records)", len(several_), max(t.cells for t in several_),
-         min(t.sigma for t in several_), max(t.sigma for t in several_))
+        (
+            clique.replace(",", ", ") or "(number of records)",
+            len(several_),
+            max(t.cells for t in several_),
+            min(t.sigma for t in several_),
+            max(t.sigma for t in several_),
+        )
         for clique, several_ in ordered[:TABLES]
-    ]  # fmt: skip
+    ]
     hidden = len(ordered) - len(rows)
     return Figure(
         "Which tables were measured",

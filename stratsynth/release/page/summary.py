@@ -49,14 +49,18 @@ def certificate_page(
     )
     promised = [
         *((key.title(), value) for key, value in (certificate.called or Title()).to_dict().items()),
-        ("Guarantee", promise), *([("Record", certificate.record)] if certificate.record is not None else []),
+        ("Guarantee", promise),
+        *([("Record", certificate.record)] if certificate.record is not None else []),
         *([("Counted", counted)] if (counted := words.weighted(certificate)) else []),
-    ]  # fmt: skip
+    ]
     unit = certificate.unit
     prices = price_figure(
-        certificate.prices, certificate.neighbours, unit if isinstance(unit, str) else unit.column, kinds,
+        certificate.prices,
+        certificate.neighbours,
+        unit if isinstance(unit, str) else unit.column,
+        kinds,
         adaptive=certificate.mechanism.adaptive,
-    )  # fmt: skip
+    )
     listed: list[Fact] = [(about, said) for about, _, said in (s.partition(": ") for s in certificate.not_protected)]
     unprotected = listed or list(limits.limits(certificate).items())
     names = [("Not protected", "; ".join(about[:1].lower() + about[1:] for about in limits.limits(certificate)))]
@@ -83,9 +87,13 @@ IF = {
 
 
 def price_figure(
-    prices: Mapping[str, float | None], neighbours: str, what: str, kinds: Mapping[str, Mapping[str, float]],
-    *, adaptive: bool,
-) -> Figure:  # fmt: skip
+    prices: Mapping[str, float | None],
+    neighbours: str,
+    what: str,
+    kinds: Mapping[str, Mapping[str, float]],
+    *,
+    adaptive: bool,
+) -> Figure:
     """Return the epsilon of each step that a unit can take, and the questions' price factors."""
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"

@@ -13,12 +13,14 @@ import pandas as pd
 import stratsynth as ss
 from stratsynth.recipes.recipe import Recipe
 
-SCHEMA = ss.Schema({
-    "SEX": ss.Categorical(levels=("1", "2")),
-    "GROUP": ss.Categorical(levels=("a", "b", "c")),
-    "AGE": ss.Numeric(lower=0, upper=9, edges=(0, 3, 6, 10), integer=True),
-    "WORK": ss.Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no"),
-})  # fmt: skip
+SCHEMA = ss.Schema(
+    {
+        "SEX": ss.Categorical(levels=("1", "2")),
+        "GROUP": ss.Categorical(levels=("a", "b", "c")),
+        "AGE": ss.Numeric(lower=0, upper=9, edges=(0, 3, 6, 10), integer=True),
+        "WORK": ss.Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no"),
+    }
+)
 RECIPE = """
 [data]
 path = "people.csv"
@@ -69,9 +71,11 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     cycle = range(120)
     people = {
-        "SEX": [("1", "2")[i % 2] for i in cycle], "GROUP": [("a", "a", "b", "c")[i % 4] for i in cycle],
-        "AGE": [(7 * i) % 10 for i in cycle], "WORK": [("yes", "no", "N")[i % 3] for i in cycle],
-    }  # fmt: skip
+        "SEX": [("1", "2")[i % 2] for i in cycle],
+        "GROUP": [("a", "a", "b", "c")[i % 4] for i in cycle],
+        "AGE": [(7 * i) % 10 for i in cycle],
+        "WORK": [("yes", "no", "N")[i % 3] for i in cycle],
+    }
     pd.DataFrame(people).to_csv(folder / "people.csv", index=False)
     (folder / "shares.csv").write_text("GROUP,share\na,0.5\nb,0.25\nc,0.25\n", encoding="utf-8")
     SCHEMA.write_toml(folder / "schema.toml")
