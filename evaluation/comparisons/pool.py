@@ -60,8 +60,9 @@ def compute(grid: Grid, files: Mapping[GridFit | None, Path], workers: int, tick
 def _share_out(grid: Grid, files: Mapping[GridFit, Path], workers: int, tick: Callable[[int], None]) -> None:
     context = multiprocessing.get_context("spawn")  # a fork would copy locks and threads in whatever state they are
     with _single(), ProcessPoolExecutor(workers, context, _begin, (grid,)) as pool:
-        futures = [pool.submit(_fit, cell, file) for cell, file in files.items()]
         try:
+            with _no_interrupt():  # workers are started here, and would print a traceback until `_begin` has run
+                futures = [pool.submit(_fit, cell, file) for cell, file in files.items()]
             for i, future in enumerate(as_completed(futures), start=1):
                 future.result()
                 tick(i)
@@ -90,9 +91,20 @@ def _single() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Hold Ctrl-C back; processes that are started meanwhile hold it back until they let it through."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin(grid: Grid) -> None:
     """Set up a worker: one runner, default handling of Ctrl-C, and an exit when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     _RUNNERS.append(CellRunner(grid))
 

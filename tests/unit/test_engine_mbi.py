@@ -159,8 +159,8 @@ def test_it_is_not_imported_before_it_is_asked_for():
     code = (
         "import sys, numpy as np;"
         "from stratsynth.adapters import mst, engine;"
-        "from stratsynth.adapters.engine import Measured, Problem, solve;"
-        "solve([Problem((('a', 2),), (Measured(('a',), np.array([3, 4]), 1.0),))]);"
+        "from stratsynth.adapters.engine import MeasuredTable, Problem, solve;"
+        "solve([Problem((('a', 2),), (MeasuredTable(('a',), np.array([3, 4]), 1.0),))]);"
         "mst.MST(engine='mbi', rare=0);"
         "print(sorted({'mbi', 'jax'} & set(sys.modules)))"
     )
@@ -170,9 +170,9 @@ def test_it_is_not_imported_before_it_is_asked_for():
 def test_asking_for_it_gives_no_warning():
     """It warns of single precision and of JAX's cache of compiled programs unless both are seen to before."""
     code = (
-        "import numpy as np; from stratsynth.adapters.engine import Measured, Problem;"
+        "import numpy as np; from stratsynth.adapters.engine import MeasuredTable, Problem;"
         "from stratsynth.adapters.engine.solve import engine;"
-        "p = Problem((('a', 2),), (Measured(('a',), np.array([3, 4]), 1.0),), iterations=1);"
+        "p = Problem((('a', 2),), (MeasuredTable(('a',), np.array([3, 4]), 1.0),), iterations=1);"
         "print(engine('mbi').solve([p])[0].total)"
     )
     done = run(code, "-W", "error")
