@@ -205,7 +205,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Cache all pairs of columns for strata of equal columns."""
+    """Return all unordered pairs of the columns, in their order; kept, as strata with equal columns ask again."""
     return tuple(combinations(names, 2))
 
 

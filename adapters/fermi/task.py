@@ -197,7 +197,7 @@ A logistic loss has a curvature of at most a quarter of that square, so this is 
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return the public sizes of the groups; for odds, of their records of each true class."""
+    """Return declared sizes or shares: a column per group, one row, or for odds one per true class; else None."""
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

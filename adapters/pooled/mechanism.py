@@ -114,7 +114,11 @@ class Pooled(Groupwise[Any]):
         return Stratified(self.inner, self.by, self.weights, self.groups)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse what the base, the strata or the weights refuse."""
+        """Return an allotment in zCDP of the whole budget.
+
+        What the base, its unpooled fit or the strata refuse is refused, and so are a base not priced in zCDP, and
+        merged levels that the base cannot tell apart unless all or none of the budget goes to the pooled fit.
+        """
         asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
         asked += [self.plain.price(public, budget)] if self.share != 1 else []
         if any(allot.currency != Currency.ZCDP for allot in asked):

@@ -39,7 +39,7 @@ class Specialised(Mechanism[Any]):
         return self.base.returns
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole zCDP budget."""
+        """Return an allotment in zCDP of the whole budget: the rho per row that epsilon and delta convert to."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:

@@ -149,7 +149,7 @@ def check_predictors(competitors: Mapping[str, Competitor], target: str | None) 
 
 
 def described(competitor: Competitor) -> dict[str, Any]:
-    """Name and settings in plain values."""
+    """Return one flat mapping of a competitor's name and settings: plain values of an object, a copy of a mapping."""
     if isinstance(competitor, Mechanism):
         said = describe(competitor)
         return {"name": said["name"], **said["settings"]}

@@ -160,9 +160,10 @@ class Grid:
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: GridFit) -> Mechanism[Any]:
-        """Mechanism of the cell, in its strata; one that returns estimates alone is refused: they are not scored.
+        """Return the cell's mechanism, stratified by the cell's columns unless it is an object with its own strata.
 
-        Weights without strata go to mechanisms that take them; others, predictors among them, are fitted without.
+        One that releases neither rows nor predictions is refused. If the recipe has [weights] and no [strata], an
+        unstratified mechanism that can draw rows by public shares gets them.
         """
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
         how = built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))

@@ -93,7 +93,7 @@ def chosen_table(connection: Any, name: str) -> Chosen:
 
 
 def chosen_query(connection: Any, query: str) -> Chosen:
-    """Return the statement of a query that passed the check, with its table named in full.
+    """Check a query; return its table's quoted name and its statement, whose expressions are wrapped in TRY.
 
     Raises:
         UsageError: Anything but one SELECT of expressions of one row's values from one table.

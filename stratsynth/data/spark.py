@@ -216,7 +216,10 @@ def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
 
 
 def runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield indices of adjacent row groups, of at most PIECE_ROWS rows together or a single larger group."""
+    """Yield tuples of consecutive indices into `sizes`, the rows per row group.
+
+    Each run has as many row groups as fit into PIECE_ROWS rows, or is a single larger one.
+    """
     waiting: list[int] = []
     for number, rows in enumerate(sizes):
         if waiting and sum(sizes[i] for i in waiting) + rows > PIECE_ROWS:

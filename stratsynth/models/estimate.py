@@ -191,7 +191,10 @@ class Estimate(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
-        """Weighted mean of the parts, with the error of uncertain weights."""
+        """Return the estimate over all strata: means weighted by the shares, whose covariance is in their errors.
+
+        A column that may lack a number is weighted by the strata's estimated sizes instead.
+        """
         from stratsynth.models.weighted import weighted
 
         return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)

@@ -114,7 +114,10 @@ class Distance(Score, Digested):
 
     @property
     def candidate(self) -> Any:
-        """Clique, weight and norm."""
+        """Identity of the candidate in a replayed journal: ("distance", clique, weight, norm).
+
+        Reference and offset are left out, as they come from earlier answers.
+        """
         return "distance", self.clique, self.weight, self.norm
 
     @classmethod

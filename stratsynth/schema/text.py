@@ -44,7 +44,7 @@ def figure(value: Any) -> float:
 
 
 def truth(text: str) -> float:
-    """Return 1 or 0 for a truth value, NaN for any other text."""
+    """Return 1.0 for the text "true", 0.0 for "false", in any case, with spaces or tabs around; NaN for any other."""
     return float(_TRUTH.get(text.strip(" \t").lower(), "nan"))
 
 

@@ -99,7 +99,10 @@ class Stratified(Groupwise[Any]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: the inner mechanism's, `Split`, and `Counts` for private weights or one-way tables."""
+        """Kinds of questions of a fit: the inner mechanism's and `Split`.
+
+        Also `Counts`, if weights are measured privately or small strata get one-way tables only.
+        """
         own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
         return self.inner.needs | {Split} | own
 

@@ -28,7 +28,7 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check everything that follows from the certificate alone."""
+    """Recompute epsilon, delta and prices from the certificate's charges alone, and add what is wrong to `notes`."""
     if not certificate.private:
         notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))

@@ -251,7 +251,7 @@ def test_from_a_recipe_to_a_certificate(folder):
     person = [f"--{key}=x" for key in ("name", "slug", "curator", "use", "region", "author")]
     registry = " ".join(run(folder, "certificate", "release", "--registry", *person, "--published=2026-01-01").split())
     assert "if the values of one record in the columns other than C, D, X, Y, Z change" in registry
-    assert "it says one thing or another, also of its group: not protected" in registry
+    assert "its values are these or any others, its group among them: not protected" in registry
     assert "Y, Z: the release may show them as they are" in registry
     assert "NOT PROTECTED: C, D, X, Y, Z." in run(folder, "ledger", "show", "people.ledger")
     # the same data under another promise

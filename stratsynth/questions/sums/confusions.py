@@ -47,7 +47,11 @@ class Confusions(Sum):
     """Columns whose levels, fully crossed, are the groups; none for one group of all records."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target but of two levels, groups with the target, and coefficients not finite."""
+        """Refuse an unsound design, target, group column or table of coefficients.
+
+        The target is a categorical column of two levels outside features and groups; coefficients are finite float64,
+        one row per classifier and one column per feature.
+        """
         check_target("confusions", self.design, self.target, schema, numeric=False)
         if schema.size(self.target) != 2:
             raise MechanismError(f"confusions: the target must have two levels; {self.target} has not.")

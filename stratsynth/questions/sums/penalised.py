@@ -58,7 +58,11 @@ class RegressionGradients:
         return length(self.plain) * (GRID / design.UNIT / self._reach)
 
     def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
-        """Return the gradient of loss + noise h + clipping <g, d>; `noise` and `clipping` have one number per row."""
+        """Return each row's derivative by the logits of loss + noise h + clipping <g, d>: a line per logit.
+
+        h is 1 - sum p^2, g the gradient of the loss and d the query's direction; `noise` and
+        `clipping` have one factor per row, and None leaves the term out.
+        """
         found = self.plain.copy()
         logits = len(found)
         if noise is not None:
@@ -115,7 +119,7 @@ class Layers:
         return length(self.plain)
 
     def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
-        """Return the gradient of loss + noise h + clipping <g, d>; `noise` and `clipping` have one number per row."""
+        """Return each row's derivative by the weights of the sum that `RegressionGradients.with_penalties` has."""
         h, steep, residuals, output = self._h, self._steep, self._residuals, self._output
         bent = residuals.copy()
         if noise is not None:

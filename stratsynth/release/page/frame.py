@@ -204,7 +204,8 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
     )
     return Figure(
         "How large the groups are, and how large the noise",
-        "Noise does not shrink with a group. “Up to” means: in 95 of 100 cases. The scale is logarithmic.",
+        "Noise does not shrink with a group. “Up to” means that the noise of a count is no larger in 95 of 100 draws. "
+        "The scale is logarithmic.",
         table,
         legend=legend([("records in the group", 1), ("noise of one count", -1)]),
         numbers=Numbers("group sizes", ["group", "records", "low", "high", "sigma of one count"], numbers),
@@ -219,7 +220,10 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return mechanism, accounting and software, for specialists."""
+    """Return the section "How it was made".
+
+    It has mechanism, charges, accounting, software, noisy sums, rules, and a table of the measured tables.
+    """
     facts = [
         *words.made_facts(certificate),
         ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),

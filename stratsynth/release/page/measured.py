@@ -216,7 +216,7 @@ def _bars(table: GroupTable, names: Names) -> Markup:
     ]
     again = f", measured {table.times} times" if table.times > 1 else ""
     hidden = len(cells) - len(shown)
-    note = f"{several(hidden, 'smaller level')} in the numbers only; " if hidden else ""
-    return Markup("<div><h4>{}</h4><small>{}every count give or take {}{}</small>{}</div>").format(
-        table.clique, note, short(noise), again, Markup("").join(lines)
-    )
+    note = f"{several(hidden, 'level')} of smaller counts only in the table of numbers; " if hidden else ""
+    return Markup(
+        "<div><h4>{}</h4><small>{}in 95 of 100 cases every count is within {} records{}</small>{}</div>"
+    ).format(table.clique, note, short(noise), again, Markup("").join(lines))

@@ -128,11 +128,11 @@ def promise(certificate: Certificate) -> list[str]:
 
 
 STEPS = {
-    "attribute": "it says one thing or another in the protected columns",
+    "attribute": "its values in the protected columns are these or any others",
     "add-remove": "it is there or not",
     "move": "it is in one group or another",
-    "replace-within-group": "it says one thing or another, but for its group",
-    "replace": "it says one thing or another, also of its group",
+    "replace-within-group": "its values are these or any others, its group aside",
+    "replace": "its values are these or any others, its group among them",
 }
 
 
