@@ -67,18 +67,18 @@ def known(cls: C) -> C:
 
 
 def close() -> None:
-    """Close the set: afterwards `known` raises."""
+    """End additions to the kinds of questions: from here on `known` raises StratsynthError for every class."""
     global _PARTS  # noqa: PLW0603 - written here alone, once
     _PARTS = MappingProxyType(dict(_PARTS))
 
 
 def is_known(thing: object) -> bool:
-    """True for an object of a known kind, by its exact class."""
+    """True if the object's exact class is one that `known` has marked, or `Stratum`; a subclass does not count."""
     return type(thing) in _PARTS
 
 
 def kinds() -> list[type[Question]]:
-    """Return the kinds of questions."""
+    """Return the classes of all kinds of questions, such as `Counts` and `Choose`, in the order of their import."""
     return [kind for kind in _PARTS if issubclass(kind, Question)]
 
 
@@ -168,7 +168,7 @@ def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> 
 
 
 def _checked_size(copy: dict[Any, Any], original: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a copied table; refuse one whose keys, changed by the program, have become equal."""
+    """Return the copied dict; refuse one with fewer keys than its original: keys became equal under the copying."""
     if len(copy) != len(original):
         raise MechanismError("a question holds two keys that are equal.")
     return copy

@@ -104,11 +104,11 @@ class Question(ABC):
         """Return the charges of one row for the declared neighbours, at a path whose rows have this schema."""
 
     def needs(self) -> frozenset[type[Question]]:
-        """Return the kinds of questions that a mechanism must declare to ask this one."""
+        """Return the question classes that a mechanism must list in `needs` to ask this one; by default its own."""
         return frozenset({type(self)})
 
     def wanted(self) -> Wanted:
-        """Return the reads from which it is answered; by default none."""
+        """Return the reads of private rows (tables, sums, columns) that answer it; by default an empty `Wanted`."""
         return Wanted()
 
     @abstractmethod
@@ -116,7 +116,7 @@ class Question(ABC):
         """Return the total variation between the noise as sampled and as priced, summed over draws; 0 if exact."""
 
     def unverified(self) -> str:
-        """Return a sentence for the reader if privacy rests on an unproven claim; empty otherwise."""
+        """Return a sentence for the certificate if privacy rests on an unproven claim; otherwise an empty text."""
         return ""
 
     def replayed(self) -> Any:
@@ -129,13 +129,13 @@ class Question(ABC):
         return self
 
     def spelled(self) -> Any:
-        """Return all of it, for journals of 0.1.0 and 0.2.0, whose keys digest every number."""
+        """Return an equal question with every number written out, to digest for journal keys of 0.1.0 and 0.2.0."""
         return self
 
     # With exact answers, inside the driver.
 
     def remembers(self, memory: Mapping[Any, Any]) -> bool:
-        """True if `memory` suffices for the answer, so that nothing is read; False by default."""
+        """True if `memory`, the results kept for its path, suffices for the answer without a read; False by default."""
         return False
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Question(ABC):
     # Answers afterwards: for plans, the journal and the release.
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Randomness) -> tuple[Answer, Seen]:
-        """Return a made-up answer about `rows` evenly spread rows, and a plan's report of it."""
+        """Return a made-up answer about `rows` rows spread evenly over all cells, and the `Seen` a plan reports."""
         raise Unsupported(f"a plan cannot simulate {type(self).__name__}.")
 
     @classmethod
@@ -156,14 +156,14 @@ class Question(ABC):
     @classmethod
     @abstractmethod
     def recall(cls, kept: Kept) -> Answer:
-        """Return the answer that `keep` was given."""
+        """Return the answer, equal to the one that was given to `keep`, from the parts that the journal stored."""
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable | PublishedSum]:
-        """Return the tables and sums that the release publishes among its measurements; by default none."""
+        """Return the noisy tables and sums of an answer that the release publishes as measurements; by default none."""
         return ()
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return estimates of the number of records in the answer, each with its noise's standard deviation."""
+        """Return (noisy number of records, its noise's standard deviation) pairs in the answer; by default none."""
         return ()
 
     # For `stratsynth.testing`: the contract compares these on neighbouring tables.
@@ -171,7 +171,7 @@ class Question(ABC):
     @classmethod
     @abstractmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return the public part of an answer, such as shapes, types and noise scales; no value."""
+        """Return the public part of an answer as plain values: shapes, types, noise scales; nothing from rows."""
 
     @abstractmethod
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
@@ -186,30 +186,30 @@ class Unkept(Question):
     """Base of kinds whose answers are neither kept nor compared, and have no noise of this package."""
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0: nothing is sampled."""
+        """Return 0.0, the total variation between sampled and priced noise: no noise of this package is drawn."""
         return 0.0
 
     @classmethod
     def keep(cls, answer: Answer) -> None:
-        """Return None: the answer is not kept."""
+        """Return None in place of the parts for the journal: the answer is not kept."""
 
     @classmethod
     def recall(cls, kept: Kept) -> Answer:
-        """Refuse: nothing was kept."""
+        """Raise Unsupported always: no answer of this kind was kept."""
         raise cls.refusal()
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Refuse: the public part of such an answer is not known."""
+        """Raise Unsupported always: the public part of such an answer is not known."""
         raise cls.refusal()
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Refuse: such an answer has no price by this package."""
+        """Raise Unsupported always: such an answer has no price by this package."""
         raise self.refusal()
 
     @classmethod
     def refusal(cls) -> Unsupported:
-        """Return the refusal to keep or to compare an answer of this kind."""
+        """Return, without raising it, the Unsupported error that refuses to keep or to compare answers of this kind."""
         return Unsupported(f"{cls.__name__.lower()}: its answers are neither kept nor compared.")
 
 
@@ -220,7 +220,7 @@ def read_only(arrays: Iterable[NDArray[Any]]) -> None:
 
 
 def squared(x: Ints, y: Ints) -> int:
-    """Return the exact squared L2 distance of two integer arrays."""
+    """Return the sum of squared differences of two equally long integer arrays, as an unlimited Python integer."""
     return int(((x.astype(object) - y.astype(object)) ** 2).sum())
 
 
@@ -248,7 +248,7 @@ def is_plain_tuple(values: object, *kinds: type) -> bool:
 
 
 def check_clique(what: str, clique: Clique, schema: Schema) -> None:
-    """Refuse any clique but a tuple of different columns that vary at the question's path."""
+    """Raise MechanismError unless `clique` is a non-empty tuple of different column names of the schema."""
     if not is_plain_tuple(clique, str, np.str_) or not clique or len(set(clique)) < len(clique):
         raise MechanismError(f"{what}: {clique!r} is not a tuple of different columns.")
     unknown = [column for column in clique if column not in schema.columns]
@@ -257,7 +257,7 @@ def check_clique(what: str, clique: Clique, schema: Schema) -> None:
 
 
 def check_positive(what: str, value: float) -> None:
-    """Refuse a price, clip or weight that is not a positive, finite number."""
+    """Raise MechanismError, beginning with `what`, for a value that is not a positive, finite number."""
     number(what, value, above=0, error=MechanismError)
 
 
@@ -270,7 +270,7 @@ def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
 
 
 def check_weights(what: str, weights: tuple[float, ...] | None, number: int) -> None:
-    """Refuse weights, if given, that are not one positive number for each part."""
+    """Raise MechanismError unless `weights` is None, or a tuple of `number` numbers between 1e-100 and 1e100."""
     if weights is None:
         return
     if type(weights) is not tuple or len(weights) != number:

@@ -45,20 +45,20 @@ class Choose(Question):
 
     @property
     def judge(self) -> type[Any]:
-        """Class that checks, reads and scores all candidates together: that of the first, or `Pairs`."""
+        """Class whose methods check, read and score all candidates: that of the first score, or `Pairs`."""
         return Pairs if type(self.scores) is Pairs else type(self.scores[0])
 
     def spelled(self) -> Choose:
-        """Return an equal choice with every candidate written out."""
+        """Return an equal choice whose `scores` are a tuple with one score object per candidate, also for `Pairs`."""
         return Choose(tuple(self.scores), self.rho)
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of the choice, sqrt(8 rho), rounded down."""
+        """Pure-DP epsilon of the exponential mechanism that costs this rho: sqrt(8 rho), rounded down."""
         return math.sqrt(8 * self.rho) * (1 - 1e-15)
 
     def check(self, schema: Schema) -> None:
-        """Refuse a choice without candidates, with scores of several kinds, or with unsound scores."""
+        """Refuse rho <= 0, no candidates, scores of several or unknown kinds or unsound, and too many cells."""
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
         if type(self.scores) is not Pairs:
@@ -70,13 +70,13 @@ class Choose(Question):
         check_number("choose", self.judge.cells(self.scores, schema))
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
-        """Return the largest sensitivity of a score, by notion of neighbour, relative to that under add-remove."""
+        """Return, by notion of neighbour, the largest movement of a score, in units of that under add-remove (1)."""
         # Relative to add-remove, since prices depend on ratios alone.
         step = {n: self.judge.most_moved(self.scores, schema, n) for n in PRICED}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one charge of rho; its sensitivities are relative to that under add-remove."""
+        """Return the only charge: rho at the path; its sensitivities are in units of that under add-remove."""
         sensitivity = interned(tuple(self.sensitivity(schema).items()))
         details = interned((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)
@@ -86,38 +86,38 @@ class Choose(Question):
         return frozenset({Choose, Total} if self.wanted().sums else {Choose})
 
     def wanted(self) -> Wanted:
-        """Return the tables or sums that the scores are computed from."""
+        """Return the exact tables or sums, of all candidates, that the scores are computed from."""
         return self.judge.wanted(self.scores)  # type: ignore[no-any-return] # a class, or Pairs in its place
 
     def remembers(self, memory: Mapping[Any, Any]) -> bool:
-        """True if the distances of all these pairs were computed before."""
+        """True if `scores` are `Pairs`, and `memory` has the distance of each from an earlier choice at this path."""
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return the index i of a candidate, with probability proportional to exp(epsilon score_i / (2 D))."""
+        """Return the index i of a candidate, drawn with probability proportional to exp(epsilon score_i / (2 D))."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
-        """Return the index of a candidate, drawn evenly."""
+        """Return the index of a candidate, drawn evenly, and a `Seen` with the cliques and cells that it compares."""
         candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted().cliques)
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
         return int(rng.integers(len(self.scores))), seen
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0: the draw is exact."""
+        """Return 0.0, the total variation between the drawn and the stated distribution: the draw is exact."""
         return 0.0
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Keep the index."""
+        """Return the parts for the journal: the candidate's index as the one fact, and no array."""
         return Kept(answer)
 
     @classmethod
     def recall(cls, kept: Kept) -> int:
-        """Return the index."""
+        """Return the candidate's index from the parts that `keep` made."""
         return int(kept.facts)
 
     def replayed(self) -> Any:
@@ -125,18 +125,18 @@ class Choose(Question):
         return self.judge.candidates(self.scores), self.rho
 
     def unverified(self) -> str:
-        """Sentence of the first score that has one."""
+        """Return the first sentence about an unproven claim among the scores; empty if none, and for `Pairs`."""
         if type(self.scores) is Pairs:
             return ""
         return next(filter(None, (score.unverified for score in self.scores)), "")
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """A constant: the candidate's number is the secret part."""
+        """Return the text `a candidate` for every answer: the candidate's index is the secret part."""
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return rho times the square of (largest movement of a score / largest that is allowed)."""
+        """Return rho (largest movement of a score from `here` to `there` / D)^2: the price of this pair of tables."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
@@ -144,6 +144,6 @@ class Choose(Question):
 
 
 def choose(scores: Sequence[Score], *, rho: float) -> Program[int]:
-    """Ask for one candidate's index: `i = yield from choose(scores, rho=...)`."""
+    """Ask for the index in `scores` of one candidate, drawn privately: `i = yield from choose(scores, rho=...)`."""
     answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho))
     return cast("int", answer)

@@ -28,11 +28,11 @@ class WithoutRows(Unkept):
     dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return no charges."""
+        """Return an empty tuple: the question costs nothing."""
         return ()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Refuse: no row answers such a question."""
+        """Raise MechanismError always: the driver answers such a question itself, without rows."""
         raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
 
 
@@ -52,7 +52,7 @@ class Split(WithoutRows):
 
     @property
     def strata(self) -> list[Stratum]:
-        """All strata, including those that another stratum's program stands for."""
+        """List of all strata, one entry each, including those that another stratum's program stands for."""
         return list(self.programs) if self.alike is None else [s for kind in self.alike.values() for s in kind]
 
     def check(self, schema: Schema) -> None:
@@ -111,7 +111,7 @@ class Work(WithoutRows):
     problem: Any = field(metadata={OPAQUE: True})
 
     def check(self, schema: Schema) -> None:
-        """Check nothing: no row is involved."""
+        """Accept every work without a check: no row is involved."""
 
 
 def split(

@@ -111,12 +111,12 @@ class Term:
 
     @property
     def replayed(self) -> Any:
-        """Kind and shape of the term, without the numbers that may come from earlier answers."""
+        """Tuple for the journal key: kind, shape of `slopes`, hinge and sign; no number from an earlier answer."""
         return self.kind, self.slopes.shape, self.hinge, self.sign
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        """Largest movement of the term by one record in each coordinate (add-remove, weight 1), rounded up."""
+        """Largest movement of the term by one record (weight 1) more, for each count that it may enter, rounded up."""
         return self._worked.steps
 
     @cached_property
@@ -125,7 +125,7 @@ class Term:
         return _worked_out(self)
 
     def value(self, counts: Sequence[int]) -> Fraction:
-        """Return the term at these counts: exact, or to 60 digits."""
+        """Return the term's value at a classifier's integer counts: exact, or to 60 digits where it has logarithms."""
         slopes, offsets = self._worked.slopes, self._worked.offsets
         unit = Fraction(2) ** -self._worked.scale
         z = [sum(a * n for a, n in zip(row, counts, strict=True)) + b for row, b in zip(slopes, offsets, strict=True)]
@@ -216,7 +216,7 @@ class Composite(Score):
     terms: tuple[Term, ...]
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound query, classifier or term."""
+        """Refuse an unsound query, a classifier number out of range, and terms that are missing or unsound."""
         self.check_all((self,), schema)
 
     @classmethod
@@ -238,28 +238,28 @@ class Composite(Score):
                 raise MechanismError("choose: no record moves this score, or hardly.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> Fraction:
-        """Return the sensitivity: the largest movement of the score by one neighbouring step, weights included."""
+        """Return the largest movement of the score by one neighbouring step, row weights included, as a fraction."""
         return _reach(self.terms, neighbours) * schema.row_weight.most
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the reach as a float."""
+        """Return `reach`, the largest movement of the score by one neighbouring step, as a float."""
         return float(self.reach(schema, neighbours))
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest reach over the distinct lists of terms; candidates usually share one."""
+        """Return the largest sensitivity of all scores, computed once per list of terms; most share one."""
         return max(
             score.sensitivity(schema, neighbours) for score in {id(score.terms): score for score in scores}.values()
         )
 
     @property
     def candidate(self) -> Any:
-        """Index of the classifier, and kinds and shapes of the terms."""
+        """Tuple that identifies the candidate in a journal: query's digest, classifier's index, kinds of the terms."""
         return "composite", _known_by(self.query), self.model, _shape(self.terms)
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return each query once."""
+        """Return the sums over all rows of the queries (confusion counts) that the scores need, each query once."""
         return Wanted(sums=[(query, 1.0) for query in _queries(scores)])
 
     @classmethod
@@ -287,7 +287,7 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
 
 @lru_cache(maxsize=64)
 def _known_by(query: Confusions) -> str:
-    """Return the digest of a query that many candidates share, computed once."""
+    """Return the digest of a query's replayed part, as a text; cached, since many candidates share a query."""
     return digest(query.replayed())
 
 
@@ -297,5 +297,5 @@ def _shape(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
-    """Return the queries of the scores, each once, in order."""
+    """Return the queries of the scores, each object once, in the order of their first use."""
     return list({id(score.query): score.query for score in scores}.values())

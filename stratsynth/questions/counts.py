@@ -94,11 +94,11 @@ class Counts(Question):
 
     @cached_property
     def shares(self) -> list[float]:
-        """Amount of rho for each clique; the sum is at most `rho`."""
+        """Part of `rho` that each clique's table costs, in order, by `weights` or equal; the sum is at most `rho`."""
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return the noise scale of each clique's cells."""
+        """Return the standard deviation of the noise in each clique's cells, in records, one per clique."""
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
@@ -130,7 +130,7 @@ class Counts(Question):
         )
 
     def wanted(self) -> Wanted:
-        """Return the cliques as tables to be read."""
+        """Return the exact tables of all cliques as the reads that it needs."""
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
@@ -145,7 +145,7 @@ class Counts(Question):
         return tuple(tables)
 
     def tv_error(self, at: Setting) -> float:
-        """Return the sampler's error, summed over all cells of all tables."""
+        """Return the total variation between sampled and stated Gaussian noise, summed over all cells of all tables."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
@@ -153,7 +153,7 @@ class Counts(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisyTable, ...], Seen]:
-        """Return noisy tables in which all cells are equally full."""
+        """Return made-up noisy tables of `rows` records spread evenly over the cells, and a plan's `Seen` of them."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         tables = []
@@ -166,12 +166,12 @@ class Counts(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Keep cliques and noise scales as facts, and one array for each table."""
+        """Return the parts for the journal: clique and sigma of each table as facts, and its integer array."""
         return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisyTable, ...]:
-        """Return the tables, read-only."""
+        """Return the noisy tables, with read-only arrays, from the parts that `keep` made."""
         read_only(kept.arrays)
         return tuple(
             NoisyTable(tuple(fact["clique"]), values, fact["sigma"])
@@ -179,37 +179,37 @@ class Counts(Question):
         )
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable]:
-        """Return all tables: all of them are published."""
+        """Return all noisy tables of the answer: the release publishes each of them."""
         return cast("Sequence[NoisyTable]", answer)
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return the sum of each table's cells, with noise sigma sqrt(cells)."""
+        """Return for each table the (sum of its noisy cells, sigma sqrt(cells)): number of records and its noise."""
         return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return cliques, shapes, types and noise scales."""
+        """Return for each table a tuple of clique, array shape, dtype and sigma; no count."""
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the sum over tables of squared L2 distance / (2 sigma^2), in rho."""
+        """Return the rho of telling `here` from `there`: sum over tables of squared L2 distance / (2 sigma^2)."""
         # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return the noise of every cell, in sigmas."""
+        """Return, for each table, a flat array of noise / sigma: noisy minus exact count of every cell."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
 
 
 def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
-    """Refuse tables with more than MAX_CELLS cells together."""
+    """Raise Unsupported, beginning with `what`, if the cliques' tables have more than MAX_CELLS cells together."""
     check_number(what, sum(schema.cells(clique) for clique in cliques))
 
 
 def check_number(what: str, cells: int) -> None:
-    """Refuse more than MAX_CELLS cells."""
+    """Raise Unsupported, beginning with `what`, if the number of cells is above MAX_CELLS."""
     if cells > MAX_CELLS:
         raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; use smaller cliques or fewer bins.")
 
@@ -217,6 +217,6 @@ def check_number(what: str, cells: int) -> None:
 def counts(
     cliques: Sequence[Clique], *, rho: float, weights: Sequence[float] | None = None
 ) -> Program[tuple[NoisyTable, ...]]:
-    """Ask for the noisy tables of some cliques, in order: `tables = yield from counts(...)`."""
+    """Ask for one `NoisyTable` per clique, in order, for `rho` in all: `tables = yield from counts(...)`."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)

@@ -57,7 +57,7 @@ class Independence:
             object.__setattr__(self, "told", tuple((clique, fixed(table)) for clique, table in self.told))
 
     def check(self, schema: Schema) -> None:
-        """Refuse pairs of unknown columns, missing distributions, and tables of other shapes than their pairs."""
+        """Refuse pairs of columns that the schema lacks, columns without shares, and tables of another shape."""
         if not any(schema is known_for for known_for in self._sound_for):
             self._check(schema)
             self._sound_for.append(schema)
@@ -72,12 +72,12 @@ class Independence:
 
     @cached_property
     def cells(self) -> int:
-        """Number of cells of all pairs together."""
+        """Total number of cells of the two-way tables of all pairs."""
         size = {name: len(share) for name, share in zip(self.columns, self.shares, strict=True)}
         return sum(size[one] * size[other] for one, other in self.cliques)
 
     def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
-        """Yield the reference table of each pair, in records."""
+        """Yield each pair's table of floats: `total` times the product of both shares, or the one in `told`."""
         told, share = dict(self.told), dict(zip(self.columns, self.shares, strict=True))
         for one, other in cliques:
             known = told.get((one, other))
@@ -122,7 +122,7 @@ class Pairs(Sequence[Distance]):
 
     @property
     def cliques(self) -> list[Clique]:
-        """Columns of each candidate."""
+        """Pair of column names of each candidate, in order."""
         return list(map(self.expected.cliques.__getitem__, self.which))
 
     def __len__(self) -> int:
@@ -143,7 +143,7 @@ class Pairs(Sequence[Distance]):
         return Distance(clique, next(self.expected.tables([clique])))
 
     def check_all(self, schema: Schema) -> None:
-        """Refuse candidates that are no pairs or not in ascending order, and an unsound reference."""
+        """Refuse candidates unless a non-empty, ascending tuple of places of pairs; refuse unsound references."""
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
         self.expected.check(schema)
@@ -154,19 +154,19 @@ class Pairs(Sequence[Distance]):
             raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
 
     def cells(self, schema: Schema) -> int:
-        """Return the number of cells of all pairs, including those that are no candidates any more."""
+        """Return the number of cells of the tables of all pairs of the reference, candidates or not."""
         return self.expected.cells
 
     def wanted(self) -> Wanted:
-        """Return each candidate's table; distances are remembered, so later choices need no table."""
+        """Return the exact table of each candidate as reads, marked `once`: a later choice remembers the distances."""
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the sensitivity of one L1 distance of weight 1, which every pair has."""
+        """Return the sensitivity of one L1 distance of weight 1, in records; all pairs have this one."""
         return _LIKE.sensitivity(schema, neighbours)
 
     def candidates(self) -> str:
-        """Return the pairs in order, written as `Distance.candidates` writes them."""
+        """Return one text that identifies all candidates, in order, as `Distance.candidates` writes them."""
         return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
@@ -182,7 +182,7 @@ class Pairs(Sequence[Distance]):
         return memory[Pairs][1][list(self.which)].tolist(), reach * REFERENCE_UNIT
 
     def _away(self, tables: Sequence[Ints]) -> Ints:
-        """Return the distance of each candidate, as `Distance.away` does for one, in exact integers."""
+        """Return an integer array: each candidate's L1 distance of table and reference, in units of 2^-16 records."""
         references = list(self.expected.tables(self.cliques))
         starts = np.cumsum([0, *(table.size for table in tables[:-1])])
         counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
@@ -192,14 +192,14 @@ class Pairs(Sequence[Distance]):
         return found
 
     def remembered(self, memory: Mapping[Any, Any]) -> bool:
-        """True if the distance of every candidate was computed, from these very distributions."""
+        """True if `memory` has the distances of all candidates, from this very reference object."""
         compared, away = memory.get(Pairs, (None, None))
         return compared is self.expected and bool((away[list(self.which)] > UNKNOWN).all())
 
 
 @lru_cache(maxsize=256)  # by plain texts alone; strata are asked about the same pairs
 def _check_pairs(cliques: tuple[Clique, ...], columns: tuple[str, ...], names: tuple[str, ...]) -> None:
-    """Refuse pairs but of two different columns that vary and have distributions."""
+    """Refuse columns outside `names` or named twice, and cliques that are not two different ones of `columns`."""
     if not set(columns) <= set(names) or len(set(columns)) < len(columns):
         raise MechanismError("choose: a column of the pairs is not in the schema, or is constant in this stratum.")
     for clique in cliques:

@@ -67,7 +67,7 @@ class Peak(Score):
 
     @property
     def candidate(self) -> Any:
-        """Replayed part of the query, and the number of affine functions."""
+        """Tuple that identifies it in a journal: the query's replayed part, the shape of the slopes, and the sign."""
         return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
@@ -82,12 +82,12 @@ class Peak(Score):
 
     @property
     def unverified(self) -> str:
-        """Sentence of the query, if its row-locality is a claim."""
+        """Sentence of the query if it is only claimed that a row's vector depends on that row alone; else empty."""
         return self.query.unverified
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return each candidate's sum, over all rows."""
+        """Return the sum of each candidate's query over all rows as the reads, in the candidates' order."""
         return Wanted(sums=[(score.query, 1.0) for score in scores])
 
     @classmethod
@@ -109,11 +109,11 @@ class Peak(Score):
         return units, reach
 
     def grid(self, schema: Schema) -> NDArray[np.float64]:
-        """Return the value of one grid unit of each coordinate of the sum, clip / GRID."""
+        """Return a float array: the value of one integer unit (clip / GRID) for each coordinate of the query's sum."""
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """Return the largest movement of slopes . sum, in integer units of the score, rounded up."""
+        """Return the largest movement of (slopes . sum) by one step of a record, in integer units, rounded up."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

@@ -67,7 +67,7 @@ class PublicRows(Question):
                 )
 
     def permit(self, budget: Budget) -> None:
-        """Refuse a budget that protects these columns."""
+        """Raise Unsupported unless the budget is for `attribute` neighbours and names all these columns public."""
         if budget.neighbours != Neighbours.ATTRIBUTE or not set(self.columns) <= set(budget.public):
             raise Unsupported(
                 'public rows are handed out where the budget has neighbours = "attribute" and the schema names the '
@@ -75,26 +75,26 @@ class PublicRows(Question):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return no charges: neighbours have the same public rows."""
+        """Return an empty tuple: neighbouring tables have equal values in these columns, so it costs nothing."""
         return ()
 
     def wanted(self) -> Wanted:
-        """Return these columns and no others."""
+        """Return the columns of `columns`, and no others, as the reads that it needs."""
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
-        """Return the columns that were read, as read-only arrays."""
+        """Return the columns that were read, exact, as read-only arrays; refuse a reading of other columns."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))
         return exact.columns
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0: there is no noise."""
+        """Return 0.0, the total variation between sampled and priced noise: there is no noise."""
         return 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[PublicColumns, Seen]:
-        """Return rows whose columns are drawn evenly and independently."""
+        """Return made-up columns of about `rows` rows, drawn evenly and independently, and a plan's `Seen`."""
         size, schema = min(max(round(rows), 1), MOST_SIMULATED), at.schema
         codes = {name: rng.integers(schema.size(name), size=size) for name in self.columns}
         numbers = {}
@@ -107,7 +107,7 @@ class PublicRows(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Keep all of it, so that a resumed fit gets the same rows."""
+        """Return the number of rows, column names and all arrays for the journal, so that a resumed fit gets them."""
         parts = [answer.codes, answer.numbers]
         return Kept(
             {"size": answer.size, "codes": list(answer.codes), "numbers": list(answer.numbers)},
@@ -116,7 +116,7 @@ class PublicRows(Question):
 
     @classmethod
     def recall(cls, kept: Kept) -> PublicColumns:
-        """Return the columns."""
+        """Return the columns from the parts that `keep` made."""
         names = kept.facts["codes"]
         codes = dict(zip(names, kept.arrays, strict=False))
         return PublicColumns(
@@ -125,7 +125,7 @@ class PublicRows(Question):
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return everything: it is equal on neighbouring tables."""
+        """Return the number of rows and every value to the last bit: all of it is equal on neighbouring tables."""
         return answer.size, _plain(answer)
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
@@ -134,13 +134,13 @@ class PublicRows(Question):
 
 
 def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
-    """Ask for public columns: `rows = yield from public_rows(columns)`."""
+    """Ask for the exact values of public columns in all rows: `rows = yield from public_rows(columns)`."""
     answer = yield PublicRows(tuple(columns))
     return cast("PublicColumns", answer)
 
 
 def _plain(columns: PublicColumns | None) -> Any:
-    """Return every value, to the last bit."""
+    """Return for each array the tuple (`codes` or `numbers`, column, dtype, bytes), to be compared; None for None."""
     if columns is None:
         return None
     parts = (("codes", columns.codes), ("numbers", columns.numbers))

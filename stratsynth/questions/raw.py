@@ -34,7 +34,7 @@ class Claim:
     record for another, and does not cover a stratum, whose number of rows is private."""
 
     def check(self, neighbours: Neighbours, *, stratified: bool) -> None:
-        """Refuse a use that the claim does not cover."""
+        """Raise Unsupported if the claim takes the row count for public and is used in strata or for add-remove."""
         if not self.counts_rows:
             return
         if stratified:
@@ -79,24 +79,24 @@ class Raw(Unkept):
         return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
 
     def wanted(self) -> Wanted:
-        """Return the rows themselves as the one read."""
+        """Return the whole frame of rows as the one read that it needs."""
         return Wanted(frame=True)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:
-        """Return the rows as codes, without noise."""
+        """Return the exact rows as a pandas frame of level numbers, without noise."""
         return exact.frame
 
     @classmethod
     def refusal(cls) -> Unsupported:
-        """Return the refusal to keep or to compare rows that third-party code was handed."""
+        """Return, without raising it, the Unsupported error that refuses to keep or to compare exact rows."""
         return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
 
     def unverified(self) -> str:
-        """Return the author and the epsilon of the claim."""
+        """Return a phrase for the certificate: the author of the claim, and the epsilon that it claims."""
         return f"{self.claim.by}: its own claim of epsilon {self.claim.epsilon:g}"
 
 
 def raw(claim: Claim) -> Program[pd.DataFrame]:
-    """Ask for the rows: `frame = yield from raw(claim)`."""
+    """Ask for the exact rows, a frame of level numbers, under a claim: `frame = yield from raw(claim)`."""
     answer = yield Raw(claim)
     return cast("pd.DataFrame", answer)

@@ -38,7 +38,7 @@ class Rows(Protocol):
     """Reads that a backend must support. Answers are exact: only the driver may call them."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return for each path the exact contingency table of each clique, all in one pass."""
+        """Return, by path, one exact integer table per clique, with an axis of levels per column; in one pass."""
 
     def sums(self, asked: Sequence[tuple[StratumPath, Sum, float]], entropy: Entropy) -> list[list[Ints]]:
         """Return for each path, sum and rate the exact sum of each block in grid units, every row counting 1.
@@ -51,7 +51,7 @@ class Rows(Protocol):
         """Return some columns of all rows of a path, in the order of the rows: for `PublicRows` only."""
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
-        """Return all rows of a path, as codes: for third-party code only."""
+        """Return all rows of a path as a pandas frame of level numbers: for third-party code only."""
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,11 @@ class Score(ABC):
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse a score that cannot be computed, from the schema alone."""
+        """Refuse a score that the schema does not allow to be computed; no row is read."""
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Check all candidates of one choice."""
+        """Call `check` on every candidate of one choice, which refuses unsound ones."""
         for score in scores:
             cls.check(score, schema)
 
@@ -52,33 +52,33 @@ class Score(ABC):
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
-        """Return the number of cells of all tables that have to be read, each once."""
+        """Return the number of cells of all exact tables that the scores read, each clique counted once."""
         return sum(schema.cells(clique) for clique in set(cls.wanted(scores).cliques))
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest sensitivity of all scores."""
+        """Return the largest sensitivity of all scores, for one notion of neighbour."""
         return max(score.sensitivity(schema, neighbours) for score in scores)
 
     @property
     def unverified(self) -> str:
-        """Sentence for the reader if privacy rests on an unproven claim; empty otherwise."""
+        """Sentence for the certificate if privacy rests on an unproven claim; otherwise an empty text."""
         return ""
 
     @property
     @abstractmethod
     def candidate(self) -> Any:
-        """Identity of the candidate, without numbers computed from earlier answers."""
+        """Plain value that identifies the candidate when a journal is replayed; no number from an earlier answer."""
 
     @classmethod
     def candidates(cls, scores: Sequence[Self]) -> Any:
-        """Return the identities of the candidates, in order."""
+        """Return a list with each score's `candidate`, in order, which identifies them when a journal is replayed."""
         return [score.candidate for score in scores]
 
     @classmethod
     @abstractmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return the reads that the scores of all candidates need."""
+        """Return the exact reads (tables or sums) that the scores of all candidates are computed from."""
 
     @classmethod
     @abstractmethod
@@ -109,7 +109,7 @@ class Distance(Score, Digested):
         object.__setattr__(self, "reference", fixed(self.reference))
 
     def digested(self) -> str:
-        """Return the digest of all parts, as in journals of 0.1.0 and 0.2.0."""
+        """Return the text digest of all fields, reference included, as journals of 0.1.0 and 0.2.0 identify it."""
         return digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
 
     @property
@@ -122,16 +122,16 @@ class Distance(Score, Digested):
 
     @classmethod
     def candidates(cls, scores: Sequence[Self]) -> str:
-        """Return the candidates as one text, exactly: hundreds are digested in every round of every stratum."""
+        """Return one text that lists each candidate's identity: hundreds are digested in every round of a stratum."""
         return repr([score.candidate for score in scores])
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
-        """Return the number of cells of all references, each clique once."""
+        """Return the number of cells of the references of all scores, each clique counted once."""
         return sum({score.clique: score.reference.size for score in scores}.values())
 
     def check(self, schema: Schema) -> None:
-        """Refuse a reference of another shape or too large, and a weight that is not positive."""
+        """Refuse an unknown column, a weight <= 0, an unknown norm, and a reference of another shape or too large."""
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
@@ -154,17 +154,17 @@ class Distance(Score, Digested):
         return schema.row_weight.most * (2 if both else 1)
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the sensitivity of the weighted distance."""
+        """Return weight x the largest movement of the distance by one neighbouring step, in records."""
         return self.weight * self.reach(schema, neighbours)
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest sensitivity; that of the largest weight of each norm."""
+        """Return the largest sensitivity of all scores: only the largest weight of each norm is looked at."""
         return max(score.sensitivity(schema, neighbours) for score in _heaviest(scores).values())
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return each candidate's table, which later rounds are likely to need again."""
+        """Return the exact table of each candidate's clique as reads, marked to be kept for later rounds."""
         return Wanted(cliques=[score.clique for score in scores], again=True)
 
     @classmethod
@@ -182,14 +182,14 @@ class Distance(Score, Digested):
         return units, max(1, reach * REFERENCE_UNIT)
 
     def away(self, table: Ints) -> int:
-        """Return the distance between a table and the reference, in units of 2^-16 records."""
+        """Return the distance, in the score's norm, of an exact table and the reference, in units of 2^-16 records."""
         # Exact in int64: references below 2^42 records stay below 2^58 units.
         cells = np.abs(table * REFERENCE_UNIT - np.rint(self.reference * REFERENCE_UNIT).astype(np.int64))
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
 
 
 def _heaviest(scores: Sequence[Distance]) -> dict[str, Distance]:
-    """Return the score with the largest weight, for each norm."""
+    """Return, by norm (`l1`, `largest`), the score with the largest weight; only norms that occur."""
     found: dict[str, Distance] = {}
     for (norm, _), score in sorted({(s.norm, s.weight): s for s in scores}.items(), key=itemgetter(0)):
         found[norm] = score

@@ -58,7 +58,7 @@ class NoisySum:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Noisy sum in the sum's own unit."""
+        """Noisy sum as floats in the unit of the summed numbers: `units` x `grid`."""
         return self.units.astype("float64") * self.grid
 
 
@@ -97,7 +97,7 @@ class Total(Question):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
-        """Return the part of the price of each block, for zcdp and pure."""
+        """Return the part of the price (rho, or pure epsilon) that each block of the query costs, in order."""
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one charge per block; in `sampled`, one step for all of them."""
+        """Return one charge of rho or epsilon per block; in `sampled`, a single charge of one step for all blocks."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -138,11 +138,11 @@ class Total(Question):
         )
 
     def wanted(self) -> Wanted:
-        """Return the one sum, at the question's rate."""
+        """Return the query's sum, over rows taken with probability `rate`, as the only read."""
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return exact integer sums plus integer noise, block by block."""
+        """Return one `NoisySum` per block: the exact integer sum plus integer noise."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
@@ -154,7 +154,7 @@ class Total(Question):
         )
 
     def tv_error(self, at: Setting) -> float:
-        """Return the sampler's error, summed over all coordinates; 0 for Laplace noise, which is exact."""
+        """Return the total variation of sampled and stated noise, summed over coordinates; 0 for exact Laplace."""
         if self.currency == Currency.PURE:
             return 0.0
         scales = self.scales(at.schema, at.neighbours)
@@ -171,7 +171,7 @@ class Total(Question):
         return made, Seen(path, "total", cells=sum(block.size for block in blocks))
 
     def _parts(self, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
-        """Return the noisy sums; `units` gives their integers by block and noise scale in grid units."""
+        """Return a read-only `NoisySum` per block; units(block, noise scale in grid units) gives its integers."""
         spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
         blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
         grids = [block.clip / GRID for block in blocks]
@@ -184,19 +184,19 @@ class Total(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Keep grids and noise as facts, and one array for each block."""
+        """Return the parts for the journal: grid and sigma of each block as facts, and its integer array."""
         return Kept([{"grid": part.grid, "sigma": part.sigma} for part in answer], [part.units for part in answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisySum, ...]:
-        """Return the sums, read-only."""
+        """Return the noisy sums, with read-only arrays, from the parts that `keep` made."""
         read_only(kept.arrays)
         return tuple(
             NoisySum(units, fact["grid"], fact["sigma"]) for fact, units in zip(kept.facts, kept.arrays, strict=True)
         )
 
     def replayed(self) -> Any:
-        """Return the query's replayed part, and price, currency, weights and rate."""
+        """Return a tuple for the journal key: the query's replayed part, price, currency, weights and rate."""
         return self.query.replayed(), self.price, self.currency, self.weights, self.rate
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
@@ -207,7 +207,7 @@ class Total(Question):
         return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
-        """Return each block; none for steps on samples, which are many, and of unknown rows."""
+        """Return one `PublishedSum` per block; none in `sampled`, where steps are many and of unknown rows."""
         if self.currency == Currency.SAMPLED:
             return ()
         noise, read = ("laplace" if self.currency == Currency.PURE else "gaussian"), columns_read(self.query)
@@ -217,16 +217,16 @@ class Total(Question):
         ]
 
     def unverified(self) -> str:
-        """Sentence of the query, if its row-locality is tested and not proven."""
+        """Return the query's sentence if a row's vector is tested, not proven, to be that row's alone; else empty."""
         return self.query.unverified
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return shapes, types, grids and noise."""
+        """Return for each block a tuple of array shape, dtype, grid and sigma; no sum."""
         return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the sum over blocks of the difference's price at the block's noise."""
+        """Return the price of telling `here` from `there` at the answer's noise, summed over blocks, as a fraction."""
         blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
         return sum((self._block_cost(at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
@@ -259,7 +259,7 @@ class Total(Question):
 
 
 def wrapped(sums: NDArray[Any]) -> Ints:
-    """Return integers of any size modulo 2^64, as 64-bit sums are."""
+    """Return the sums as 64-bit integers, modulo 2^64 where they are Python integers of any size."""
     if sums.dtype != object:
         return sums
     return np.array([int(x) % 2**64 for x in sums], np.uint64).view(np.int64)
