@@ -36,7 +36,7 @@ class Answerer:
         """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return one noisy answer per question, in order."""
+        """Return one noisy answer per question, in order, read from the rows at each question's path."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
@@ -59,7 +59,7 @@ class Reader:
         self._kept_cells = 0
 
     def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
-        """Return the exact answers to each, in order."""
+        """Return a list with the exact, noise-free answer to each (path, reads) pair, in order."""
         return list(self.each(wanted))
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:

@@ -48,7 +48,7 @@ def opened(workers: int | str, tick: Tick) -> Iterator[Elsewhere]:
 
 
 def check_name(workers: str) -> None:
-    """Refuse an unknown name, and one whose package is not installed."""
+    """Raise UsageError for workers of unknown name, with a misplaced or empty address, or without their package."""
     kind, colon, address = workers.partition(":")
     if kind not in _PACKAGES:
         raise UsageError(
@@ -89,7 +89,7 @@ class Dask(Elsewhere):
             raise
 
     def close(self) -> None:
-        """Disconnect; end the cluster if it was started here."""
+        """Disconnect from the cluster, and end it if it was started here."""
         self._client.close()
         if self._own is not None:
             self._own.close()
@@ -97,7 +97,7 @@ class Dask(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the solutions as they come; those of lost workers are missing."""
+        """Yield (index, solution or `Failed`) as they come; add sent indices to `begun`. Lost ones are missing."""
         distributed = _library("distributed", "dask")
         futures = {}
         with warnings.catch_warnings():
@@ -146,7 +146,7 @@ class Ray(Elsewhere):
             raise
 
     def _refuse_other(self, address: str) -> None:
-        """Refuse another cluster than the one of this process: Ray connects to one at a time."""
+        """Raise UsageError if this process is connected to another Ray cluster than the one at `address`."""
         here = self._ray.get_runtime_context().gcs_address
         if address not in {here, "auto"}:
             raise UsageError(
@@ -155,14 +155,14 @@ class Ray(Elsewhere):
             )
 
     def close(self) -> None:
-        """Disconnect, which ends a cluster that was started here."""
+        """Disconnect, which ends a cluster that was started here; leave a connection alone that was there before."""
         if self._own:
             self._ray.shutdown()
 
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the solutions as they come; those of workers that ended twice are missing."""
+        """Yield (index, solution or `Failed`) as they come; add sent indices to `begun`. Ones lost twice miss."""
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
         for i in numbers:
@@ -197,7 +197,7 @@ def _library(package: str, extra: str) -> Any:
 
 
 def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
-    """Return the attempt's value; a failure of the cluster is named by its class alone."""
+    """Return the value of `attempt()`; turn any error into a UsageError that names only the error's class."""
     try:
         return attempt()
     except Exception as error:  # noqa: BLE001 - another library's
@@ -208,7 +208,7 @@ def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
 
 
 def _versions() -> tuple[str, str]:
-    """Return the versions that solutions depend on; called in a worker."""
+    """Return the versions of this package and of numpy here, on which solutions depend; called in a worker too."""
     import numpy as np
 
     return VERSION, np.__version__

@@ -77,7 +77,7 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
 
 
 def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
-    """Yield the tables of cliques with equally many columns, by one `bincount`."""
+    """Yield each clique's weighted integer table; the cliques have equally many columns: one `bincount` for all."""
     shapes = list(map(rows.schema.shape, cliques))
     ends = list(accumulate(map(math.prod, shapes)))
     cell = np.zeros((len(cliques), rows.size), np.intp)
@@ -94,7 +94,7 @@ def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints
 
 
 def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
-    """Return the table of a clique from a table of more columns, by exact integer sums."""
+    """Return the clique's integer table, summed exactly from `wide`, a table with axes `columns` that include it."""
     if columns == clique:
         return wide
     left = [column for column in columns if column in clique]
@@ -103,7 +103,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the rows to each clique's table, on all cores if rows are many."""
+    """Add the rows, by weight, to each clique's table in `counted`, in place; on all cores if rows are many."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):
@@ -145,7 +145,7 @@ def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = N
 
 
 def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
-    """Return the row-major number of the cell of each row in the block."""
+    """Return for each row in the block an integer: the row-major number of its cell in a table of this shape."""
     cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
     for column, size in zip(columns[1:], shape[1:], strict=True):
         np.multiply(cell, size, out=cell)
@@ -154,7 +154,7 @@ def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: 
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of processor cores that this process may use, at least 1."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -33,12 +33,12 @@ def key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
 
 
 def exact_key(asked: Sequence[Asked]) -> str:
-    """The journal key as 0.1.0 and 0.2.0 computed it: a digest of every number in the questions."""
+    """Return the journal key as 0.1.0 and 0.2.0 computed it: a digest of paths and every number in the questions."""
     return digest([(a.path, a.question.spelled()) for a in asked])
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
-    """Return the answers of a batch for the journal; None if one of them must not be kept."""
+    """Return the answers of a batch as facts and arrays for the journal; None if one of them must not be kept."""
     kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
     if any(one is None for one in kept):
         return None
@@ -48,7 +48,7 @@ def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
 
 
 def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
-    """Return the answers that `to_state` was given."""
+    """Return the answers, one per question, from the arrays and facts into which `to_state` put them."""
     arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
     for name in state.arrays:
         i, j = name.split("/")
@@ -60,18 +60,18 @@ def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
 
 
 def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
-    """Return the names of strata, in which two equal strata may differ."""
+    """Return, for each stratum of a path, its names of merged levels, in which equal strata may differ."""
     return tuple(stratum.names for stratum in path)
 
 
 @lru_cache(maxsize=2**15)  # every stratum asks at every moment
 def _hashed(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Prehashed, Prehashed]:
-    """Return a path as it is hashed, by itself and as charges state it; cached."""
+    """Return two `Prehashed`, cached: of the path itself, and of its strata as dicts, as charges state them."""
     return Prehashed(path), Prehashed([stratum.to_dict() for stratum in path])
 
 
 def _rounded(value: object) -> object:
-    """Return plain values, each float as a text of nine digits."""
+    """Return a copy of nested plain values in which each float is a text of nine digits."""
     if isinstance(value, Mapping):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -47,7 +47,7 @@ class AnswerSource(ABC):
 
     @abstractmethod
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Return the answers to a batch, in order. Splits and work never come here."""
+        """Return one answer per question of a batch, in order; `Split` and `Work` are never among them."""
 
 
 class _Frame:
@@ -69,7 +69,7 @@ class _Frame:
         self._copies: Copies = {}
 
     def send(self, answer: Answer) -> None:
-        """Send an answer to the program, which runs to its next question or its end."""
+        """Send an answer to the program, run it to its next question (checked) or its end, and note which."""
         self.children, self.asked, self.work = {}, None, None
         try:
             question = self.program.send(answer)
@@ -98,7 +98,7 @@ class _Frame:
                 child.send(None)
 
     def waiting(self) -> list[_Frame]:
-        """Return the frames at and below this one that wait for an answer, in declared order."""
+        """Return a list of this frame, or those below it, that wait for an answer, in the declared order of strata."""
         if self.done:
             return []
         if not self.children:
@@ -106,7 +106,7 @@ class _Frame:
         return [frame for child in self.children.values() for frame in child.waiting()]
 
     def settle(self) -> None:
-        """Resume programs whose splits are done with the strata's results, deepest first."""
+        """Send each program whose strata are all done a dict from stratum to result, deepest programs first."""
         while self.children:
             for child in self.children.values():
                 child.settle()
@@ -115,7 +115,7 @@ class _Frame:
             self.send({replace(stratum): child.result for stratum, child in self.children.items()})
 
     def close(self) -> None:
-        """Close the program and those below it, after an error or an interrupt."""
+        """Close this program and all those of strata below it, after an error or an interrupt."""
         for child in self.children.values():
             child.close()
         self.program.close()

@@ -51,7 +51,7 @@ class Counted:
 
 
 def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
-    """Return the charges of a batch per privacy unit; refuse public rows that the budget protects."""
+    """Return the charges of all questions of a batch, per privacy unit; raise Unsupported for protected public rows."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
@@ -60,7 +60,7 @@ def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
 
 
 def tv_error(asked: Asked, neighbours: Neighbours) -> float:
-    """Return the total variation between a question's noise as sampled, tails cut off, and as priced."""
+    """Return the total variation between one question's noise as sampled, tails cut off, and as priced."""
     return asked.question.tv_error(Setting(asked.schema, neighbours))
 
 
@@ -100,7 +100,7 @@ class PrivateAnswers(AnswerSource):
         """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question that the mechanism has not declared."""
+        """Refuse a question that is unsound, or whose kind or stratum the mechanism has not declared."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self._admits(asked.path, asked.question.needs())
@@ -126,7 +126,7 @@ class PrivateAnswers(AnswerSource):
         return answers
 
     def close(self) -> None:
-        """Release the rows, and with them a scratch file."""
+        """Drop the rows from memory, and with them a scratch file that holds them."""
         self._answerer = None
 
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -135,7 +135,7 @@ class PrivateAnswers(AnswerSource):
         return self._answerer.answer(asked)
 
     def _note(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
-        """Keep the tables, sums and numbers of records that the release states, and unproven claims."""
+        """Note a batch's tables, sums and numbers of records for the release, and sentences on unproven claims."""
         for a, answer in zip(asked, answers, strict=True):
             unchecked = a.question.unverified()
             if unchecked and unchecked not in self.unverified:

@@ -55,7 +55,7 @@ class Elsewhere(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the processes, unless somebody else started them."""
+        """End the processes that were started here; leave alone those that somebody else started."""
 
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
@@ -109,7 +109,7 @@ class Processes(Elsewhere):
         self._open = contextlib.ExitStack()
 
     def close(self) -> None:
-        """End the processes."""
+        """End all processes of the pool."""
         self._open.close()
         vars(self).pop("_processes", None)
 
@@ -136,7 +136,7 @@ class Processes(Elsewhere):
 
 
 def _as_worker(parent: int) -> None:
-    """Prepare a worker: it prints nothing, and ends when the fit's process does, however that ends."""
+    """Silence this worker, and let it end when the process of id `parent` (the fit's) does, however that ends."""
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.close(silent)
@@ -161,7 +161,7 @@ def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
 
 
 def there(solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return the solution, or a failure that can be sent: without foreign exceptions. Called in the other process."""
+    """Return one solution, or a `Failed` without foreign exceptions, which can be sent; called in the other process."""
     solution = alone(solver, problem)
     if isinstance(solution, Failed) and not isinstance(solution.error, StratsynthError):
         return Failed(solution.kind, None)

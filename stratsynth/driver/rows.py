@@ -60,13 +60,13 @@ class StoredRows:
         """Rows sorted by cell and the end of each cell, by the columns of a split."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return each table, counted from its path's slice."""
+        """Return, for each (path, cliques) pair, the exact integer table of each clique over the path's rows."""
         return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return each sum over its path's slice; sums of one path share the passes over its rows."""
+        """Return, for each (path, query, rate), the exact sum of each block; sums of one path share the passes."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -94,7 +94,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return copies, in the order of the rows within the path's slice."""
+        """Return copies of the named columns of a path's rows: level numbers, numbers and row count, in row order."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),
@@ -103,7 +103,7 @@ class StoredRows:
         )
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
-        """Return a copy of the codes, so that nobody can write to the rows."""
+        """Return a pandas frame with a copy of the path's level numbers, so that nobody can write to the rows."""
         import pandas as pd
 
         rows = self._at(path)
@@ -115,7 +115,7 @@ class StoredRows:
         )
 
     def _at(self, path: StratumPath) -> StoredRows:
-        """Return the rows of a path."""
+        """Return the rows in a path's strata, sorted out when first asked for; all rows for the empty path."""
         if not path:
             return self
         first, rest = path[0], path[1:]
@@ -124,7 +124,7 @@ class StoredRows:
         return self._strata[first]._at(rest)  # noqa: SLF001 - rows of the same class
 
     def _stratum(self, stratum: Stratum) -> StoredRows:
-        """Return the rows of one stratum of the crossing; an empty stratum has an empty slice."""
+        """Return the rows of one stratum of these, coded by the schema inside it; no rows if it is empty."""
         outer, inner = self._schema, replace(self._schema, rules=())
         inner = within(inner, (stratum,))
         if stratum.columns not in self._sorted:

@@ -10,7 +10,7 @@ from stratsynth.questions.admission import kinds
 
 
 def served(reads: Iterable[str]) -> frozenset[type[Question]]:
-    """Return the kinds of questions that a backend with these reads can answer."""
+    """Return the question classes that a backend with these reads (`tables`, `sums`, ...) can answer."""
     able = frozenset(reads)
     return frozenset(kind for kind in kinds() if kind.reads <= able)
 

@@ -63,7 +63,7 @@ class SimulatedAnswers(AnswerSource):
             )
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return one made-up answer per question."""
+        """Charge the batch as a fit would, then return one made-up answer per question, in order."""
         budget = self._account.budget
         every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
         distance = math.fsum(len(self.stands_for(a.path)) * tv_error(a, budget.neighbours) for a in asked)
@@ -73,11 +73,11 @@ class SimulatedAnswers(AnswerSource):
         return [self._answer(a) for a in asked]
 
     def stands_for(self, path: StratumPath) -> tuple[StratumPath, ...]:
-        """Return the paths whose questions are asked at this one."""
+        """Return the paths of all strata whose questions are asked only here; (path,) if just its own are."""
         return self._represents.get(path) or (path,)
 
     def first(self, path: StratumPath) -> StratumPath:
-        """Return the path at which this one's questions are asked."""
+        """Return the path of the stratum that is asked in place of this one: itself if none is."""
         return self._first.get(path, path)
 
     @cached_property

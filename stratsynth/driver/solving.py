@@ -33,7 +33,7 @@ class Solving(Protocol):
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """Return the solutions, in order; `paths` are the strata of the problems."""
+        """Return one solution per problem, in order; `paths` has each problem's stratum, for messages."""
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
@@ -72,7 +72,7 @@ def _libraries(modules: int) -> Any:  # noqa: ARG001 - it is what the answer is 
 
 
 def one_thread(kind: str | None = None) -> contextlib.AbstractContextManager[object]:
-    """One thread for numerical libraries meanwhile: those of one kind, such as `blas`, or all."""
+    """Return a context in which numerical libraries use one thread: those of a kind, such as `blas`, or all if None."""
     limits: contextlib.AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api=kind)
     return limits
 
@@ -134,7 +134,7 @@ class Failed:
 
 
 def alone(solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return the solution of one problem, or its failure."""
+    """Return the solver's solution of one problem; a `Failed` with the error if it raises, whatever it raises."""
     try:
         (solution,) = solver.solve([problem])
     except Exception as error:  # noqa: BLE001 - whatever it is, the stratum is named beside its kind
@@ -143,7 +143,7 @@ def alone(solver: Solver[Any, Any], problem: Any) -> Any:
 
 
 def named(path: StratumPath) -> str:
-    """Return the name of a path's stratum in messages."""
+    """Return `stratum ...` with the path's labels, for messages; `everybody` for the empty path."""
     return f"stratum {label(path)}" if path else "everybody"
 
 

@@ -25,7 +25,7 @@ def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) 
 def _sorted(
     parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
 ) -> tuple[CodedRows, Ints]:
-    """Count the rows of each cell, then move each row to its place."""
+    """Return all rows sorted by cell, and each cell's end: `counts` (zeros) is filled, then each row moved."""
     schema, shape = parts[0].schema, parts[0].schema.shape(columns)
     for rows in pieces(parts, space, BLOCK):
         add(rows, columns, counts)
@@ -52,7 +52,7 @@ def _sorted(
 
 
 def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArray[Any]:
-    """Return some slices of an array, joined; a single slice is not copied."""
+    """Return the slices of an array as one new array, in order; a view of it for a single slice."""
     if len(slices) == 1:
         return array[slices[0]]
     found, at = space.empty(array.dtype, sum(s.stop - s.start for s in slices)), 0
@@ -64,7 +64,7 @@ def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArra
 
 
 def renamed(codes: NDArray[Any], levels: Sequence[int], space: Space) -> NDArray[Any]:
-    """Return codes as their indices among `levels`, which ascend and include each of them."""
+    """Return for each code its index in `levels`, which ascend and include all codes that occur, as a new array."""
     found = space.empty(codes.dtype, len(codes))
     for start in range(0, len(codes), BLOCK):
         block = slice(start, start + BLOCK)

@@ -42,7 +42,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """Return the exact sums of rows that count 1 each."""
+    """Return, for each block of the query, the exact integer sum of the chosen rows' vectors, unweighted."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
@@ -55,7 +55,7 @@ def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> lis
 
 
 def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
-    """Yield the rows asked for, at most ROWS at a time."""
+    """Yield slices of `size` rows, or parts of the chosen row numbers, of at most ROWS rows each."""
     if chosen is None:
         yield from (slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS))
         return
@@ -64,5 +64,5 @@ def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
 
 
 def _numbered(chosen: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the chosen rows by index."""
+    """Return the row numbers of a boolean mask; an array of row numbers unchanged."""
     return np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen

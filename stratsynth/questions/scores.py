@@ -131,7 +131,7 @@ class Distance(Score, Digested):
         return sum({score.clique: score.reference.size for score in scores}.values())
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unknown column, a weight <= 0, an unknown norm, and a reference of another shape or too large."""
+        """Refuse unknown columns and norms, weights <= 0, a reference of another shape, and numbers too large."""
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
