@@ -60,7 +60,7 @@ def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
 
 
 def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
-    """Return, for each stratum of a path, its names of merged levels, in which equal strata may differ."""
+    """Return, for each stratum of a path, the names of its levels, in which two equal strata may differ."""
     return tuple(stratum.names for stratum in path)
 
 

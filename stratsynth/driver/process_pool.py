@@ -116,7 +116,7 @@ class Processes(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the solutions as they come; if one process ends, all do, and new ones start next time."""
+        """Yield (index, solution or `Failed`) as they come; if a process ends, all do: new ones start next time."""
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))
         try:

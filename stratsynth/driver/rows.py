@@ -83,7 +83,7 @@ class StoredRows:
         return [found[number] for number in range(len(asked))]
 
     def _pieces(self) -> Iterator[CodedRows]:
-        """Return the parts, with their caches, if in memory; pieces of a few rows of a scratch file."""
+        """Return all rows part by part: in memory the parts themselves, with caches; else few rows at a time."""
         if self._space.lasting or not any(rows.size for rows in self._parts):
             return iter(self._parts)
         return pieces(self._parts, self._space, PIECE)

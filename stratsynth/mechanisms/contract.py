@@ -65,7 +65,7 @@ class Public:
         return {**vars(self), "_kept": {}}
 
     def without(self, names: Iterable[str]) -> Public:
-        """Return the facts about all columns but some, which strata define."""
+        """Return the facts without the columns `names`, which strata define; these are added to `constant`."""
         names = tuple(names)
         known = tuple(one for each in self.known if (one := each.without(names)) is not None)
         schema, constant = self.schema.without(names), self.constant.union(names)
@@ -98,7 +98,7 @@ class Public:
         return cast("Public", self._kept[key])
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value kept under a key, made when it is first asked for."""
+        """Return the value kept here under `key`; when it is first asked for, `make()` computes it."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast("T", self._kept[key])
@@ -142,17 +142,17 @@ class Mechanism(ABC, Generic[R_co]):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name in recipes and certificates."""
+        """Name under which recipes and certificates refer to the mechanism, such as `mst`."""
 
     @property
     @abstractmethod
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions it asks, including `Split` and `Work`; other kinds that concern rows are refused."""
+        """Set of question classes it may ask, `Split` and `Work` included; others that concern rows are refused."""
 
     @property
     @abstractmethod
     def returns(self) -> Returns:
-        """Kind of its model: rows, estimates or predictions."""
+        """Kind of model that a fit returns: `Returns.ROWS`, estimates or predictions."""
 
     @abstractmethod
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -199,7 +199,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @property
     def takes_prior(self) -> bool:
-        """True if it starts from `Public.prior`; if False, a fit with a prior is refused."""
+        """True if it starts from `Public.prior`; where False, a fit with a prior is refused. False by default."""
         return False
 
     @property
@@ -221,7 +221,7 @@ class Mechanism(ABC, Generic[R_co]):
         return self.strata(public, budget)
 
     def relative(self, epsilon: float) -> Mechanism[R_co]:
-        """Return a copy whose per-stratum epsilons are fractions of `epsilon`, so that another budget rescales them."""
+        """Return a copy in which epsilons of single strata become fractions of `epsilon`; itself by default."""
         return self
 
     @property
@@ -236,7 +236,7 @@ class Mechanism(ABC, Generic[R_co]):
 
 
 def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    """Return name and settings, as the certificate and the journal state them."""
+    """Return {"name": ..., "settings": {...}} of a mechanism, with plain values, as certificate and journal have it."""
     settings = {
         f.name: plain(getattr(mechanism, f.name))
         for f in dataclasses.fields(cast("Any", mechanism))
@@ -246,7 +246,7 @@ def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a setting as JSON has it: inner mechanisms described, weights cited, functions named."""
+    """Return a setting's value as JSON has it: mechanisms described, weights cited, functions named, lists copied."""
     if isinstance(value, Mechanism):
         return describe(value)
     if isinstance(value, Weights):

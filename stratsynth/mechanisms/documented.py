@@ -22,7 +22,7 @@ def documented(cls: type, name: str) -> tuple[str, str]:
 
 @cache
 def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
-    """Return annotation and docstring of each field in the class's own source; none without a source."""
+    """Return, by field name, (annotation, docstring) from the class's own source; empty if it has no source file."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[cls.__module__]))
     except (KeyError, OSError, TypeError):  # a class that was made without a file

@@ -35,7 +35,7 @@ class Known:
     """True if the prior's rows were made from it: a fit that starts from these rows knows it already."""
 
     def tells(self, clique: Iterable[str]) -> bool:
-        """True if it has all of these columns."""
+        """True if the table has all columns of the clique, so that its shares give theirs."""
         return set(clique) <= set(self.clique)
 
     def table(self, clique: Clique) -> NDArray[Any]:
@@ -47,7 +47,7 @@ class Known:
         return np.transpose(self.shares.sum(axis=away), [kept.index(name) for name in clique])
 
     def without(self, names: Iterable[str]) -> Known | None:
-        """Return the table summed over some columns; None if no column is left."""
+        """Return the table summed over the columns `names`; itself if it has none of them, None if none is left."""
         left = tuple(name for name in self.clique if name not in set(names))
         if left == self.clique:
             return self

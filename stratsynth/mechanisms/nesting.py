@@ -50,7 +50,7 @@ class CountedCodeList:
     """Reason for the level."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form of certificate and plan."""
+        """Return a dict of all fields by name, as certificate and plan state it."""
         return asdict(self)
 
 
@@ -168,7 +168,7 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
 
 
 def described(item: Mapping[str, Any]) -> str:
-    """Return a line about one code list, for plans, certificates and reports."""
+    """Return a sentence on one code list, from its `CountedCodeList.to_dict`, for plans, certificates and reports."""
     if not item["drawn"]:
         return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']})"
     by = f", {item['source']}" if item["source"] else ""

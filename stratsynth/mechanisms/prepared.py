@@ -69,7 +69,7 @@ class Prepared(Terms):
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:
-        """Labels of the strata of which the prior has no rows."""
+        """Labels of the strata in which the prior has no rows of its own; empty without strata or prior rows."""
         layout = self.strata
         if self.public.prior is None or layout is None:
             return ()
@@ -79,14 +79,14 @@ class Prepared(Terms):
 
     @property
     def prior_stated(self) -> dict[str, Any] | None:
-        """Certificate's entry about the prior; None without a prior."""
+        """Section of the certificate about the prior, which names strata that it has no rows of; None without it."""
         if self.prior is None:
             return None
         return {**self.prior.stated, **({"without_groups": list(self.lacking)} if self.lacking else {})}
 
     @cached_property
     def drawn(self) -> Layout | None:
-        """Groups by whose shares rows are drawn, strata or not; None without such shares."""
+        """Layout of the groups by whose shares rows are drawn, strata or not; None without such shares."""
         return self.mechanism.drawn(self.public, self.budget)
 
     @property
@@ -98,7 +98,7 @@ class Prepared(Terms):
 
     @cached_property
     def worst(self) -> Worst | None:
-        """Worst-case course of the fit; None if kinds and prices of questions are fixed in advance."""
+        """Worst-case course of an adaptive fit; None if kinds and prices of questions are fixed in advance."""
         if not self.mechanism.adaptive:
             return None
         currency = self.allot.currency
@@ -171,7 +171,7 @@ def prepare(
 
 
 def check_budget(budget: object) -> None:
-    """Refuse anything but a budget; the message about a number takes it for an epsilon."""
+    """Raise UsageError for anything but a `Budget`; the message takes a number for an epsilon."""
     if not isinstance(budget, Budget):
         epsilon = f"{budget:g}" if is_number(budget) else "1"
         raise UsageError(
@@ -189,7 +189,7 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 
 
 def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:
-    """Yield the mechanisms among the settings of one, and among theirs."""
+    """Yield every mechanism that is a setting of this one, and those that are settings of them in turn."""
     settings: Any = mechanism
     for field in dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ():
         value = getattr(settings, field.name)

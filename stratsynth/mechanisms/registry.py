@@ -17,12 +17,12 @@ GROUP = "stratsynth.mechanisms"
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """Return the registered mechanisms by name, not yet imported."""
+    """Return the entry point of each registered mechanism by name, in alphabetical order; none is imported."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
 
 
 def load(name: str) -> type[Mechanism[Any]]:
-    """Return the class of a registered mechanism."""
+    """Return a registered mechanism's class; RecipeError for an unknown name, UsageError if it cannot be used."""
     if name not in installed():
         known = ", ".join(installed()) or "none"
         raise RecipeError(f"mechanism: {name!r} is not installed{nearest(name, installed())}. Installed: {known}.")
@@ -61,7 +61,7 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
 
 
 def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
-    """Return a registered mechanism with these settings, whose values its `__post_init__` checks."""
+    """Return a registered mechanism with these settings; RecipeError for an unknown one or a value that it refuses."""
     kind = load(name)
     known = [f.name for f in dataclasses.fields(cast("Any", kind)) if f.init]
     for key in settings:

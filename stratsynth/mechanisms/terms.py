@@ -70,7 +70,7 @@ class Terms:
 
     @cached_property
     def strata(self) -> Layout | None:
-        """Strata that the mechanism declares; None for questions to all records alone."""
+        """Layout of the strata that the mechanism declares; None if it asks of all records alone."""
         return self.mechanism.strata(self.public, self.budget)
 
     @cached_property
@@ -87,7 +87,7 @@ class Terms:
         return {stratum: units.per_unit(make[currency](budget)).amount for stratum, budget in own.items()}
 
     def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
-        """Refuse undeclared kinds of questions and strata: the certificate's prices cover no others."""
+        """Raise MechanismError if the mechanism has not declared one of `kinds`, or to ask strata at this path."""
         if self.budget.neighbours == Neighbours.ATTRIBUTE:
             for name in (name for stratum in path for name in stratum.columns if name not in self.budget.public):
                 raise MechanismError(f"{self.mechanism.name} asks strata of {name}, which is not public.")

@@ -32,12 +32,12 @@ class Words:
 
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
-        """Return the words of a class. `samples_hold` is not inherited: a subclass may choose other tables."""
+        """Return label, paper and `samples_hold` of a mechanism's class; the last only if the class itself sets it."""
         return cls(kind.label, str(kind.paper), vars(kind).get("samples_hold") is True)
 
 
 def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    """Return the entry of a certificate, or an empty one."""
+    """Return {KEY: words} for the certificate of a third-party mechanism; an empty dict for others or without words."""
     if type(mechanism).__module__.partition(".")[0] == __name__.partition(".")[0]:
         return {}
     found = {name: value for name, value in asdict(Words.of(type(mechanism))).items() if value}
@@ -54,7 +54,7 @@ def words_of(certificate: Certificate) -> Words:
 
 
 def with_samples() -> list[str]:
-    """Return the names of the installed mechanisms for which `Release.samples` was found to hold."""
+    """Return the names of installed mechanisms whose `Release.samples` intervals were found to hold."""
     return [name for name in installed() if installed_words(name).samples]
 
 
