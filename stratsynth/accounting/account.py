@@ -22,7 +22,7 @@ class Account(Protocol):
 
     @property
     def budget(self) -> Budget:
-        """Budget that the user is willing to spend on the fit."""
+        """Budget (epsilon, delta, neighbours) that the user is willing to spend on the fit."""
 
     @property
     def allot(self) -> Allotment:
@@ -30,11 +30,11 @@ class Account(Protocol):
 
     @property
     def spending(self) -> Spending:
-        """All charges so far."""
+        """Charges recorded so far, with their cost under each notion of neighbour."""
 
     @property
     def standing(self) -> Standing:
-        """State of the data's account after this fit's reservation."""
+        """State of the data's whole account after this fit's reservation, as the certificate shows it."""
 
     @property
     def seed(self) -> int:
@@ -51,13 +51,13 @@ class Account(Protocol):
         """Return the journalled answers to the batch with this moment and journal key; None if there are none."""
 
     def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Keep the answers to a batch for good, before the mechanism is given them."""
+        """Keep the answers to batch `moment` of journal key `asked` for good, before the mechanism is given them."""
 
     def finish(self) -> None:
         """Mark the fit as done, once the release is in place: the same request is a new fit from here on."""
 
     def close(self) -> None:
-        """Release locks; charges stand."""
+        """Release the account's locks; its charges stand."""
 
 
 class FitAccount:
@@ -117,7 +117,7 @@ class FitAccount:
             raise self._refusal(would)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write down charges that are within the caps; nothing is written in memory."""
+        """Write down a batch's charges, which are within the caps; in memory there is nothing to write."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse errors that delta does not cover, another currency, unreserved noise or rates, more claimed delta."""
@@ -146,7 +146,7 @@ class FitAccount:
                 )
 
     def _refusal(self, would: Sequence[Fraction]) -> BudgetRefused:
-        """Return the refusal for the first cap that the amounts `would` pass: asked, remaining, difference."""
+        """Return, unraised, the refusal for the first cap that `would` passes: asked, remaining, and short of."""
         for where, spent, after, cap in zip((None, *self.caps), self._spent(), would, self._most, strict=True):
             if after > cap:
                 asked, left = float(after - spent), float(cap - spent)
@@ -162,12 +162,12 @@ class FitAccount:
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:
-        """Count charges and noise error that a ledger recorded before an interruption, without checking them again."""
+        """Add charges and total variation that a ledger recorded before an interruption; no cap is checked again."""
         self.spending.add(charges)
         self._distance += distance
 
     def recall(self, moment: int, asked: str) -> Any | None:
-        """Return None: an account in memory keeps no answers."""
+        """Return None for every batch: an account in memory keeps no answers."""
         return None
 
     def store(self, moment: int, asked: str, answers: Any) -> None:

@@ -59,7 +59,7 @@ class Currency(StrEnum):
 
     @property
     def unit(self) -> str:
-        """Name of an amount of the currency in certificates and ledgers: `rho`, `steps` or `epsilon`."""
+        """Word for an amount of the currency in certificates and ledgers: `rho`, `steps` or `epsilon`."""
         return {"zcdp": "rho", "sampled": "steps"}.get(self.value, "epsilon")
 
 
@@ -103,7 +103,7 @@ class Budget:
 
     @property
     def truncation_delta(self) -> float:
-        """Part of delta kept for the samplers' total-variation error: delta TRUNCATION_SHARE."""
+        """Part of delta kept for the samplers' total-variation error: delta x TRUNCATION_SHARE."""
         return self.delta * TRUNCATION_SHARE
 
     def zcdp(self) -> Allotment:
@@ -116,7 +116,7 @@ class Budget:
         return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
-        """Return `steps` Poisson-sampled steps at `rate`, with the least noise multiplier that keeps to the budget."""
+        """Return an allotment of `steps` steps on Poisson samples of `rate`, with the least noise in the budget."""
         from stratsynth.accounting.sampled import least_noise
 
         self._single("steps on samples are")
@@ -124,7 +124,7 @@ class Budget:
         return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate)
 
     def claimed(self) -> Allotment:
-        """Return the budget's epsilon as an allotment for third-party code, whose claims are added up unchecked."""
+        """Return an allotment of all epsilon for unchecked third-party claims; Unsupported for units of rows."""
         self._single("claims of third-party code are")
         return Allotment(Currency.CLAIMED, self.epsilon, self)
 
@@ -156,7 +156,7 @@ class Allotment:
 
     @property
     def rho(self) -> float:
-        """Amount of a zCDP allotment; a UsageError for other currencies."""
+        """Number: rho per row of a zCDP allotment; a UsageError for other currencies."""
         if self.currency != Currency.ZCDP:
             raise UsageError(f"a fit that spends in {self.currency} has no rho.")
         return self.amount
@@ -167,12 +167,12 @@ class Allotment:
         return 0.0 if self.currency == Currency.PURE else self.promise.delta
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the form of ledgers and certificates: currency, amount, and noise and rate of steps."""
+        """Return a dict of currency, amount (under its unit's name), and of steps their noise and rate."""
         extra = {"noise": self.noise, "rate": self.rate} if self.currency == Currency.SAMPLED else {}
         return {"currency": str(self.currency), self.currency.unit: self.amount, **extra}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], promise: Budget) -> Allotment:
-        """Return the allotment that `to_dict` wrote, of a fit that keeps to `promise`."""
+        """Return the allotment of a dict that `to_dict` wrote; `promise` is the budget of its fit."""
         currency = Currency(record["currency"])
         return cls(currency, record[currency.unit], promise, record.get("noise"), record.get("rate"))

@@ -89,7 +89,7 @@ class Chain:
             yield partial(self._append, handle)
 
     def append(self, content: dict[str, Any]) -> None:
-        """Write one line, on the disk before this returns."""
+        """Append one line with this JSON content to the file; it is on the disk when this returns."""
         with self.locked() as append:
             append(content)
 
@@ -126,7 +126,7 @@ class Chain:
         self._read, self._head = start + len(line), head
 
     def read(self) -> list[dict[str, Any]]:
-        """Return all lines, verified, under a shared lock and without writing anything; for showing a ledger."""
+        """Return all lines as dicts, verified, and write nothing, to show a ledger; LedgerError if damaged."""
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:
             return self._catch_up(handle, write=False)
 
@@ -150,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return all lines, those appended since the last look verified, and a torn last one completed."""
+        """Return all lines: read and verify those added since the last look, and complete a torn last one."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -222,7 +222,7 @@ class Chain:
 
 
 def _write(handle: int, content: bytes, start: int) -> None:
-    """Write all of `content` at offset `start`, in as many system calls as it takes."""
+    """Write all bytes of `content` into the file at offset `start`, in as many system calls as it takes."""
     written = 0
     while written < len(content):
         written += os.pwrite(handle, content[written:], start + written)

@@ -36,12 +36,12 @@ def _factor(declared: float, other: float, power: int) -> Fraction:
 
 @lru_cache(maxsize=1024, typed=True)
 def _priced(amount: float, declared: float, other: float, power: int) -> Fraction:
-    """Return the price at sensitivity `other` of an answer that costs `amount` at sensitivity `declared`."""
+    """Return the price at sensitivity `other` of an answer that costs `amount` at `declared`: times ratio^power."""
     return Fraction(amount) * _factor(declared, other, power)
 
 
 def interned(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
-    """Return one read-only mapping for all equal `items`: thousands of strata are charged with equal details."""
+    """Return a read-only mapping of these (key, value) pairs, one object for equal pairs: strata repeat details."""
     return _interned(items, tuple(type(value) for _, value in items))
 
 
@@ -78,13 +78,13 @@ class Charge:
         return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """Return the price under another notion of neighbour, of all `times` answers together."""
+        """Return the charge's price under `other` neighbours, all `times` answers together, as an exact fraction."""
         power = 0 if declared == other else POWER[self.currency]
         one = _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
         return one if self.times == 1 else self.times * one
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate's form; a joined charge states the price of all its answers, and `each`."""
+        """Return a dict as certificates and ledgers state it: price of all `times` answers, and `each` if joined."""
         joined = {} if self.times == 1 else {"times": self.times, "each": self.amount}
         return {
             "path": [stratum.to_dict() for stratum in self.path],
@@ -97,7 +97,7 @@ class Charge:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """Return the charge that `to_dict` wrote, in its fit's currency; ValueError if its numbers contradict."""
+        """Return the charge of a dict that `to_dict` wrote; ValueError if a joined charge's numbers contradict."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
         if "times" in record or "each" in record:
@@ -120,7 +120,7 @@ _Key = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=2**15)  # every stratum is charged at every moment
 def _keyed(stratum: Stratum) -> tuple[tuple[str, ...], _Key]:
-    """Return a stratum's sorted columns, and its sorted (column, level or levels) pairs."""
+    """Return a stratum's column names, sorted, and its (column, tuple of levels) pairs, sorted."""
     return tuple(sorted(stratum.columns)), tuple(sorted(stratum.items))
 
 
@@ -144,7 +144,7 @@ class _Node:
 
     @property
     def splits(self) -> list[dict[_Key, _Node]]:
-        """Strata of each split below this node, with their nodes."""
+        """List with one dict per split below this node, from each stratum's key to its node."""
         return [split.strata for splits in self.by.values() for split in splits]
 
     # Exact fractions: the sum depends neither on the order of charges nor on rounding.
@@ -172,21 +172,21 @@ class _Node:
         return room.strata[key]
 
     def add_remove(self) -> Fraction:
-        """Cost of one record more or fewer: own, and for each split its dearest stratum (parallel composition)."""
+        """Return the cost of one record more or fewer: own charges, and in each split the dearest stratum's."""
         below = (max(n.add_remove() for n in strata.values()) for strata in self.splits)
         return sum(below, self.own[Neighbours.ADD_REMOVE])
 
     def within(self) -> Fraction:
-        """Cost if a record's values change but not its strata: own, and for each split its dearest stratum."""
+        """Return the cost of changing a record's values, not its strata: own, and each split's dearest stratum's."""
         return sum((max(n.within() for n in s.values()) for s in self.splits), self.own[Neighbours.REPLACE])
 
     def replace(self) -> Fraction:
-        """Cost of a record exchanged: in each split it stays in a stratum, or leaves one and enters another."""
+        """Return the cost of exchanging a record: in each split it keeps its stratum, or enters another one."""
         below = (max(_two_dearest(s), *(n.replace() for n in s.values())) for s in self.splits)
         return sum(below, self.own[Neighbours.REPLACE])
 
     def move(self) -> Fraction:
-        """Cost of moving to another stratum: a replacement above the split, a removal and an addition below."""
+        """Return the cost of moving a record to another stratum: replaced above the split, removed and added below."""
         if len(self.splits) != 1:  # a record that moves in one split may stay, and be exchanged, in another
             return self.replace()
         (strata,) = self.splits
@@ -195,7 +195,7 @@ class _Node:
 
 
 def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
-    """Cost of leaving a stratum and entering another: the sum of the two largest add-remove costs of a split."""
+    """Return the cost of leaving a stratum and entering another: a split's two largest add-remove costs, summed."""
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 
@@ -219,7 +219,7 @@ class Spending:
         self.add(charges)
 
     def add(self, charges: Iterable[Charge]) -> None:
-        """Record charges and add them to the tree of costs."""
+        """Record charges in `charges`, and add their prices to the tree of costs."""
         for charge in charges:
             self.charges.append(charge)
             self._root.add(charge, self._priced)
@@ -234,14 +234,14 @@ class Spending:
         return self.step(DECLARED[self.neighbours])
 
     def spent_on(self, stratum: Stratum) -> Fraction:
-        """Return the add-remove cost of a record in `stratum`: questions to everybody, and in that stratum."""
+        """Return the add-remove cost of a record in `stratum`: charges to everybody plus those in that stratum."""
         columns, key = _keyed(stratum)
         splits = self._root.by.get(columns, ())
         inside = (split.strata[key].add_remove() for split in splits if key in split.strata)
         return self._root.own[Neighbours.ADD_REMOVE] + sum(inside, Fraction(0))
 
     def step(self, name: str) -> Fraction:
-        """Return the cost of one record's step: `add-remove`, `move`, `replace-within-group` or `replace`."""
+        """Return one record's cost of a step, exact: `add-remove`, `move`, `replace-within-group` or `replace`."""
         steps = {
             "add-remove": self._root.add_remove,
             "move": self._root.move,

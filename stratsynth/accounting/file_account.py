@@ -64,7 +64,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Record charges on disk before returning; charges of before an interruption are not made twice."""
+        """Write a batch's charges to the ledger before returning, unless they were before an interruption."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -77,7 +77,7 @@ class FileAccount(FitAccount):
             self._note(moment, asked)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Append the charges to the ledger, on disk before this returns."""
+        """Append a batch's charges to the ledger as one line; it is on the disk when this returns."""
         stated = [charge.to_dict() for charge in charges]
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
@@ -135,7 +135,7 @@ class FileAccount(FitAccount):
         self.close()
 
     def _append(self, line: Mapping[str, Any]) -> None:
-        """Append a line of this fit to the ledger, on disk before this returns."""
+        """Append a line with this fit's run name to the ledger; it is on the disk when this returns."""
         self._chain.append({"kind": line["kind"], "run": self._reservation["run"], **line})
 
     def _answered(self, moment: int, asked: str, content: bytes) -> None:

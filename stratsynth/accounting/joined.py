@@ -21,12 +21,12 @@ CANDIDATES = "candidates"
 
 
 def listed(charges: Sequence[Charge]) -> Sequence[Charge]:
-    """Return the charges as a certificate lists them: joined if there are more than MOST_SINGLE."""
+    """Return the charges as a certificate lists them: unchanged up to MOST_SINGLE of them, else joined."""
     return charges if len(charges) <= MOST_SINGLE else joined(charges)
 
 
 def joined(charges: Iterable[Charge]) -> list[Charge]:
-    """Return one charge for all that differ in nothing but their candidates, ordered by the first of each."""
+    """Return a list with one charge for all that differ in nothing but their candidates, in the order of first ones."""
     groups: dict[tuple[Any, ...], tuple[Charge, list[Any]]] = {}
     for charge in charges:
         _, several = groups.setdefault(_key(charge), (charge, []))
@@ -36,7 +36,7 @@ def joined(charges: Iterable[Charge]) -> list[Charge]:
 
 
 def entries(charges: Iterable[Charge]) -> int:
-    """Return the number of entries of the joined list."""
+    """Return the number of charges that `joined` would return for these."""
     return len(set(map(_key, charges)))
 
 

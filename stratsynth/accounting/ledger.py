@@ -50,7 +50,7 @@ class Request:
     """Hash of the certificate's section about the prior; None without a prior."""
 
     def account(self, standing: Standing, seed: int) -> FitAccount:
-        """Return the fit's account in memory, after its reservation."""
+        """Return a new account in memory for this fit, after its reservation, with `seed` for post-processing."""
         return FitAccount(self.budget, self.allot, standing, seed, self.caps)
 
 
@@ -75,16 +75,16 @@ class ProcessLedger:
 
     @property
     def reserved(self) -> tuple[Allotment, ...]:
-        """Allotments reserved so far, oldest first."""
+        """Tuple of the allotments reserved so far, oldest first."""
         return tuple(self._made)
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the fit's allotment, with totals at the fit's delta; one thread at a time."""
+        """Reserve the request's allotment, or refuse it, and return the fit's account; one thread at a time."""
         with _LOCK:
             return self._reserve(request)
 
     def absorb(self, other: ProcessLedger) -> None:
-        """Count the reservations of another ledger of the same data too; the lower cap holds."""
+        """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
         with _LOCK:
             self._made.extend(other._made)
             caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
@@ -109,7 +109,7 @@ class ProcessLedger:
 
 
 def fresh_seed(request: Request) -> int:
-    """Return the user's seed, or 63 bits of the system's entropy."""
+    """Return the seed that the request names; without one, 63 random bits of the system's entropy."""
     from stratsynth.noise import SystemEntropy
 
     return request.seed if request.seed is not None else SystemEntropy().bits(63)

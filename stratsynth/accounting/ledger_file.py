@@ -188,7 +188,7 @@ class FileLedger:
         return afford_all(cap, reserved, allots, delta, requests[0].allot, refuse=refuse)
 
     def refuse_other(self) -> None:
-        """Refuse to begin a ledger beside another of the same file, before anything is made."""
+        """Refuse a path that cannot be opened, and a new ledger beside another of the same data without a reason."""
         try:
             begun = self.path.exists() and self.path.stat().st_size > 0
         except (OSError, ValueError) as error:  # a name that is too long, or holds a null character
@@ -268,7 +268,7 @@ def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Re
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
-    """Return the content of a ledger, verified: cap, total, remaining epsilon and fits; for `ledger show`."""
+    """Return a verified ledger as a dict: cap, delta, epsilon spent and left, and its fits; UsageError for no file."""
     if not path.is_file():
         raise UsageError(f"there is no ledger {path}.")
     lines = Chain(path).read()

@@ -118,14 +118,14 @@ class Shared:
 
 
 def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
-    """Return the account's name and versions, from a ledger's lines."""
+    """Return the account's latest name (None without one) and data versions, oldest first, from ledger lines."""
     names = [line["name"] for line in lines if line["kind"] == "account"]
     versions = [line["data"] for line in lines if line["kind"] in ("ledger", "version")]
     return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)))
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
-    """Return the line that reserves a fit's whole allotment on one version of the data."""
+    """Return a new `reserve` line, a dict, for the request's whole allotment: `data` is the version's fingerprint."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),
@@ -135,17 +135,17 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
 
 
 def stated_budget(budget: Budget) -> dict[str, Any]:
-    """Return a budget as lines hold it: the arguments of `Budget`, without those at their defaults."""
+    """Return a budget as a dict of `Budget`'s arguments; unit, rows and public columns only if not the defaults."""
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
     public = {"public": list(budget.public)} if budget.public else {}
     return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **public}
 
 
 def allotment_of(line: Mapping[str, Any]) -> Allotment:
-    """Return the allotment of a `reserve` line."""
+    """Return the allotment that a `reserve` line of a ledger states, with its budget."""
     return Allotment.from_dict(line["allot"], Budget(**line["budget"]))
 
 
 def now() -> str:
-    """Return the time in UTC, to the second, in ISO 8601."""
+    """Return the present time in UTC as an ISO 8601 text, to the second."""
     return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")

@@ -38,7 +38,7 @@ def key_of(path: Path, *, new: bool) -> bytes:
 
 
 def journal_of(path: Path) -> Path:
-    """Return the folder of all journals of a ledger."""
+    """Return the path of the folder, beside the ledger `path`, that holds the journals of all its fits."""
     return path.with_name(f"{path.name}.journal")
 
 
@@ -75,7 +75,7 @@ def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tup
 
 
 def tidy(path: Path, over: Iterable[str]) -> None:
-    """Delete answers of fits that are over, left by a process that was killed while it finished."""
+    """Delete from a ledger's journal the answers of the runs `over`, left by a process killed while it finished."""
     wanted = set(over)
     for folder in _folders(path):
         if folder.name in wanted:
@@ -84,7 +84,7 @@ def tidy(path: Path, over: Iterable[str]) -> None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Return the journal folders of all fits, sorted; none if there is no journal."""
+    """Return the paths of the journal folders of a ledger's fits, sorted; empty if there is no journal."""
     try:
         return sorted(folder for folder in journal_of(path).iterdir() if folder.is_dir())
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def journal_folder(path: Path, run: str) -> Path:
-    """Return the folder of one fit's journal, made with mode 0700 if it is missing."""
+    """Return the path of the journal folder of fit `run` on ledger `path`; make it, mode 0700, if it is missing."""
     folder = journal_of(path) / run
     try:
         for each in (folder.parent, folder):  # `parents=True` would not give the mode to the upper one

@@ -58,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return epsilon of the four steps, under the assumption that no column is handed out without noise."""
+    """Return epsilon by step of a record (`STEPS`), under the assumption that no column is handed out without noise."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 
@@ -77,7 +77,7 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
 
 
 def check_allotment(allot: Allotment, budget: Budget) -> None:
-    """Refuse an allotment beyond the user's budget: a mechanism computes its own, and may be wrong."""
+    """Raise MechanismError for an allotment of another budget, not positive, not finite or beyond the budget."""
     delta = budget.delta - budget.truncation_delta
     within = allot.promise == budget and 0 < allot.amount < math.inf
     if allot.currency == Currency.ZCDP:

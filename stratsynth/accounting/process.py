@@ -65,11 +65,11 @@ class SharedLedger:
 
     @property
     def reserved(self) -> tuple[Allotment, ...]:
-        """Allotments reserved so far, oldest first."""
+        """Tuple of the allotments reserved on these data so far, oldest first."""
         return self._account.reserved
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve on the one ledger of these data, joined with that of equal data."""
+        """Reserve the request on the one ledger of these data and of equal ones, and return the fit's account."""
         with _LOCK:
             if not _KEY:
                 _KEY.append(SystemEntropy().read(32))
@@ -83,7 +83,7 @@ class UnchargedLedger:
     """A ledger for data declared public: each fit keeps to its allotment, and nothing is added up."""
 
     def open(self, request: Request) -> FitAccount:
-        """Return the fit's account without reserving anything."""
+        """Return an account in memory for the request's fit; nothing is reserved or added up."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
         return request.account(standing, fresh_seed(request))
 

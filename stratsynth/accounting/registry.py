@@ -34,7 +34,7 @@ class Registry:
 
     @property
     def path(self) -> Path:
-        """Path of the list, beside the data, links followed."""
+        """Path of the list of accounts, beside the data file's real path, links followed."""
         real = self.data.resolve()
         return real.with_name(f"{real.name}.accounts")
 
@@ -59,7 +59,7 @@ class Registry:
         return lines
 
     def names(self) -> tuple[str, ...]:
-        """Return the accounts as certificates name them: by name, or by their ledgers' file names; never a path."""
+        """Return each account's name, or else its ledger's file name, oldest first, for certificates; never a path."""
         return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
 
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
@@ -109,5 +109,5 @@ class Registry:
             return ""
 
     def _place(self, ledger: Path) -> str:
-        """Return the ledger's path relative to the data's folder, so that both can be moved together."""
+        """Return a ledger's path relative to the data's folder, as a text, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)

@@ -53,7 +53,7 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
 
 
 def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
-    """Return the least noise multiplier whose steps keep to a budget, to a relative 1e-4, rounded up."""
+    """Return the least noise multiplier at which the steps keep to a budget, to 1e-4 of it; UsageError if none does."""
     number("sampled: the rate", rate, above=0, most=1)
     check_integer("sampled: steps", steps, 1)
     delta = budget.delta - budget.truncation_delta

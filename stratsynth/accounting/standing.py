@@ -43,7 +43,7 @@ class Standing:
     """Stated reason why this account was begun beside another; None for the first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate's form."""
+        """Return a dict of plain values, as the certificate states it; fields without content are left out."""
         return {
             "name": self.name,
             **({"note": self.note} if self.note else {}),
@@ -150,11 +150,11 @@ class Outlook:
 
     @property
     def left_epsilon(self) -> float | None:
-        """Epsilon left before them: cap minus spent, at least 0; None without a cap."""
+        """Epsilon left before these fits: cap minus spent, at least 0; None without a cap."""
         return None if self.cap_epsilon is None else max(0.0, self.cap_epsilon - self.spent_epsilon)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; an infinite epsilon (delta does not suffice) is None."""
+        """Return a dict of all figures by name; None for an infinite epsilon, for which delta does not suffice."""
         figures = ("asked_epsilon", "spent_epsilon", "after_epsilon", "cap_epsilon", "left_epsilon", "largest_epsilon")
         found = {name: getattr(self, name) for name in figures}
         return {"fits": self.fits} | {n: None if v is None or math.isinf(v) else v for n, v in found.items()}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
-    """Return the budget with the schema's unit, rows per unit and public columns; refuse undefined pairs."""
+    """Return the budget with the schema's unit, rows a unit and public columns; refuse pairs that make no promise."""
     if budget.neighbours == Neighbours.ATTRIBUTE:
         return _attribute(budget, schema)
     if isinstance(schema.unit, str):
@@ -78,7 +78,7 @@ def per_unit(allot: Allotment) -> Allotment:
 
 
 def for_units(charges: Sequence[Charge], budget: Budget) -> list[Charge]:
-    """Return charges of single rows as charges of whole units: sensitivities times k, amounts times k^power."""
+    """Return charges of single rows as those of units of k rows: sensitivities times k, amounts times k^power."""
     return [_times(charge, budget.rows) for charge in charges] if budget.rows > 1 else list(charges)
 
 

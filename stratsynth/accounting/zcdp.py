@@ -21,7 +21,7 @@ _SLACK = 1e-12
 
 @lru_cache(maxsize=1024, typed=True)  # strata of a fit cost the same, most of them
 def epsilon_of(rho: float, delta: float) -> float:
-    """Return the least epsilon, over the orders searched, such that rho-zCDP implies (epsilon, delta)-DP."""
+    """Return the least epsilon found such that rho-zCDP implies (epsilon, delta)-DP, an upper bound; 0 for rho 0."""
     if rho == 0:
         return 0.0
 

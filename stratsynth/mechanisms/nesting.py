@@ -115,7 +115,10 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return the number of the grouping, 0 for the levels, and the reason; `defining` is why its levels must stay."""
+    """Return the number of the grouping that is counted, 0 for single codes, and the reason; refuse one against a rule.
+
+    `defining` is the reason why single codes must stay; empty if there is none.
+    """
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):
             raise SchemaError(
