@@ -60,7 +60,7 @@ def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_],
 
 
 def decay(gamma: Fraction) -> Bounds:
-    """Return the probability exp(-gamma), for gamma >= 0."""
+    """Return exp(-gamma), gamma >= 0, as a function from a number of bits to bounds of that precision."""
     p, q = gamma.as_integer_ratio()
     return lambda bits: exp_bounds(p, q, bits)
 

@@ -26,21 +26,21 @@ class Entropy(ABC):
 
     @abstractmethod
     def read(self, count: int) -> bytes:
-        """Return `count` uniform bytes, never returned before and never kept."""
+        """Return `count` uniform random bytes, never returned before and never kept."""
 
     @final
     def uniform8(self, count: int) -> NDArray[np.uint8]:
-        """Return `count` uniform 8-bit words."""
+        """Return an array of `count` independent uniform 8-bit integers."""
         return np.frombuffer(self.read(count), dtype=np.uint8)
 
     @final
     def uniform16(self, count: int) -> NDArray[np.uint16]:
-        """Return `count` uniform 16-bit words."""
+        """Return an array of `count` independent uniform 16-bit integers."""
         return np.frombuffer(self.read(2 * count), dtype=np.uint16)
 
     @final
     def uniform64(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` uniform 64-bit words."""
+        """Return an array of `count` independent uniform 64-bit integers."""
         return np.frombuffer(self.read(8 * count), dtype=np.uint64)
 
     @final
@@ -51,7 +51,7 @@ class Entropy(ABC):
 
     @final
     def below(self, bound: int) -> int:
-        """Return an exactly uniform integer in [0, bound): draw enough bits until they fit."""
+        """Return an exactly uniform integer in [0, bound), of bits drawn until they fit; ValueError for bound < 1."""
         if bound < 1:
             raise ValueError(f"nothing lies in [0, {bound})")
         width = (bound - 1).bit_length()
@@ -84,7 +84,7 @@ class SystemEntropy(Entropy):
     private = True
 
     def read(self, count: int) -> bytes:
-        """Return `count` bytes of os.urandom."""
+        """Return `count` random bytes of the operating system (os.urandom)."""
         return os.urandom(count)
 
 
@@ -99,7 +99,7 @@ class SeededEntropy(Entropy):
         self._generator = np.random.Generator(np.random.PCG64(seed))
 
     def read(self, count: int) -> bytes:
-        """Return the next `count` bytes of the seeded stream."""
+        """Return the next `count` bytes of the seeded stream: not private."""
         return self._generator.bytes(count)
 
 

@@ -29,7 +29,7 @@ _WIDE = 1024
 
 
 def sample(sigma: float, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """Return an array of independent draws of N_Z(0, sigma^2)."""
+    """Return an int64 array of this shape, of independent draws of the discrete Gaussian N_Z(0, sigma^2)."""
     sigma = _checked(sigma)
     count = math.prod(shape) if isinstance(shape, tuple) else shape
     drawn = sample_wide(sigma, count, entropy) if sigma >= _WIDE else _table(sigma).sample(count, entropy)
@@ -37,7 +37,7 @@ def sample(sigma: float, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM
 
 
 def tv_error(sigma: float) -> float:
-    """Return a bound on the total variation distance between one draw and N_Z(0, sigma^2)."""
+    """Return a bound on the total variation between a draw of `sample` and the exact discrete N_Z(0, sigma^2)."""
     sigma = _checked(sigma)
     return wide_error(sigma) if sigma >= _WIDE else _table(sigma).error
 

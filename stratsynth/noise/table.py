@@ -69,7 +69,7 @@ class SamplerTable:
         return cls(first, high, low, _round_up(error + Fraction(len(weights), 1 << 129)), guide)
 
     def sample(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        """Return `count` independent draws, in int64."""
+        """Return an int64 array of `count` independent draws of the table's distribution."""
         drawn = np.empty(count, dtype=np.int64)
         for part in chunks(count):
             drawn[part] = self._indices(part.stop - part.start, entropy)
@@ -103,5 +103,5 @@ class SamplerTable:
 
 
 def _round_up(bound: Fraction) -> float:
-    """Return a float that is at least `bound`."""
+    """Return the bound as a float that is at least as large."""
     return math.nextafter(float(bound), math.inf)

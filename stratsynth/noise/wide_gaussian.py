@@ -60,18 +60,18 @@ def _blocks(s: float) -> _Blocks:
 
 
 def _split(sigma: float) -> tuple[int, float]:
-    """Return k and s with sigma = 2^k s exactly and 512 <= s < 1024."""
+    """Return an integer k and a float s with sigma = 2^k s exactly and 512 <= s < 1024."""
     mantissa, exponent = math.frexp(sigma)
     return exponent - _BLOCK_BITS, math.ldexp(mantissa, _BLOCK_BITS)
 
 
 def wide_error(sigma: float) -> float:
-    """Return a bound on the total variation distance between one draw and N_Z(0, sigma^2)."""
+    """Return a bound on the total variation between a draw of `sample_wide` and the exact N_Z(0, sigma^2)."""
     return 2 * _blocks(_split(sigma)[1]).table.error
 
 
 def sample_wide(sigma: float, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return `count` independent draws of N_Z(0, sigma^2), for 1024 <= sigma <= WIDEST."""
+    """Return an int64 array of `count` independent draws of N_Z(0, sigma^2), for 1024 <= sigma <= WIDEST."""
     drawn = np.empty(count, dtype=np.int64)
     for part in chunks(count):
         missing = np.arange(part.start, part.stop)
