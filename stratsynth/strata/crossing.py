@@ -36,7 +36,7 @@ def crossing(
 
 
 def check_by(by: Sequence[str]) -> None:
-    """Refuse an empty list, a repeated column, and anything that is no text."""
+    """Raise UsageError for an empty list of column names, one named twice, and items that are no text."""
     if not by:
         raise UsageError("strata: name at least one column to stratify by.")
     if not all(isinstance(column, str) for column in by):
@@ -46,7 +46,7 @@ def check_by(by: Sequence[str]) -> None:
 
 
 def _parts(levels: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the parts of a column, single levels or merges, each with its name."""
+    """Return a column's parts in order, each a name and its levels: a merge of `groups`, or a level by itself."""
     merges = {name: tuple(level for level in levels if level in merged) for name, merged in groups.items()}
     home = {level: (name, merged) for name, merged in merges.items() for level in merged}
     return list(dict.fromkeys(home.get(level, (level, (level,))) for level in levels))

@@ -76,7 +76,7 @@ class Groups:
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 
     def together(self, schema: Schema, by: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Return by column the merges that hold everywhere, each with its levels in the schema's order."""
+        """Return by column, then by name, the levels of merges and bands in all strata; UsageError if unsound."""
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for column, merges in self.merge.items():
             _check_column(schema, by, column)
@@ -92,7 +92,7 @@ class Groups:
         return found
 
     def ladder(self, schema: Schema, by: Sequence[str]) -> tuple[Step, ...]:
-        """Return the merges of the hierarchy, in the order in which they are tried."""
+        """Return the hierarchy's merges in the order in which they are tried; UsageError for unsound ones."""
         fixed, found = self.together(schema, by), list[Step]()
         for column, merges in self.hierarchy.items():
             _check_column(schema, by, column)
@@ -135,7 +135,7 @@ def _check_column(schema: Schema, by: Sequence[str], column: str) -> None:
 def _levels(
     schema: Schema, column: str, name: str, given: Sequence[str], made: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the levels of one merge, in the schema's order; `given` may name earlier merges."""
+    """Return a merge's levels in the schema's order, UsageError if unsound; `given` may name merges in `made`."""
     if name in schema.levels(column):
         raise UsageError(f"strata: {column} has a level {name!r} already; call the merge something else.")
     found: set[str] = set()
@@ -152,7 +152,7 @@ def _levels(
 def _nested(
     column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Refuse merges that share some levels but not nested: the shared levels would have two groups."""
+    """Return `made`, merges by name; refuse those that overlap without nesting, or lie within one of `fixed`."""
     sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
     for name in made:
         mine = sets[name]
@@ -197,7 +197,7 @@ class MergedGroup:
     """Reason why its members are one group; empty for a group by itself."""
 
     def people(self, sizes: Mapping[Stratum, float]) -> float:
-        """Return the public size, in records."""
+        """Return the group's public number of records: the sum of its declared groups' `sizes`."""
         return math.fsum(sizes[member] for member in self.members)
 
     def epsilon(self, epsilons: Mapping[Stratum, float]) -> float:
@@ -206,7 +206,7 @@ class MergedGroup:
 
 
 def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
-    """Return every declared group by itself."""
+    """Return one `MergedGroup` per stratum, made of it alone, in order."""
     return [MergedGroup(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
 
 

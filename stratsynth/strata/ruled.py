@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
-    """Return the strata where no row can be, by the schema's structural rules."""
+    """Return the strata in which the schema's rules allow no row; empty for a schema without rules."""
     if not schema.rules:
         return frozenset()
     rules = feasible(schema)
@@ -21,7 +21,7 @@ def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
 
 
 def inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
-    """Yield the rules that mention the stratum's columns, restricted to its levels."""
+    """Yield rules on the schema `inner` of a stratum: those that mention the stratum's columns, cut to its levels."""
     here = stratum.codes(schema)
     for rule in schema.rules:
         if rule.names.isdisjoint(here):

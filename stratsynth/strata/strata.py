@@ -40,42 +40,42 @@ class Stratum:
 
     @classmethod
     def of(cls, levels: Mapping[str, str | Sequence[str]], names: Sequence[str] = ()) -> Stratum:
-        """Return the stratum with these levels, by column."""
+        """Return the stratum of a mapping from column to level, or to several merged levels; names are optional."""
         items = ((c, (several,) if isinstance(several, str) else tuple(several)) for c, several in levels.items())
         return cls(tuple(items), tuple(names))
 
     @classmethod
     def from_dict(cls, record: Mapping[str, str]) -> Stratum:
-        """Return the stratum that `to_dict` wrote; names of merges are not kept there."""
+        """Return the stratum of a dict that `to_dict` wrote; its merges get names made of their levels."""
         return cls.of({column: levels.split("|") for column, levels in record.items()})
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that define the stratum."""
+        """Names of the columns that define the stratum, in the order of the split."""
         return tuple(column for column, _ in self.items)
 
     @cached_property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
-        """Levels of each column."""
+        """Tuple of the stratum's levels, by column: one level, or several that are merged."""
         return dict(self.items)
 
     @property
     def label(self) -> str:
-        """Names joined by `|`, as released files write the stratum."""
+        """Names of its levels joined by `|`, as released files write the stratum."""
         return "|".join(self.names)
 
     @property
     def is_merge(self) -> bool:
-        """True if some column has several levels."""
+        """True if the stratum has several levels of some column."""
         return any(len(levels) > 1 for _, levels in self.items)
 
     @property
     def size(self) -> int:
-        """Number of cells of the full crossing in the stratum."""
+        """Number of combinations of one level per column in the stratum; 1 without merged levels."""
         return math.prod(len(levels) for _, levels in self.items)
 
     def cells(self) -> Iterator[Cell]:
-        """Return the cells of the full crossing in the stratum."""
+        """Yield each combination of one level per column in the stratum, columns in alphabetical order."""
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
     def codes(self, schema: Schema) -> dict[str, list[int]]:
@@ -83,7 +83,7 @@ class Stratum:
         return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
 
     def to_dict(self) -> dict[str, str]:
-        """Return column to level, merged levels joined by `|`: the definition, without names of merges."""
+        """Return a dict from column to level, merged levels joined by `|`; names of merges are left out."""
         return {column: "|".join(levels) for column, levels in self.items}
 
 
@@ -92,12 +92,12 @@ StratumPath = tuple[Stratum, ...]
 
 
 def label(path: StratumPath) -> str:
-    """Return the label of a path: its strata's labels joined by `|`; empty for all records."""
+    """Return a text: the labels of a path's strata joined by `|`; empty for the empty path, all records."""
     return "|".join(stratum.label for stratum in path)
 
 
 def disjoint(strata: Iterable[Stratum]) -> bool:
-    """True if strata of the same columns have no cell in common."""
+    """True if no two of the strata, all of the same columns, have a cell (combination of levels) in common."""
     seen: set[Cell] = set()
     for stratum in strata:
         cells = list(stratum.cells())
@@ -127,7 +127,7 @@ def within(schema: Schema, path: StratumPath) -> Schema:
 
 @lru_cache(maxsize=KNOWN)
 def _ruled(schema: Schema) -> frozenset[str]:
-    """Return the columns that rules name."""
+    """Return the names of all columns that some rule of the schema mentions."""
     return frozenset(name for rule in schema.rules for name in rule.names)
 
 
