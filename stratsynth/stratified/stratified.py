@@ -52,7 +52,7 @@ class StratumInputs:
 
 
 def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
-    """Return the first stratum of each equivalence class, with its class: equal mechanism, facts and allotment."""
+    """Return, by the first stratum of each class, the list of all strata with equal mechanism, facts and allotment."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -94,7 +94,7 @@ class Stratified(Groupwise[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """Mechanism fitted in each stratum."""
+        """Mechanism that is fitted in each stratum."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
@@ -108,25 +108,25 @@ class Stratified(Groupwise[Any]):
 
     @property
     def only_strata(self) -> bool:
-        """True unless all records pay for private weights, or the inner mechanism makes strata again."""
+        """True if no question goes to all records: no private weights, and the inner mechanism makes no strata."""
         return not self.weights.asked and Split not in self.inner.needs
 
     def relative(self, epsilon: float) -> Stratified:
-        """Return a copy whose strata's budgets are factors of `epsilon`."""
+        """Return a copy whose budgets of single strata are factors of `epsilon`; itself if it has none."""
         return self if self.budgets is None else replace(self, budgets=self.budgets.relative(epsilon))
 
     @property
     def adaptive(self) -> bool:
-        """True if the inner mechanism is adaptive: nothing else depends on answers."""
+        """True if the inner mechanism's kinds or prices of questions depend on answers; nothing else does."""
         return self.inner.adaptive
 
     @property
     def fitted(self) -> Mechanism[Any]:
-        """Mechanism fitted in each stratum."""
+        """Mechanism that the certificate describes as fitted: the inner one, of each stratum."""
         return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the dearest stratum's allotment, counts for private weights included: a record is in one stratum."""
+        """Return the largest allotment of any stratum, counts for private weights included; refuse mixed currencies."""
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
@@ -163,7 +163,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Run all strata's programs in lock-step, and combine their results by weights."""
+        """Return a program that runs all strata's programs in lock-step and combines their models by the weights."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -197,7 +197,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Return each stratum's mechanism, facts and allotment, and the strata's weights."""
+        """Ask for private weights, if any; return by stratum mechanism, facts and allotment, and the weights."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -213,13 +213,13 @@ class Stratified(Groupwise[Any]):
         }, weights
 
     def _inner(self, layout: Layout) -> Callable[[Stratum], Mechanism[Any]]:
-        """Return the function from a stratum to the mechanism that is fitted there."""
+        """Return a function from a stratum to the mechanism fitted there: one-way counts for small ones if declared."""
         plain = make(ONE_WAY, {})
         return lambda stratum: plain if layout.plainly(stratum) else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
-        """Return the allotment of each stratum for its own budget."""
+        """Return by stratum the allotment that its mechanism asks of the stratum's own epsilon."""
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner, exact = self._inner(layout), self.weights.exact
@@ -234,7 +234,7 @@ class Stratified(Groupwise[Any]):
         return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """Return each stratum's allotment, less the rho `asked` of all records for the counts."""
+        """Return by stratum its allotment, less `asked`, the rho that counts of all records cost."""
         if self.budgets is None:
             left = replace(allot, amount=_left(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
@@ -244,7 +244,7 @@ class Stratified(Groupwise[Any]):
 
 
 def makes_strata(name: str) -> bool:
-    """True if a registered mechanism makes strata itself, as `pooled` does: then it inherits `Groupwise`."""
+    """True if the registered mechanism of this name makes strata itself, as `pooled` does (a `Groupwise`)."""
     return issubclass(load(name), Groupwise)
 
 
@@ -256,7 +256,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return a registered mechanism in strata: as settings of one that makes strata, else around it."""
+    """Return the named mechanism in strata: declared by its own settings if it makes strata, else in a `Stratified`."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}
@@ -275,6 +275,6 @@ def _fields(name: str) -> set[str]:
 
 
 def _left(amount: float, spent: float) -> float:
-    """Return amount - spent, rounded down so that both together never exceed the amount."""
+    """Return amount - spent, rounded down so that it and `spent` together never exceed the amount."""
     left = amount - spent
     return nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

@@ -77,17 +77,17 @@ class Weighted(Around[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """Mechanism that is fitted to all records."""
+        """Mechanism that is fitted, to all records."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions that the inner mechanism asks."""
+        """Set of the question classes that the inner mechanism may ask."""
         return self.inner.needs
 
     @property
     def adaptive(self) -> bool:
-        """True if the inner mechanism is adaptive."""
+        """True if the inner mechanism's kinds or prices of questions depend on answers."""
         return self.inner.adaptive
 
     @property
@@ -97,15 +97,15 @@ class Weighted(Around[Any]):
 
     @property
     def fitted(self) -> Mechanism[Any]:
-        """Mechanism that is fitted to all records."""
+        """Mechanism that the certificate describes as fitted: the inner one, of all records."""
         return self.inner
 
     def relative(self, epsilon: float) -> Weighted:
-        """Return a copy with the inner mechanism's epsilons relative to the fit's."""
+        """Return a copy in which the inner mechanism's epsilons are fractions of `epsilon`."""
         return replace(self, mechanism=self.inner.relative(epsilon))
 
     def drawn(self, public: Public, budget: Budget) -> Layout:
-        """Return the groups and their shares, computed once; groups are asked nothing by themselves."""
+        """Return the layout of the groups by whose shares rows are drawn, computed once; none of them is asked."""
         return self._layout(public)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -129,12 +129,12 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """Fit the inner mechanism to all records, and condition its model on each group."""
+        """Return a program that fits the inner mechanism to all records and a model drawn group by group from it."""
         model = yield from self.inner.steps(self._knowing(public), allot, rng)
         return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Ask the inner mechanism's questions on made-up answers."""
+        """Return a program that asks the inner mechanism's rehearsal, given the groups' shares as a known table."""
         yield from self.inner.rehearsal(self._knowing(public), allot, rng)
 
     @once

@@ -29,36 +29,36 @@ class Around(Mechanism[R]):
     @property
     @abstractmethod
     def inner(self) -> Mechanism[Any]:
-        """Mechanism that is fitted, or that strata start from."""
+        """Mechanism inside this one: it is fitted, or strata start from it."""
 
     @property
     def returns(self) -> Returns:
-        """Kind of result, that of the inner mechanism."""
+        """Kind of model (rows, estimates, predictions) of the inner mechanism, which this one returns too."""
         return self.inner.returns
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Disclosures of the weights and of the inner mechanism, without repetition."""
+        """Names of disclosures without noise, of the weights and then of the inner mechanism, each once."""
         return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
 
     @property
     def takes_row_count(self) -> bool:
-        """True if the inner mechanism takes the number of rows for public."""
+        """True if the inner mechanism takes the exact number of rows for public."""
         return self.inner.takes_row_count
 
     @property
     def takes_prior(self) -> bool:
-        """True if the inner mechanism takes a prior."""
+        """True if the inner mechanism starts from a prior."""
         return self.inner.takes_prior
 
     @property
     def takes_known(self) -> bool:
-        """True if the inner mechanism takes known tables."""
+        """True if the inner mechanism takes known tables for exact and asks nothing of them."""
         return self.inner.takes_known
 
     @property
     def public_rows_only(self) -> bool:
-        """True if the inner mechanism is for rows declared public only."""
+        """True if the inner mechanism claims no privacy and is for rows declared public only."""
         return self.inner.public_rows_only
 
 
@@ -72,7 +72,7 @@ class Groupwise(Around[R]):
     @property
     @abstractmethod
     def only_strata(self) -> bool:
-        """True if no question is asked of all records together, and no stratum is divided again."""
+        """True if questions go to single strata alone: none to all records, none within a stratum's strata."""
 
     def check_groups(self) -> None:
         """Refuse settings that declare no strata, such as a single name for `by`; keep columns as a tuple."""
@@ -88,17 +88,17 @@ class Groupwise(Around[R]):
 
     @property
     def title(self) -> str:
-        """Title on pages: `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+        """Text for pages: `mst by SEX x RAC1P`, or with its own name first, `pooled mst by SEX x RAC1P`."""
         own = "" if self.name == "stratified" else f"{self.name} "
         return f"{own}{self.inner.title} by {' x '.join(self.by)}"
 
     def strata(self, public: Public, budget: Budget) -> Layout:
-        """Return the strata, computed once for all mechanisms with the same declaration and public facts."""
+        """Return the layout of all strata, one object for all mechanisms with equal declarations and public facts."""
         layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
         return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
     def sized(self, public: Public, size: float, budget: Budget) -> Public:
-        """Return the facts with a noisy size if none was declared; the strata stay as they were."""
+        """Return the facts with `size`, a noisy number, if none was declared, and the strata that they had before."""
         if public.size is not None:
             return public
         sized, layout = replace(public, size=round(size)), self._layout(public, budget)
