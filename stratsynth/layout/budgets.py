@@ -57,11 +57,11 @@ class StratumBudgets:
 
     @classmethod
     def epsilons(cls, epsilons: Mapping[str, float]) -> StratumBudgets:
-        """Return budgets from epsilons by label."""
+        """Return budgets from a mapping of stratum label to epsilon."""
         return cls("epsilon", _labelled(epsilons))
 
     def relative(self, epsilon: float) -> StratumBudgets:
-        """Return the budgets as factors of the fit's epsilon, so that another epsilon rescales them."""
+        """Return the budgets as factors, at most 1, of the fit's `epsilon`, so that another epsilon rescales them."""
         if self.unit == "factor":
             return self
         return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))

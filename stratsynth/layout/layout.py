@@ -44,30 +44,30 @@ class Layout:
 
     @cached_property
     def members(self) -> frozenset[Stratum]:
-        """Strata as a set."""
+        """Set of all strata of the fit."""
         return frozenset(self.strata)
 
     @property
     def title(self) -> str:
-        """Columns joined for titles, as `SEX x RAC1P`."""
+        """Names of the columns that define strata, joined for titles, as `SEX x RAC1P`."""
         return " x ".join(self.by)
 
     @property
     def strata(self) -> tuple[Stratum, ...]:
-        """Strata in order."""
+        """Tuple of all strata of the fit, in order."""
         return tuple(group.stratum for group in self.groups)
 
     @property
     def shares(self) -> Mapping[Stratum, float]:
-        """Share of all records in each stratum."""
+        """Share of all records, from 0 to 1, by stratum; the sum is 1."""
         return self.resolved.shares
 
     def plainly(self, stratum: Stratum) -> bool:
-        """True if a stratum is asked for one-way tables only."""
+        """True if the stratum is small and the declaration has small ones asked for one-way tables only."""
         return self.declared.small == "one-way" and stratum in self.small
 
     def merged(self) -> list[dict[str, Any]]:
-        """Return the merged strata: label, levels by column, and reason."""
+        """Return a list with a dict of label, levels by column, and reason for each merged stratum."""
         return [
             {
                 "stratum": group.stratum.label,
