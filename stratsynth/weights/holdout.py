@@ -35,16 +35,16 @@ class Sample(Basis, Digested):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """The sample's source."""
+        """Tuple of the sample's source alone: it may not be the private table."""
         return (self.source,)
 
     def digested(self) -> str:
-        """Return the hash of the content."""
+        """Return the hash of the sample's content, as the part that stands for it in a fit's identity."""
         return self.digest
 
     @classmethod
     def read(cls, data: Any) -> Sample:
-        """Return the sample in a file, a frame or an Arrow table."""
+        """Return the sample of a file, a frame or an Arrow table, with the hash of its content."""
         from stratsynth.data.fingerprint import fingerprint
         from stratsynth.data.sources import open_source
 
@@ -52,7 +52,7 @@ class Sample(Basis, Digested):
         return cls(source, fingerprint(source, b"holdout"))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns of `by` that the sample has."""
+        """Return the names in `by` of columns that the sample has, in the order of `by`."""
         return tuple(column for column in by if column in self.source.columns())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
@@ -112,7 +112,7 @@ class Holdout(ShareSource):
     }
 
     def of(self, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Return weights from a sample that is cited, or confidential."""
+        """Return weights from a sample, confidential unless cited; WeightsError for a public one without a citation."""
         if confidential is None:
             confidential = not is_text(citation)
         if not isinstance(confidential, bool) or not (confidential or is_text(citation)):
@@ -126,14 +126,14 @@ class Holdout(ShareSource):
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the sample at `path`; a recipe has to state if it is confidential."""
+        """Return weights from the sample at `path` of a recipe's section; public unless it says `confidential`."""
         confidential = section.get("confidential", False)
         return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return rank and name; a confidential sample is less public than a published one."""
+        """Return rank (0 public to 3) and name of these weights; a confidential sample has rank 2."""
         return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return the entry `confidential`: True if the sample's people are unprotected."""
+        """Return {"confidential": True} if the sample's people are unprotected, else False under the key."""
         return {"confidential": bool(weights.unprotected)}

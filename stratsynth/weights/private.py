@@ -32,30 +32,30 @@ class PlannedShares(Basis):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Sources that the prior was read from."""
+        """Files, frames and tables that the prior was read from; empty without a prior."""
         return () if self.prior is None else self.prior.given.origins
 
     @property
     def parts(self) -> tuple[Weights, ...]:
-        """The prior, if there is one."""
+        """Tuple of the prior's weights; empty without a prior."""
         return () if self.prior is None else (self.prior,)
 
     @property
     def asked(self) -> float:
-        """Part of the budget that the counts cost."""
+        """Part of the budget, between 0 and 1, that the counts cost."""
         return self.share
 
     @property
     def informative(self) -> bool:
-        """True with a prior."""
+        """True if there is a prior, whose shares are known before anything is asked."""
         return self.prior is not None
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return all of `by`."""
+        """Return all of `by`: the counts can be asked of any columns."""
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares to plan with: the prior's, or even ones."""
+        """Return the shares by stratum to plan with: the prior's, or even ones without a prior."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)
@@ -72,13 +72,10 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
     import numpy as np
 
     values = table.values.astype(np.float64)
-    codes = [
-        [[schema.index(c, level) for level in s.levels[c]] for c in table.clique]
-        for s in strata
-        # Sum the noisy cells of each possible stratum; sigma sqrt(cells) is the scale of its noise.
-    ]
+    codes = [[[schema.index(c, level) for level in s.levels[c]] for c in table.clique] for s in strata]
     forbidden = impossible(schema, strata)
     possible = [s for s in strata if s not in forbidden]
+    # Sum the noisy cells of each possible stratum; sigma sqrt(cells) is the scale of its noise.
     noisy = np.array([values[np.ix_(*code)].sum() for code, s in zip(codes, strata, strict=True) if s not in forbidden])
     total = float(noisy.sum())
     if not total > 0:
@@ -105,7 +102,7 @@ class Private(ShareSource):
     published: ClassVar[bool] = False
 
     def of(self, *, share: float, prior: Weights | None = None) -> Weights:
-        """Return weights paid for by `share` of the budget; the prior is public and costs nothing."""
+        """Return weights that cost a part `share` of the budget; WeightsError outside (0, 1) or for a private prior."""
         hint = " (a part of the budget)"
         number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
         if prior is not None and (not is_weights(prior) or prior.asked):
@@ -115,11 +112,11 @@ class Private(ShareSource):
         return self.made(cited, PlannedShares(float(share), prior), unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights with the section's share, and its prior if it has one."""
+        """Return weights by `share` and, if there is one, `prior` of a recipe's section."""
         prior = section.get("prior")
         return self.of(share=section["share"], prior=None if prior is None else place.nested(prior, "prior"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return the entries `share`, the part of the budget, and `prior`."""
+        """Return a dict of `share`, the part of the budget, and `prior`: its certificate entry, or None without one."""
         (prior,) = weights.given.parts or (None,)
         return {"share": weights.asked, "prior": None if prior is None else prior.describe()}

@@ -29,15 +29,15 @@ class PublicShares(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, shares: Tabular, *, citation: str) -> Weights:
-        """Return weights from a table with a citation."""
+        """Return weights from a table of published shares or counts; WeightsError without a citation."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
         return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the table at `path`."""
+        """Return weights from the table at `path` of a recipe's section, relative to its folder, with a citation."""
         return self.of(place.folder / section["path"], citation=section["citation"])
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return the hash of the table; a confidential one has none, since it would confirm guesses."""
+        """Return {"sha256": hash of the table} for the certificate: a public table's hash confirms no guess."""
         return {"sha256": digest(weights.given)}

@@ -40,21 +40,21 @@ class Margins(Basis):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Sources of all margins and of the start."""
+        """Files, frames and tables that the margins and the start were read from."""
         return tuple(origin for weights in self.parts for origin in weights.given.origins)
 
     @property
     def parts(self) -> tuple[Weights, ...]:
-        """The margins, and the start if there is one."""
+        """Tuple of the margins' weights, then those of the start if there is one."""
         return (*self.margins, *(() if self.start is None else (self.start,)))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns of `by` that some margin has."""
+        """Return the names in `by` of columns that at least one margin has, in the order of `by`."""
         have = {column for margin in self.margins for column in margin.given.columns(by)}
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the fitted share of each stratum; refuse margins that contradict each other."""
+        """Return the raked share of each stratum; WeightsError if a column is in no margin, or margins contradict."""
         import numpy as np
 
         by = strata[0].columns
@@ -78,18 +78,18 @@ class _Side:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the margin."""
+        """Names of the columns that the margin's groups are of."""
         return next(iter(self.shares)).columns
 
     @property
     def targets(self) -> NDArray[np.float64]:
-        """Share of each group of the margin."""
+        """Array of the share of each of the margin's groups, in order."""
         import numpy as np
 
         return np.array(list(self.shares.values()))
 
     def places(self, strata: Sequence[Stratum]) -> NDArray[np.intp]:
-        """Return for each stratum of the full crossing the index of its group in the margin."""
+        """Return an integer array: for each stratum, the index of the margin's group that it belongs to."""
         import numpy as np
 
         number = {group: i for i, group in enumerate(self.shares)}
@@ -104,13 +104,13 @@ def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> 
 
 
 def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
-    """Return the group, of these columns alone, that a stratum belongs to."""
+    """Return the stratum of only these columns that `stratum` lies in, with the same levels and names."""
     names = dict(zip(stratum.columns, stratum.names, strict=True))
     return Stratum(tuple((c, stratum.levels[c]) for c in columns), tuple(names[c] for c in columns))
 
 
 def _agree(one: _Side, other: _Side) -> None:
-    """Refuse two margins whose shares of a common group differ by more than TOLERANCE."""
+    """Raise WeightsError if two margins differ by more than TOLERANCE in a share of the columns that both have."""
     common = [c for c in one.columns if c in other.columns]
     if not common:
         return
@@ -174,7 +174,7 @@ class Raked(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, *margins: Weights, start: Weights | None = None) -> Weights:
-        """Return weights fitted to all margins."""
+        """Return weights raked to all margins, from `start` if given; WeightsError for none, raked or private ones."""
         given = Margins(margins, start)
         if not margins or not all(is_weights(w) and w.kind.raked for w in given.parts):
             raise WeightsError(UNFIT)
@@ -183,13 +183,13 @@ class Raked(ShareSource):
         return self.made(cited, given, unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the section's margins, and its start if it has one."""
+        """Return weights raked to the `margins` of a recipe's section, from its `start` if it has one."""
         margins = [place.nested(margin, "margins", UNFIT) for margin in section["margins"]]
         start = section.get("start")
         return self.of(*margins, start=None if start is None else place.nested(start, "start", UNFIT))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return margins, start and the least public of them; nothing for shares summed over columns."""
+        """Return a dict of margins, start and the least public source; empty for raked shares summed over columns."""
         given = weights.given
         if not isinstance(given, Margins):
             return {}

@@ -98,7 +98,7 @@ class Resolved:
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """Return equal shares for all strata where some row can be, 0 for the others."""
+    """Return equal shares of all strata that the schema's rules (if given) allow a row in, and 0 for the others."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 
@@ -113,25 +113,25 @@ class Basis(ABC):
 
     @abstractmethod
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns of `by` that the figures have."""
+        """Return the names in `by` of columns that the figures have, in the order of `by`."""
 
     @abstractmethod
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the share of each stratum of a full crossing."""
+        """Return the shares, adding up to 1, of strata that are a full crossing; some kinds need the schema."""
 
     @property
     def parts(self) -> tuple[Weights, ...]:
-        """Weights that these are made of, or planned by."""
+        """Tuple of the weights that these are made of, or planned by; empty by default."""
         return ()
 
     @property
     def asked(self) -> float:
-        """Part of the budget that answers about the confidential rows cost; 0 if none is asked."""
+        """Part of the budget, from 0 to 1, that answers about the confidential rows cost; 0 if none is asked."""
         return 0.0
 
     @property
     def informative(self) -> bool:
-        """True if shares are known before anything is asked."""
+        """True if shares are known before anything is asked; True by default."""
         return True
 
 
@@ -181,30 +181,30 @@ class ShareSource(ABC):
 
     @abstractmethod
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return the weights that a section of a recipe describes; its keys have been checked."""
+        """Return the weights that a recipe's section, with checked keys, describes; `place` has the recipe's folder."""
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return the rank of these weights, and their name as the least public part of others."""
+        """Return rank (0 for public, 3 for confidential) and name, by which the least public part is found."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return further entries of the certificate, beside source and citation."""
+        """Return a dict of certificate entries beside source and citation; empty by default."""
         return {}
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
-        """Return weights of this source."""
+        """Return `Weights` of this source from a citation, the figures and names of what is unprotected."""
         from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)
 
 
 def is_weights(value: object) -> bool:
-    """True for `Weights`; any object may be passed."""
+    """True if the object, of any class, is a `Weights`."""
     from stratsynth.weights.sources import Weights
 
     return isinstance(value, Weights)
 
 
 def is_text(citation: object) -> bool:
-    """True for a citation that is a text and not blank."""
+    """True if the citation is a text that is not blank."""
     return isinstance(citation, str) and bool(citation.strip())

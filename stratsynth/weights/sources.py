@@ -50,7 +50,7 @@ class Weights:
 
     @staticmethod
     def public(shares: Tabular, *, citation: str) -> Weights:
-        """Shares from published figures.
+        """Return weights from published figures.
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
@@ -64,7 +64,7 @@ class Weights:
 
     @staticmethod
     def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Shares from a sample of other people, smoothed so that no group has the share 0. Disjoint is not public.
+        """Return weights from a sample of other people, smoothed so that no share is 0. Disjoint is not public.
 
         Args:
             sample: A file, a frame or an Arrow table with the strata's columns.
@@ -79,7 +79,7 @@ class Weights:
 
     @staticmethod
     def private(*, share: float, prior: Weights | None = None) -> Weights:
-        """Shares from noisy counts of the confidential rows, asked of all records before the split.
+        """Return weights from noisy counts of the confidential rows, asked of all records before the split.
 
         Args:
             share: The part of the budget that they cost, above 0 and below 1.
@@ -92,7 +92,7 @@ class Weights:
 
     @staticmethod
     def raked(*margins: Weights, start: Weights | None = None) -> Weights:
-        """Shares that fit several margins, by raking; as public as the least public of them.
+        """Return weights that fit several margins, by raking; as public as the least public of them.
 
         Args:
             margins: Public, holdout or invariant weights, each of some of the strata's columns.
@@ -106,7 +106,7 @@ class Weights:
 
     @staticmethod
     def invariant(counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Shares from exact confidential counts, disclosed on purpose: the certificate lists them as unprotected.
+        """Return weights from exact confidential counts, disclosed on purpose: certificates list them as unprotected.
 
         Args:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
@@ -116,12 +116,12 @@ class Weights:
 
     @property
     def kind(self) -> ShareSource:
-        """The source's object."""
+        """Object of the source, with what other code needs of it, such as `PublicShares()`."""
         return _BY_NAME[self.source]
 
     @property
     def asked(self) -> float:
-        """Part of the budget that private weights cost; 0 for all others."""
+        """Part of the budget, between 0 and 1, that private weights cost; 0 for all others."""
         return self.given.asked
 
     @property
@@ -131,7 +131,7 @@ class Weights:
 
     @property
     def worst(self) -> str:
-        """Name of the least public source among their parts."""
+        """Name of the least public source among the parts of the weights, themselves if they have none."""
         return max((w.kind.grade(w) for w in self._figures()), key=itemgetter(0))[1]
 
     @property
@@ -150,7 +150,7 @@ class Weights:
         return replace(found, of_rows=True) if self.of_rows else found
 
     def describe(self) -> dict[str, Any]:
-        """Return the certificate's entry. Only public tables have a hash: a confidential one's confirms guesses."""
+        """Return the certificate's dict on the weights; only public tables have a hash, as others' confirm guesses."""
         return {"source": self.source, "citation": self.citation, **self.kind.stated(self)}
 
     def _figures(self) -> tuple[Weights, ...]:
@@ -178,7 +178,7 @@ class Place:
         return inside.read(section, PublicShares.name)
 
     def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
-        """Return the weights that this section describes; `default` is the source if it names none."""
+        """Return the weights that a recipe's section describes, from `default` if it names no source; or refuse it."""
         name = section.get("source", default)
         source = source_of(name)
         if source is None:
@@ -196,5 +196,5 @@ class Place:
 
 
 def read_weights(section: Mapping[str, Any], folder: Path) -> Weights:
-    """Return the weights that the section [weights] describes; paths are relative to the recipe's folder."""
+    """Return the weights that a recipe's section [weights] describes; paths in it are relative to `folder`."""
     return Place(folder, "[weights]").read(section)

@@ -60,14 +60,14 @@ class ShareTable(Basis):
 
     @classmethod
     def read(cls, table: Tabular) -> ShareTable:
-        """Return the table in a CSV file or a frame."""
+        """Return the table of shares, counts or bounds in a CSV file or a frame; WeightsError for other figures."""
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
         return cls(rows, counted="count" in lines[0], origins=(table,))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns of `by` in the first line; `resolve` refuses lines with others."""
+        """Return the names in `by` of columns in the table's first line; `resolve` refuses lines with others."""
         have = [column for column, _ in self.rows[0].items]
         return tuple(column for column in by if column in have)
 
@@ -141,12 +141,12 @@ def match(
 
 
 def called(items: Sequence[tuple[str, str]]) -> str:
-    """Return the name of a group in messages."""
+    """Return a group's name for messages, such as `SEX=1 RAC1P=2`, from (column, level) pairs."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
-    """Return a figure of a table; refuse all but numbers from 0 to LARGEST."""
+    """Return a table's value as a number; WeightsError, with `what` and `line`, unless it is from 0 to LARGEST."""
     number = figure(value)
     if not 0 <= number <= LARGEST:
         raise WeightsError(f"{what} in line {line} is not a number from 0 to {LARGEST:g}.")
