@@ -30,7 +30,7 @@ def scale(x: float, unit: float) -> float:
 
 
 def unscale(y: float, unit: float) -> float:
-    """Return the number at place `y` of the logarithmic scale: sign(y) u (exp(|y|) - 1)."""
+    """Return sign(y) unit (exp(|y|) - 1): the number at place `y` of the logarithmic scale with this unit."""
     return math.copysign(math.expm1(abs(y)) * unit, y)
 
 
@@ -46,7 +46,7 @@ def breaks(column: Numeric) -> tuple[float, ...]:
 
 
 def after(column: Numeric, spike: float) -> float:
-    """Return the end of a spike's bin."""
+    """Return the number at which the bin of the single value `spike` ends, excluded."""
     return spike + 1 if column.integer else max(math.nextafter(spike, math.inf), spike + LEAST)
 
 
@@ -76,7 +76,7 @@ def _spaced(column: Numeric) -> tuple[float, ...]:
 
 
 def check(column: Numeric) -> None:
-    """Refuse edges, numbers of bins and spikes that do not make bins."""
+    """Raise SchemaError for a column's edges, bins, spacing or spikes that make no bins."""
     if column.edges is not None and column.bins is not None:
         checks.refuse("give edges or bins, not both")
     if column.bins is not None:
@@ -103,7 +103,7 @@ def check(column: Numeric) -> None:
 
 
 def extents(column: Numeric) -> tuple[tuple[float, float], ...]:
-    """Return the smallest and the largest value in each bin, both included, within the bounds."""
+    """Return, for each bin, its smallest and largest value, both included and within the column's bounds."""
     ends = column.breaks
     tops = [end - 1 if column.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
     if not column.integer:

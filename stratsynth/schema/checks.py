@@ -20,33 +20,33 @@ def refuse(message: str) -> NoReturn:
 
 
 def items(key: str, value: object) -> tuple[object, ...]:
-    """Return the items of a list; refuse any other value."""
+    """Return the items of a list as a tuple; raise SchemaError, naming `key`, for any other value."""
     if not is_list(value):
         refuse(f"{key} must be a list")
     return tuple(value)
 
 
 def count(key: str, count: int) -> None:
-    """Refuse 0, and more than `MAX_LEVELS`."""
+    """Raise SchemaError, naming `key`, for a count of 0 or above `MAX_LEVELS`."""
     if not 1 <= count <= MAX_LEVELS:
         refuse(f"{key} must not be empty" if count < 1 else f"{key} must be at most {MAX_LEVELS:,}")
 
 
 def unique(key: str, texts: Sequence[str]) -> None:
-    """Refuse a text that occurs twice."""
+    """Raise SchemaError, naming `key`, if a text occurs twice."""
     if len(set(texts)) < len(texts):
         [(twice, _)] = Counter(texts).most_common(1)
         refuse(f"{key} must differ from one another: {twice!r} is there twice")
 
 
 def flag(key: str, value: object) -> None:
-    """Refuse any value but True and False."""
+    """Raise SchemaError, naming `key`, for a value that is neither True nor False."""
     if not isinstance(value, bool):
         refuse(f"{key} must be true or false")
 
 
 def choice(key: str, value: object, known: Sequence[str]) -> None:
-    """Refuse any value but the known words."""
+    """Raise SchemaError, naming `key`, for a value that is not one of the known words."""
     if value not in known:
         refuse(f"{key} must be one of {', '.join(known)}{hint(value, known)}")
 
@@ -57,7 +57,7 @@ def hint(word: object, known: Sequence[str]) -> str:
 
 
 def labels(labels: object, levels: Sequence[str]) -> dict[str, str]:
-    """Return a copy of the labels; refuse labels of texts that are no level."""
+    """Return a copy of `labels`, a mapping from level to text; SchemaError for another value or an unknown level."""
     if not isinstance(labels, Mapping):
         refuse("labels must be a table from level to text")
     known = set(levels)

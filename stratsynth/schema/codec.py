@@ -93,7 +93,7 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
 
 
 def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """Return numbers drawn within their bins by the declared shape; special codes as themselves; null otherwise."""
+    """Return an Arrow array of numbers drawn in the bins of `codes`; special codes as they are, other codes null."""
     bins, words = len(column.extents), column.words
     real = codes < bins
     drawn = _within(column, np.minimum(codes, bins - 1), rng)
@@ -113,7 +113,7 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array
 
 
 def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
-    """Return numbers in the type of the column; durations as text in seconds."""
+    """Return drawn numbers as an Arrow array of the column's type, null where not `real`; for texts, not yet spelt."""
     if not isinstance(column, Temporal):
         plain = pa.array(drawn, mask=~real)
         return plain if column.dtype == "string" else plain.cast(_ARROW[str(column.dtype)])
@@ -133,7 +133,7 @@ def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.
 
 
 def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
-    """Return a number in the bin of each code, drawn by the column's shape."""
+    """Return for each code (of a bin) a number drawn in its bin, by the column's shape."""
     low, top = np.asarray(column.extents, np.float64)[codes].T
     if column.shape == LOG:
         unit = float(column.transform_unit)
@@ -165,7 +165,7 @@ def _rounded(
 
 
 def _has_null(column: Column) -> bool:
-    """True if some level is drawn as null."""
+    """True if some level of the column is written as null in synthetic tables."""
     if isinstance(column, Nested):
         return None in column.single.values
     if isinstance(column, Categorical):

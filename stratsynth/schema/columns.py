@@ -26,16 +26,16 @@ class Categories(ABC):
     @property
     @abstractmethod
     def all_levels(self) -> tuple[str, ...]:
-        """Categories of a contingency table, in the order of their codes."""
+        """Names of all categories of the column's tables, in the order of their codes."""
 
     @property
     def size(self) -> int:
-        """Number of categories."""
+        """Number of categories of the column."""
         return len(self.all_levels)
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
-        """Code of each level: its index in `all_levels`."""
+        """Code of each category by its name: the index in `all_levels`."""
         return {level: code for code, level in enumerate(self.all_levels)}
 
 
@@ -96,27 +96,27 @@ class Categorical(Categories):
 
     @property
     def admits_all(self) -> bool:
-        """True if no value leaves its row out."""
+        """True if each value has a category, so that none leaves its row out."""
         return self.outside is not None
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
-        """Categories of a contingency table: the levels, then "missing" if `outside` adds it."""
+        """Names of all categories, by code: the levels, then `missing` if `outside` adds it."""
         added = self.outside == MISSING and MISSING not in self.levels
         return (*self.levels, MISSING) if added else self.levels
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """Levels that labels may name."""
+        """Names of categories that `labels` may have texts for."""
         return self.all_levels
 
     @cached_property
     def values(self) -> tuple[str | int | float | bool | None, ...]:
-        """Value in a synthetic table of each code, in the type `dtype`; None for null."""
+        """Value that a synthetic table has for each code, in the type `dtype`; None for null."""
         return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
-        """Refuse a typed column unless each level can be recovered from its typed value."""
+        """Raise SchemaError if some level cannot be recovered from its value in the type `dtype`."""
         typed.check(self)
 
 
@@ -226,47 +226,47 @@ class Numeric(Categories):
 
     @property
     def admits_all(self) -> bool:
-        """True if no value leaves its row out."""
+        """True if missing values have a category, so that no value leaves its row out."""
         return self.missing
 
     @cached_property
     def breaks(self) -> tuple[float, ...]:
-        """Ends of the bins, however declared; one more than there are bins."""
+        """Ends of the bins in ascending order, one more than there are bins, however they are declared."""
         return bins.breaks(self)
 
     @cached_property
     def extents(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest value in each bin, both included, within the bounds."""
+        """Smallest and largest value of each bin, both included and within the bounds."""
         return bins.extents(self)
 
     @cached_property
     def middles(self) -> tuple[float, ...]:
-        """Mean of the numbers that are drawn in each bin."""
+        """Mean of the numbers that are drawn in each bin, one per bin."""
         from stratsynth.schema.middles import middles
 
         return middles(self)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Levels that are values in the file but no quantities: special codes, then not applicable."""
+        """Texts that are values and no quantities: special codes, then the one for not applicable, if any."""
         return (*self.special, *((self.not_applicable,) if self.not_applicable is not None else ()))
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
-        """Categories of a contingency table: bins, special codes, not applicable, missing."""
+        """Names of all categories, by code: bins, special codes, then not applicable and missing if declared."""
         names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
         return (*names, *self.words, *([MISSING] if self.missing else []))
 
     def quantity(self, text: str) -> float | None:
-        """Return the number that a text spells, or None."""
+        """Return the number that a text spells; None if it spells none."""
         return number(text)
 
     def spell(self, value: float) -> str:
-        """Return the shortest text of a number that reads back, as in levels and synthetic texts."""
+        """Return the shortest text that reads back as this number, without a trailing `.0`."""
         return repr(value).removesuffix(".0")
 
     def spell_range(self, low: float, top: float) -> str:
-        """Return the label of a bin of whole numbers."""
+        """Return the name of a bin of whole numbers from `low` to `top`: `0-4`, or `[-4,4]` if `low` is negative."""
         first, last = self.spell(low), self.spell(top)
         return f"{first}-{last}" if low >= 0 else f"[{first},{last}]"
 
@@ -281,7 +281,7 @@ class Numeric(Categories):
         return int(real) if self.integer else real
 
     def _check_unit(self) -> None:
-        """Refuse a unit that overflows when the bounds are divided by it."""
+        """Raise SchemaError for a unit not positive or out of proportion to the bounds, or without a use."""
         unit = self.transform_unit
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
@@ -290,7 +290,7 @@ class Numeric(Categories):
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_words(self) -> None:
-        """Refuse special codes and a not-applicable text that are quantities within the bounds or coincide."""
+        """Raise SchemaError for special codes and a not-applicable text within the bounds, reserved or equal."""
         object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
         for key, words in (("special", self.special), ("not_applicable", self.words[len(self.special) :])):
             for word in words:

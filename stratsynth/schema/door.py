@@ -26,13 +26,13 @@ class SchemaDoor:
     """Methods of `Schema` for people and mechanisms, which the reading of rows does not need."""
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: every column with its kind, categories and labels."""
+        """Return HTML for a notebook: a table of all columns with kind, number of categories, and values."""
         from stratsynth.schema.shown import schema_html
 
         return schema_html(cast("Schema", self))
 
     def restrict(self, names: Iterable[str]) -> Schema:
-        """Return the schema of these columns alone, in their present order; rules on others are dropped."""
+        """Return the schema of the columns `names` alone, in its own order, without rules that mention others."""
         schema, kept = cast("Schema", self), set(names)
         for name in kept:
             schema.column(name)
@@ -40,7 +40,7 @@ class SchemaDoor:
         return replace(schema, columns=columns, rules=tuple(r for r in schema.rules if r.names <= kept))
 
     def without(self, names: Iterable[str]) -> Schema:
-        """Return the schema of all other columns; rules that mention a dropped column are dropped."""
+        """Return the schema without the columns `names`, and without rules that mention one of them."""
         schema, gone = cast("Schema", self), set(names)
         for name in gone:
             schema.column(name)
@@ -114,7 +114,7 @@ class SchemaDoor:
 
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
-        """Return the schema in TOML text; `name` is the file's name in error messages."""
+        """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
         from stratsynth.schema.schema import Schema, Unit
 
         with toml.blame(name):

@@ -96,7 +96,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return the code of each row; -1 if the row is to be left out."""
+    """Return an int32 array: the code of each row's value, or -1 if its row is to be left out."""
     if isinstance(column, Nested):
         return np.array([*column.places, -1], np.int32)[encode_categorical(column.single, data)]
     codes = values.codes(column, data)
@@ -127,7 +127,7 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
 
 
 def smallest(size: int) -> np.dtype[Any]:
-    """Return the smallest unsigned type that holds the codes of `size` categories."""
+    """Return the smallest unsigned numpy type that holds the codes 0 to size - 1."""
     return np.min_scalar_type(size - 1)
 
 

@@ -42,7 +42,7 @@ class Feasible:
         """Results, by the codes left free in each column in the order of `_whole`."""
 
     def keeps(self, where: Codes | None = None) -> bool:
-        """True if some row has these codes and lies in no forbidden box."""
+        """True if the rules allow a row with codes in `where` (any if absent), or if STEPS do not suffice to tell."""
         free = dict(self._whole)
         for column, codes in (where or {}).items():
             allowed = _bits(codes)
@@ -59,7 +59,7 @@ class Feasible:
         return self._known[key]
 
     def _search(self, free: dict[str, int], clauses: Sequence[Clause]) -> bool:
-        """True if the codes left free allow a row outside every box; `free` is modified."""
+        """True if the codes left in `free` (bits by column) allow a row that breaks no clause; changes `free`."""
         self._left -= 1
         if self._left < 0:
             return True
@@ -96,7 +96,7 @@ class Feasible:
 
 @lru_cache(maxsize=64)
 def feasible(schema: Schema) -> Feasible:
-    """Return the schema's compiled rules, cached."""
+    """Return the schema's rules, compiled for tests of what rows they allow; cached."""
     return Feasible(schema)
 
 

@@ -15,7 +15,7 @@ POINTS = 256
 
 
 def middles(column: Numeric) -> tuple[float, ...]:
-    """Return the mean of the numbers drawn in each bin."""
+    """Return, for each bin of the column, the mean of the numbers that are drawn in it."""
     return tuple(_middle(column, low, top) for low, top in column.extents)
 
 

@@ -64,7 +64,7 @@ class Nested(Categorical):
 
     @cached_property
     def single(self) -> Categorical:
-        """Column of the single codes, by which values are read and written."""
+        """Categorical column of the single codes, by which values are read and written."""
         codes = [code for level in self.levels for code in self.members.get(level, (level,))]
         labels = {code: label for code, label in self.labels.items() if code in codes}
         return Categorical(
@@ -74,7 +74,7 @@ class Nested(Categorical):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Index of the category that each category of `single` is counted in; never decreasing."""
+        """Index of the category in which each category of `single` is counted, by code; never decreasing."""
         home = {code: self.codes[level] for level in self.levels for code in self.members.get(level, (level,))}
         return tuple(home.get(code, self.codes.get(code, -1)) for code in self.single.all_levels)
 
@@ -102,7 +102,7 @@ class Nested(Categorical):
         return replace(self, levels=(*own, *grouping), members=members, groupings=(), measure=AUTO)
 
     def keep(self, levels: Sequence[str]) -> Nested:
-        """Return the column with some of its levels alone."""
+        """Return the column with only these of its levels, and with their codes, shares and labels."""
         members = {level: codes for level, codes in self.members.items() if level in levels}
         codes = [code for level in levels for code in members.get(level, (level,))]
         known = {*levels, *codes, MISSING}
@@ -122,11 +122,11 @@ class Nested(Categorical):
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """Levels and codes, all of which labels may name."""
+        """Names that `labels` may have texts for: all categories, then all codes in groups."""
         return (*self.all_levels, *(code for codes in self.members.values() for code in codes))
 
     def _check_typed(self) -> None:
-        """Check nothing here: codes have the type, and `single` refuses misfits."""
+        """Accept the levels, which may be groups: `single` refuses codes that do not fit the type."""
 
     def _check_members(self) -> None:
         if self.outside not in {None, MISSING, self.not_applicable}:
@@ -185,7 +185,7 @@ def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
 
 
 def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
-    """Return the levels that a rule's conditions name of a column."""
+    """Return the set of levels that a rule's `conditions` name of the column `name`; empty if they name none."""
     said = conditions.get(name, ())
     return {said} if isinstance(said, str) else set(said)
 
@@ -202,7 +202,7 @@ def is_counted(declared: Schema, counted: Schema) -> bool:
 
 
 def _grouping(key: str, value: Any) -> Grouping:
-    """Return a table of names to lists of codes; refuse other values and empty groups."""
+    """Return a dict from group name to tuple of codes; SchemaError, naming `key`, for other values and empty groups."""
     if not isinstance(value, Mapping):
         checks.refuse(f"{key} must be tables from a group's name to the list of its codes")
     found = {}

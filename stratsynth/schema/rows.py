@@ -35,7 +35,7 @@ class CodedRows:
     """Results computed from these rows, such as the features of a design; as private as they are."""
 
     def take(self, which: Which) -> Self:
-        """Return the rows selected by `which`, in its order."""
+        """Return new coded rows: those at the slice, mask or row numbers `which`, in its order."""
         if isinstance(which, slice):
             size = len(range(self.size)[which])
         else:

@@ -44,7 +44,7 @@ class Rule:
 
     @property
     def names(self) -> frozenset[str]:
-        """Columns that the rule mentions."""
+        """Set of the names of all columns that the rule mentions."""
         return frozenset(self.when.keys() | self.never.keys())
 
     def cells(self, schema: Schema) -> tuple[dict[str, frozenset[int]], ...]:
@@ -80,7 +80,7 @@ def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
 
 
 def _compared(column: Column, condition: str) -> frozenset[int] | None:
-    """Return the bins that lie wholly inside a comparison; None if `condition` is not one."""
+    """Return the codes of the bins wholly inside a comparison such as `>= 18`; None if `condition` is none."""
     match = _COMPARISON.fullmatch(condition)
     if match is None or not isinstance(column, Numeric) or (bound := column.quantity(match[2])) is None:
         return None

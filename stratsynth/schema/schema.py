@@ -100,7 +100,7 @@ class Schema(SchemaDoor):
                 rule.cells(self)  # refuses levels and columns that do not exist
 
     def _check_weight(self) -> None:
-        """Refuse a weight's column that is released, or that identifies units."""
+        """Raise SchemaError for a weight that is no RowWeight, or whose column is released or identifies units."""
         weight = self.row_weight
         if not isinstance(weight, RowWeight):
             raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
@@ -141,7 +141,7 @@ class Schema(SchemaDoor):
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns that are read and never released: the one that identifies units, and the rows' weights."""
+        """Names of columns that are read and never released: the unit's and the weights', where declared."""
         unit = () if isinstance(self.unit, str) else (self.unit.column,)
         return unit if self.row_weight.column is None else (*unit, self.row_weight.column)
 
@@ -152,12 +152,12 @@ class Schema(SchemaDoor):
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Columns that need no protection under neighbours = "attribute"."""
+        """Names of the columns declared public, unprotected under neighbours = "attribute"."""
         return tuple(name for name, column in self.columns.items() if column.public)
 
     @property
     def oneways(self) -> tuple[tuple[str], ...]:
-        """All cliques of one column."""
+        """Tuple with a clique (name,) for each column, in order."""
         return tuple((name,) for name in self.columns)
 
     def column(self, name: str) -> Column:
@@ -167,15 +167,15 @@ class Schema(SchemaDoor):
         return self.columns[name]
 
     def levels(self, name: str) -> tuple[str, ...]:
-        """Return the categories of a column, in the order of their codes."""
+        """Return the names of a column's categories, in the order of their codes."""
         return self.column(name).all_levels
 
     def size(self, name: str) -> int:
-        """Return the number of categories of a column."""
+        """Return the number of categories of a column; SchemaError if there is no such column."""
         return self.column(name).size
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
-        """Return the shape of a clique's contingency table: the sizes of its columns."""
+        """Return the shape of a contingency table of these columns: the number of categories of each."""
         sizes = self._sizes
         return tuple([sizes[name] if name in sizes else self.size(name) for name in clique])
 
@@ -184,11 +184,11 @@ class Schema(SchemaDoor):
         return {name: column.size for name, column in self.columns.items()}
 
     def cells(self, clique: Iterable[str]) -> int:
-        """Return the number of cells of a clique's contingency table."""
+        """Return the number of cells of a contingency table of these columns."""
         return math.prod(self.shape(clique))
 
     def index(self, name: str, level: str) -> int:
-        """Return the code of a level; SchemaError if there is no such column or level."""
+        """Return the code of a level of the column `name`; SchemaError for an unknown column or level."""
         column = self.column(name)
         codes = column.codes
         if level not in codes:
@@ -201,7 +201,7 @@ class Schema(SchemaDoor):
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the schema's content: columns in order, independent of the order of labels."""
+        """SHA-256 of the schema's content, in hexadecimal; it depends on the columns' order, not on that of labels."""
         said = toml.to_tables(self)
         said["columns"] = list(said["columns"].items())
         if self.row_weight != ONE and self.row_weight.column is None:

@@ -19,7 +19,7 @@ LEVELS = 8
 
 
 def schema_html(schema: Schema) -> str:
-    """Return a table of the columns: kind, number of categories, and values."""
+    """Return HTML with a schema's facts, and a table of its columns' kinds, numbers of categories and values."""
     rows: list[Row] = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
     unit = "a record" if isinstance(schema.unit, str) else f"{schema.unit.column}, up to {schema.unit.max_rows} rows"
     reviewed = "" if schema.reviewed_by is None else f", reviewed by {schema.reviewed_by}"

@@ -83,12 +83,12 @@ class Temporal(Numeric):
         super().__post_init__()
 
     def quantity(self, text: str) -> float | None:
-        """Return the number of whole units that a text spells, or None."""
+        """Return the number of whole units that a text spells, rounded down; None if it spells none."""
         found = microseconds(self.kind, text)
         return None if found is None else float(found // UNITS[self.unit])
 
     def spell(self, value: float) -> str:
-        """Return a number of units in ISO form; of durations, the number."""
+        """Return the ISO text of a moment, given as a number of units; of a duration, the number itself."""
         if self.kind == "duration":
             return super().spell(value)
         moment = _EPOCH + dt.timedelta(microseconds=int(value) * UNITS[self.unit])
@@ -97,13 +97,13 @@ class Temporal(Numeric):
         return moment.date().isoformat() if self.unit == "day" else moment.isoformat(" ")
 
     def spell_range(self, low: float, top: float) -> str:
-        """Return the label of a bin: both ends, which lie in it."""
+        """Return the name of a bin from `low` to `top`, which both lie in it, such as `2024-01-01..2024-01-31`."""
         if self.kind == "duration":
             return super().spell_range(low, top)
         return f"{self.spell(low)}..{self.spell(top)}"
 
     def _count(self, key: str, value: Any) -> float:
-        """Return a bound as a whole number of units."""
+        """Return a bound (number, text or date) as a whole number of units; SchemaError, naming `key`, for others."""
         if is_number(value) and float(value).is_integer():
             return int(value)  # as `replace` gives it, and durations are declared
         found = self.quantity(_text(value))
@@ -189,7 +189,7 @@ def _duration(text: str) -> int | None:
 
 
 def _text(value: Any) -> str:
-    """Return a bound as text; objects of Python, pandas and TOML as they spell themselves."""
+    """Return a bound as text: dates and times in ISO form, durations in seconds; empty for other objects."""
     if isinstance(value, dt.timedelta):
         return str(Decimal(value // dt.timedelta(microseconds=1)) / UNITS["second"])
     if isinstance(value, dt.date | dt.time):

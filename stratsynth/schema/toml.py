@@ -48,7 +48,7 @@ _TOP = ("format", "origin", "reviewed_by", "unit", "weight", "columns", "forbid"
 
 @contextmanager
 def blame(place: str) -> Iterator[None]:
-    """Prefix every SchemaError raised in the block with `place`."""
+    """Put `place` in front of the message of every SchemaError raised in the `with` block."""
     try:
         yield
     except SchemaError as error:
@@ -101,7 +101,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _weight(given: object) -> RowWeight:
-    """Return the weight of rows: column, largest weight, weight if missing, and mean."""
+    """Return the weight of rows that the table [weight] describes; SchemaError for another value or wrong keys."""
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
@@ -134,7 +134,7 @@ def _filled(match: re.Match[str]) -> str:
 
 
 def to_tables(schema: Schema) -> dict[str, Any]:
-    """Return the schema as plain tables, lists, texts and numbers, without keys at their defaults."""
+    """Return the schema as a dict of plain tables, lists, texts and numbers; keys at their defaults are left out."""
     said: dict[str, Any] = {"format": FORMAT, "origin": schema.origin}
     if schema.reviewed_by is not None:
         said["reviewed_by"] = schema.reviewed_by
@@ -193,7 +193,7 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Refuse a number as a date: a year alone would count as days since 1970."""
+    """Raise SchemaError for a number as a bound of a date, moment or time: a year alone would count as days."""
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):
@@ -219,7 +219,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Refuse unknown keys, and a table without a required key."""
+    """Raise SchemaError for a key in a table that is not in `known`, or one of `required` that is missing."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")

@@ -30,7 +30,7 @@ _TERMS = 13
 
 
 def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers on the column's scale; NaN stays NaN."""
+    """Return an array of the numbers on the scale of the column's transform, unchanged without one; NaN stays NaN."""
     if column.transform is None:
         return numbers
     size = np.abs(numbers) / float(column.transform_unit)
@@ -44,7 +44,7 @@ def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the numbers with these values on the column's scale. Post-processing: any rounding is allowed."""
+    """Return the numbers whose values on the column's scale these are: the inverse of `forward`, rounded at will."""
     if column.transform is None:
         return values
     with np.errstate(over="ignore"):
@@ -54,7 +54,7 @@ def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def bounds(column: Numeric) -> tuple[float, float]:
-    """Return the column's bounds on its scale."""
+    """Return the column's lower and upper bound on the scale of its transform."""
     low, high = forward(column, np.array([column.lower, column.upper], dtype=float))
     return float(low), float(high)
 

@@ -28,7 +28,7 @@ def value(column: Categorical, level: str) -> str | int | float | bool | None:
 
 
 def check(column: Categorical) -> None:
-    """Refuse a typed column unless each level can be recovered from its typed value."""
+    """Raise SchemaError if some level cannot be recovered from its value in the column's `dtype`."""
     spelt = [meaning(level) for level in column.levels]
     times = Counter(spelt)
     for level, exact in zip(column.levels, spelt, strict=True):

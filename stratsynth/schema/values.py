@@ -36,7 +36,7 @@ _PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
 
 
 def check_type(name: str, kind: pa.DataType) -> None:
-    """Refuse a column whose type has no single values; the message depends on the type alone."""
+    """Raise SchemaError, naming the column, if its Arrow type `kind` does not hold single values such as text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     readable = (
@@ -71,7 +71,7 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return each value as a finite number or NaN, and its index among `column.words` or -1."""
+    """Return by row the finite number or NaN (float64), and the index of its text in `column.words` or -1."""
     kind, words = data.type, column.words
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain and not isinstance(column, Temporal):
@@ -201,7 +201,7 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
 
 
 def _moments(column: Temporal) -> Callable[[pa.LargeStringArray], Array]:
-    """Return the reader of a temporal column's texts: whole units since the epoch, or NaN."""
+    """Return a function from Arrow texts to float64: whole units since the epoch; NaN if a text is no such value."""
 
     def read(texts: pa.LargeStringArray) -> Array:
         found = (None if text is None else column.quantity(text) for text in texts.to_pylist())
@@ -216,7 +216,7 @@ def _spread(
     default: object,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return `answer` of each row's text, `default` for null; `answer` is computed once per distinct value."""
+    """Return an array with `answer` of each row's text, called once per distinct value; `default` for null."""
     parts = [np.empty(0, dtype)]
     for distinct in _distinct(data):
         answers = np.append(np.asarray(answer(_texts(distinct.dictionary)), dtype), np.array([default], dtype))
@@ -227,7 +227,7 @@ def _spread(
 
 
 def _distinct(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
-    """Yield the rows in order, as indices into their distinct values."""
+    """Yield the rows piece by piece, in order, as dictionary arrays: indices into distinct values."""
     for chunk in data.chunks:
         if pa.types.is_dictionary(chunk.type):
             yield pa.DictionaryArray.from_arrays(chunk.indices, _hashable(chunk.dictionary))
@@ -237,7 +237,7 @@ def _distinct(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
 
 
 def _hashable(piece: pa.Array) -> pa.Array:
-    """Return the values in a type whose equal values have equal texts; overlong ones are null."""
+    """Return the values in a type whose equal values have equal texts; null for NaN and overlong ones."""
     kind = piece.type
     if pa.types.is_null(kind):
         return piece.cast(pa.string())
@@ -262,7 +262,7 @@ def spelt(number: float) -> str:
 
 
 def seconds(count: int | None, digits: int) -> str | None:
-    """Return a duration as text, exactly, in seconds; `count` is in units of 10^-digits seconds."""
+    """Return a duration of `count` x 10^-digits seconds as the exact text of its seconds; None for None."""
     if count is None:
         return None
     whole, part = divmod(abs(count), 10**digits)
@@ -271,7 +271,7 @@ def seconds(count: int | None, digits: int) -> str | None:
 
 
 def _texts(distinct: pa.Array) -> pa.LargeStringArray:
-    """Return the text of each value; null if its bytes are not UTF-8."""
+    """Return the text of each value as an Arrow array; null if its bytes are not UTF-8."""
     kind = distinct.type
     if pa.types.is_float64(kind):
         return pa.array([None if x is None else spelt(x) for x in distinct.to_pylist()], pa.large_string())

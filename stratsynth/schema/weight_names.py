@@ -28,7 +28,7 @@ NAMED = 3
 
 
 def looks_like_weight(name: str) -> bool:
-    """True if a column of this name is likely to hold survey weights."""
+    """True if the column name `name` is one that survey weights usually have."""
     return _NAME.fullmatch(name) is not None
 
 
