@@ -68,7 +68,7 @@ class AttributeGradients(Sum):
 
     @property
     def by(self) -> Clique:
-        """Columns whose crossing is the cells."""
+        """Names of the columns, secret ones first, whose fully crossed levels are the cells."""
         return (*self.groups, *self.given)
 
     def check(self, schema: Schema) -> None:
@@ -86,7 +86,7 @@ class AttributeGradients(Sum):
             raise MechanismError(f"{what}: slopes must be finite, one a model, cell and class.")
 
     def replayed(self) -> Any:
-        """Return all but coefficients, slopes and clip, which may come from earlier answers."""
+        """Return a tuple for the journal key: all but coefficients, slopes and clip, which earlier answers may give."""
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -108,12 +108,12 @@ class AttributeGradients(Sum):
 
 
 def reach(groups: int) -> float:
-    """Return sqrt(1 - 1/K), the length of e_s - (1/K, ..., 1/K): the clip of the sums of F for K groups."""
+    """Return sqrt(1 - 1/K) for K groups, the clip of the sums of F: the length of e_s less (1/K, ..., 1/K)."""
     return math.sqrt(1 - 1 / groups)
 
 
 def _contrasts(query: AttributeGradients, groups: int) -> Floats:
-    """Return the slopes less their mean over groups. Axes: model, group, level of `given`, and class."""
+    """Return slopes less their mean over groups, an array with axes model, group, level of `given`, and class."""
     slopes = query.slopes.reshape(len(query.slopes), groups, -1, query.slopes.shape[-1])
     found: Floats = slopes - slopes.mean(axis=1, keepdims=True)
     return found

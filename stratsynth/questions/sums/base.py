@@ -53,11 +53,11 @@ class Block:
     """Largest movement of the sum under `replace`, in clips; 1 under `add-remove`."""
 
     def reach(self, neighbours: Neighbours) -> float:
-        """Return the sensitivity of the block's sum, in clips, for rows of weight 1."""
+        """Return the largest movement of the block's sum by one neighbouring step, in clips, for rows of weight 1."""
         return 1.0 if neighbours == Neighbours.ADD_REMOVE else self.exchange
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Return the sensitivity of the block's sum, in the sum's unit, for rows of weight 1."""
+        """Return the largest movement of the block's sum by one neighbouring step, in its unit, for weight 1."""
         return self.clip * self.reach(neighbours)
 
 
@@ -76,11 +76,11 @@ class Sum(ABC):
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse a sum that cannot be computed, from the schema alone."""
+        """Refuse a sum that the schema does not allow to be computed; no row is read."""
 
     @abstractmethod
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the parts of the vector, in order."""
+        """Return the blocks of the summed vector, each with its size and clip, in order."""
 
     @abstractmethod
     def exact(self, rows: CodedRows, which: Which) -> list[NDArray[np.int64]]:
@@ -95,7 +95,7 @@ class Sum(ABC):
         return self
 
     def counts_records(self, schema: Schema) -> bool:
-        """True for a single number to which every row adds exactly the clip."""
+        """True if the sum is one number to which every row adds exactly the clip: a count of records."""
         return False
 
 
@@ -121,6 +121,6 @@ def check_clip(what: str, clip: float) -> None:
 
 
 def check_norm(what: str, norm: str) -> None:
-    """Refuse norms but "l1" and "l2"."""
+    """Raise MechanismError, beginning with `what`, for a norm that is neither "l1" nor "l2"."""
     if norm not in ("l1", "l2"):
         raise MechanismError(f"{what}: there is no norm {norm!r}.")

@@ -56,7 +56,7 @@ class Columns(Sum):
             check_positive(f"columns: the scale of {name}", scale)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block of all columns."""
+        """Return a single block: one coordinate per column, clipped together."""
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -73,7 +73,7 @@ class Columns(Sum):
         return clipped(vectors, self.clip, self.norm)
 
     def replayed(self) -> Any:
-        """Return all but centres and scales, which may come from earlier answers."""
+        """Return a tuple for the journal key: all but centres and scales, which earlier answers may give."""
         return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
@@ -89,6 +89,6 @@ class Columns(Sum):
 
 
 def _on_scale(column: Column, numbers: Floats) -> Floats:
-    """Return the numbers on the scale that the column declares."""
+    """Return an array of the column's numbers mapped to the scale of its declared transform."""
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return forward(column, numbers)

@@ -58,7 +58,7 @@ class Design:
         return len(self.columns) + 1
 
     def plain(self, schema: Schema) -> tuple[str, ...]:
-        """Return the plain features, of which features are products."""
+        """Return the names of the plain features: intercept, each number, and `column=level` for each level."""
         found = ["1"] if self.intercept else []
         for name in self.columns:
             column = schema.column(name)
@@ -68,7 +68,7 @@ class Design:
         return tuple(found)
 
     def check(self, what: str, schema: Schema) -> None:
-        """Refuse columns that are unknown or repeated."""
+        """Raise MechanismError for columns that are no tuple of names, empty, repeated or not in the schema."""
         if not is_plain_tuple(self.columns, str):
             raise MechanismError(f"{what}: a design's columns are a tuple of names.")
         if not self.columns or len(set(self.columns)) < len(self.columns):
@@ -80,7 +80,7 @@ class Design:
 
 @lru_cache(maxsize=64, typed=True)  # every step of a fit asks for them several times
 def _names(design: Design, schema: Schema) -> tuple[str, ...]:
-    """Return the names of a design's features, cached by value: both arguments are frozen."""
+    """Return the names of a design's features, plain ones or products such as `a*b`; cached by value."""
     plain, products = design.plain(schema), design.products(schema)
     return plain if products is None else tuple("*".join(plain[factor] for factor in factors) for factors in products)
 
@@ -116,7 +116,7 @@ class Coded(Design):
             raise MechanismError(f"{what}: an interaction is of two different columns of the design, each pair once.")
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...]:
-        """Return all plain features but the reference levels', then the products."""
+        """Return a tuple of plain features' numbers per feature: all but reference levels' alone, then pairs."""
         said, at, found = dict(self.reference), 1, dict[str, list[int]]()
         for name in self.columns:
             column = schema.column(name)
@@ -135,7 +135,7 @@ class Coded(Design):
 
 
 def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:
-    """Refuse unknown designs, and a target of the other kind or among the features."""
+    """Raise MechanismError for an unknown or unsound design, and a target of the other kind or among its columns."""
     if type(design) not in (Design, Coded):  # another could say that its features are fewer or smaller
         raise MechanismError(f"{what}: {type(design).__name__} is not one of the known designs.")
     design.check(what, schema)
@@ -174,7 +174,7 @@ def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
 
 
 def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers scaled from their bounds to [-1, 1]; NaN stays NaN."""
+    """Return an array of a column's numbers mapped from [lower, upper] to [-1, 1] and cut there; NaN stays NaN."""
     lower, upper = float(column.lower), float(column.upper)
     part = 1.0 if math.isfinite(upper - lower) else 0.25  # bounds so far apart that the distance overflows
     share = (numbers * part - lower * part) / (upper * part - lower * part)
@@ -182,7 +182,7 @@ def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np.float64]:
-    """Return a numeric target, scaled to [-1, 1]; NaN if a row has none."""
+    """Return an array of the numeric target of the rows `which`, mapped to [-1, 1]; NaN if a row has none."""
     column = rows.schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return scaled(column, rows.numbers[name][which])

@@ -82,7 +82,7 @@ class FairGradients(Sum):
                 raise MechanismError(f"{what}: slopes must be finite, one a model, cell of `by` and class.")
 
     def replayed(self) -> Any:
-        """Return all but the values of coefficients and slopes, which come from earlier answers."""
+        """Return a tuple for the journal key: all but values of coefficients and slopes, which earlier answers give."""
         return (
             "fair gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
         )  # fmt: skip
@@ -122,7 +122,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Refuse models that `Gradients` refuses, and linear ones: the target must have classes."""
+    """Refuse models that `check_models` refuses, and a link other than logistic and softmax."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 

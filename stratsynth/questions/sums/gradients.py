@@ -78,12 +78,12 @@ class Gradients(Sum):
             raise MechanismError("gradients: `flips` go with `parts`, true or false for each, and with `logistic`.")
 
     def replayed(self) -> Any:
-        """Return all but the values of coefficients and parts, which come from earlier answers."""
+        """Return a tuple for the journal key: all but values of coefficients and parts, which earlier answers give."""
         kept = "gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
         return kept if self.flips is None else (*kept, "flips")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block for each model."""
+        """Return one block per model: a coordinate for each coefficient, clipped together."""
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -120,7 +120,7 @@ def check_models(
 
 
 def finite(values: Any) -> bool:
-    """True for a plain array of at least two axes and finite numbers."""
+    """True if the value is a plain float64 array of at least two axes, all of its numbers finite."""
     return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
 
 

@@ -98,5 +98,5 @@ def exp_of(depth: Floats) -> Ints:
 
 @cache
 def _table() -> Ints:
-    """Return the table of exp(-i / STEPS) in units of 1 / GRID."""
+    """Return the integers exp(-i / STEPS) x GRID, rounded, for i from 0 to LAST."""
     return np.array([round(math.exp(-i / STEPS) * GRID) for i in range(LAST + 1)], np.int64)

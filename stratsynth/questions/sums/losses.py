@@ -58,15 +58,15 @@ class Losses(Sum):
             raise MechanismError("losses: the log loss is that of a logistic or softmax model.")
 
     def replayed(self) -> Any:
-        """Return all but the coefficients' values, which come from earlier answers."""
+        """Return a tuple for the journal key: all but the values of coefficients, which earlier answers give."""
         return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one number per model: sensitivity clip under add-remove and under replace."""
+        """Return a block of one number per model, whose sensitivity is the clip under add-remove and replace."""
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return each model's sum of losses, in units of clip / GRID."""
+        """Return for each model an array of one integer: the rows' sum of losses, in units of clip / GRID."""
         return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
 
 
@@ -104,11 +104,11 @@ class GroupLosses(Sum):
             raise MechanismError(f"group losses: the target {self.target} is among the groups' columns.")
 
     def replayed(self) -> Any:
-        """Return all but the coefficients' values, which come from earlier answers."""
+        """Return a tuple for the journal key: all but the values of coefficients, which earlier answers give."""
         return "group losses", self.design, self.target, self.thetas.shape, f"{self.clip:.9g}", self.measure, self.by
 
     def cells(self, schema: Schema) -> int:
-        """Return the number of coordinates of one block."""
+        """Return the number of coordinates of a block: 2 (labels) per cell of `by`."""
         return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -140,7 +140,7 @@ def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> In
 
 
 def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: Floats) -> Floats:
-    """Return the log loss of each row, one line per model."""
+    """Return an array of log losses, one line per model and one column per row, from integer logits and levels."""
     unit = 1 / (design.UNIT * THETA)
     if query.link == "logistic":
         margin = logits * (1 - 2.0 * levels) * unit  # of the wrong level over the right one

@@ -130,12 +130,12 @@ class Mitigated(Sum):
             raise MechanismError("mitigated: `cuts` are numbers from 0 to 1.")
 
     def replayed(self) -> Any:
-        """Return all but coefficients, slopes, direction, cuts and clips, which come from earlier answers."""
+        """Return a tuple for the journal key: all but coefficients, slopes, direction, cuts and clips."""
         shape = self.theta.shape, self.hidden
         return "mitigated", self.design, self.target, self.link, shape, self.by, self.statistics
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the gradient, then the statistics."""
+        """Return a block for the gradient, then one for each of `statistics`."""
         size, groups = int(self.theta.size), schema.cells(self.by)
         found = {
             "tally": Block(2 * groups, 1.0, exchange=math.sqrt(2)),
@@ -173,5 +173,5 @@ class Mitigated(Sum):
 
 
 def _of(by_group: Floats | None, cell: NDArray[np.intp]) -> Floats | None:
-    """Return each row's number, that of its group; None without numbers."""
+    """Return an array with each row's number in `by_group`, found by the index of its group; None for None."""
     return None if by_group is None else np.asarray(by_group.ravel()[cell])

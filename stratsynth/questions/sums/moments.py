@@ -100,11 +100,11 @@ class Curvature(Sum):
             raise MechanismError(f"curvature: theta must be {size} finite numbers.")
 
     def replayed(self) -> Any:
-        """Return all but the coefficients' values, which come from earlier answers."""
+        """Return a tuple for the journal key: all but the values of coefficients, which earlier answers give."""
         return "curvature", self.design, self.target, self.theta.shape, f"{self.clip:.9g}"
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the curvature's block (clip^2; sqrt(2) clip^2 under replace), then the gradient's."""
+        """Return two blocks: the curvature (clip^2; sqrt(2) clip^2 under replace), and the gradient."""
         size = len(self.theta)
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 

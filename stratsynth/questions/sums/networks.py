@@ -75,12 +75,12 @@ class NetworkGradients(Sum):
         check_parts("network gradients", self.by, self.parts, schema)
 
     def replayed(self) -> Any:
-        """Return all but the values of weights and parts, which come from earlier answers."""
+        """Return a tuple for the journal key: all but the values of weights and parts, which earlier answers give."""
         shapes = self.hidden.shape, self.output.shape
         return "network gradients", self.design, self.target, shapes, f"{self.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block of all weights: the layers share one clip."""
+        """Return a single block of all weights, hidden ones first: the layers share one clip."""
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -118,17 +118,17 @@ class NetworkLosses(Sum):
     measure: Literal["squared", "log"] = "log"
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of other shapes, and unknown measures."""
+        """Refuse weights of shapes that do not fit design and target, an unsound design, and unknown measures."""
         check_network("network losses", self, schema)
         one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
 
     def replayed(self) -> Any:
-        """Return all but the weights' values, which come from earlier answers."""
+        """Return a tuple for the journal key: all but the values of the weights, which earlier answers give."""
         shapes = self.hidden.shape, self.output.shape
         return "network losses", self.design, self.target, shapes, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block of one number."""
+        """Return a single block of one number, whose sensitivity is the clip under add-remove and replace."""
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -218,7 +218,7 @@ def integer_lines(lines: Floats, hidden: int, reach: Ints, clip: float, radius: 
 
 
 def added(units: Ints, hidden: int, x: Floats) -> Ints:
-    """Return the sum over rows of the vectors that `whole` made."""
+    """Return an integer array, the sum over rows of the gradients that `whole` made, flat, hidden weights first."""
     inner = (units[:hidden].astype(np.float64) @ x).astype(np.int64)
     return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
 
@@ -247,7 +247,7 @@ def inputs_of(x: Floats, query: Network) -> Floats:
 
 
 def whole_output(query: Network) -> Floats:
-    """Return the output weights, rounded and clipped, in units of 1 / THETA."""
+    """Return an array of the network's output weights, cut to a largest size and rounded, in units of 1 / THETA."""
     most = min(THETA_MOST, 2**36 // len(query.output))
     found: Floats = np.rint(np.clip(query.output * THETA, -most, most))
     return found
@@ -264,7 +264,7 @@ def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) 
 
 @cache
 def _tanh() -> Ints:
-    """Return the table of tanh(i / STEPS) in units of 1 / TANH."""
+    """Return the integers tanh(i / STEPS) x TANH, rounded, for i from 0 to LAST."""
     return np.array([round(math.tanh(i / STEPS) * TANH) for i in range(LAST + 1)], np.int64)
 
 

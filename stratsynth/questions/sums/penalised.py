@@ -54,7 +54,7 @@ class RegressionGradients:
 
     @property
     def norms(self) -> Floats:
-        """L2 norm of each row's gradient of the loss, to a relative 2^-16."""
+        """L2 norm of each row's gradient of the loss, an array, to a relative 2^-16."""
         return length(self.plain) * (GRID / design.UNIT / self._reach)
 
     def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
@@ -81,7 +81,7 @@ class RegressionGradients:
         return into_ball(lines * (GRID // design.UNIT) / clip, radius)
 
     def total(self, whole: Ints, chosen: NDArray[np.bool_] | None = None) -> Ints:
-        """Return the sum of such vectors over all rows, or over the chosen ones."""
+        """Return the flat integer sum of the vectors that lines `whole` stand for, over all rows or those `chosen`."""
         c = whole.astype(np.float64)
         kept = c if chosen is None else np.where(chosen, c, 0.0)
         return np.asarray((self._x.T @ kept.T).astype(np.int64).ravel())
@@ -108,14 +108,14 @@ class Layers:
         """Gradient of the loss, as lines."""
 
     def _asked(self, weights: Floats) -> NetworkGradients:
-        """Return a network of these weights."""
+        """Return a question for the gradients of a network with these weights, flat and hidden ones first."""
         query = self._query
         hidden, output = layers(weights, query.hidden, self._x.shape[1])
         return NetworkGradients(query.design, query.target, hidden, output, query.clip)
 
     @property
     def norms(self) -> Floats:
-        """L2 norm of each row's gradient of the loss, to a relative 2^-16."""
+        """L2 norm of each row's gradient of the loss, an array, to a relative 2^-16."""
         return length(self.plain)
 
     def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
@@ -149,12 +149,12 @@ class Layers:
         return networks.integer_lines(lines, len(self._h), self._reach, clip, radius)
 
     def total(self, whole: Ints, chosen: NDArray[np.bool_] | None = None) -> Ints:
-        """Return the sum of such vectors over all rows, or over the chosen ones."""
+        """Return the flat integer sum of the vectors that lines `whole` stand for, over all rows or those `chosen`."""
         return networks.added(whole if chosen is None else np.where(chosen, whole, 0), len(self._h), self._x)
 
 
 def boundary(chances: Floats) -> Floats:
-    """Return h = 1 - sum over classes of p^2, for each row."""
+    """Return for each row 1 less the sum of its squared class probabilities; `chances` has one line per class."""
     found = np.ones(chances.shape[1])
     for p in chances:
         found -= p * p

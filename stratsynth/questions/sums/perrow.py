@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return the function's answer on made-up rows; refuse errors, other shapes and no probabilities."""
+        """Return the function's gradients and probabilities of made-up rows; MechanismError if it fails or misfits."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -130,7 +130,7 @@ class PerRow:
         return gradients, chances
 
     def _units(self, gradients: Floats, chances: Floats) -> Floats:
-        """Return both in units, not yet rounded."""
+        """Return an array of each row's clipped gradient, then its probabilities, in integer units, not rounded."""
         length = np.sqrt((gradients * gradients).sum(axis=1, keepdims=True))
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
@@ -158,7 +158,7 @@ def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.in
 
 
 def _like(mask: NDArray[np.bool_], part: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask of rows, reshaped to broadcast over their numbers."""
+    """Return the mask of rows with further axes of length 1, so that it broadcasts over `part`."""
     return mask.reshape(-1, *[1] * (part.ndim - 1))
 
 
@@ -209,7 +209,7 @@ class PerRowGradients(Sum):
                 raise MechanismError(f"{what}: slopes must be finite, one a cell of `by` and class.")
 
     def replayed(self) -> Any:
-        """Return all but the values of weights and slopes, which come from earlier answers."""
+        """Return a tuple for the journal key: all but values of weights and slopes, which earlier answers give."""
         return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -221,7 +221,7 @@ class PerRowGradients(Sum):
         return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sum of the clipped gradients, and of the probabilities in each cell."""
+        """Return two integer arrays: the sum of clipped gradients, and the sums of probabilities by cell and class."""
         per_row, classes = self.per_row, self.per_row.classes
         whole, _ = design.integer_features(self.design, rows, which)
         x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT

@@ -61,12 +61,12 @@ def columns_read(query: Sum) -> Clique:
 
 
 def _name(kind: str) -> str:
-    """Return a class name as words: FairGradients as "fair gradients"."""
+    """Return a class name as words in lower case: FairGradients as `fair gradients`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind).strip()
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; an array by its shape."""
+    """Return a value as JSON has it: dataclasses as dicts, arrays as {"shape": [...]}, others as text."""
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape)}
     if is_dataclass(value):

@@ -64,7 +64,7 @@ class RowVectors(Sum):
         check_row_local(self.function, self.size, schema)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block."""
+        """Return a single block of `size` coordinates, clipped together."""
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -180,5 +180,5 @@ def _sound(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDA
 
 
 def _take(columns: Mapping[str, NDArray[Any]], which: ArrayLike) -> dict[str, NDArray[Any]]:
-    """Return some rows of each column."""
+    """Return the rows `which` (indices or mask) of each column, by its name."""
     return {name: column[np.asarray(which)] for name, column in columns.items()}
