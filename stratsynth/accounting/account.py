@@ -158,7 +158,7 @@ class FitAccount:
         raise AssertionError("nothing passes its cap")
 
     def _spent(self) -> list[Fraction]:
-        """Return the amounts spent: on the worst-case record, then on the worst in each stratum with a cap."""
+        """Return spent amounts: on the worst-case record, then on the worst in each stratum with a cap, in order."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:

@@ -107,12 +107,12 @@ class Budget:
         return self.delta * TRUNCATION_SHARE
 
     def zcdp(self) -> Allotment:
-        """Return the budget as rho per row, by the optimal conversion; 1/k^2 of it for units of k rows."""
+        """Return an allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
         rho = rho_of(self.epsilon, self.delta - self.truncation_delta)
         return Allotment(Currency.ZCDP, self._row(rho, 2), self)
 
     def pure(self) -> Allotment:
-        """Return the budget as pure epsilon per row, with delta 0: epsilon, over k for units of k rows."""
+        """Return an allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
         return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
@@ -156,7 +156,7 @@ class Allotment:
 
     @property
     def rho(self) -> float:
-        """Number: rho per row of a zCDP allotment; a UsageError for other currencies."""
+        """Amount of rho per row, of a zCDP allotment; a UsageError for other currencies."""
         if self.currency != Currency.ZCDP:
             raise UsageError(f"a fit that spends in {self.currency} has no rho.")
         return self.amount

@@ -58,7 +58,7 @@ class Packed(dict[str, Any]):
         self._body = zlib.compress(body, 1)
 
     def __missing__(self, key: str) -> Any:
-        """Decode a list or mapping of the line."""
+        """Return the list or mapping under a key of the line, decoded anew."""
         return json.loads(zlib.decompress(self._body))[key]
 
 

@@ -72,7 +72,7 @@ class Charge:
     """Number of equal charges that this one stands for; above 1 in joined lists only."""
 
     def factor(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """Return the price under `other` over the price under `declared`, of the same answer with the same noise."""
+        """Return a fraction: the answer's price under `other` neighbours over that under `declared`, at equal noise."""
         if declared == other:
             return Fraction(1)
         return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
@@ -230,7 +230,7 @@ class Spending:
         self.charges, self._root = before.charges, before._root
 
     def spent(self) -> Fraction:
-        """Return the cost to the worst-case unit of one step of the declared neighbours, in the fit's currency."""
+        """Return the exact cost to the worst-case unit of a step of the declared neighbours, in the fit's currency."""
         return self.step(DECLARED[self.neighbours])
 
     def spent_on(self, stratum: Stratum) -> Fraction:

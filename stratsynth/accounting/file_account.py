@@ -64,7 +64,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges to the ledger before returning, unless they were before an interruption."""
+        """Write a batch's charges to the ledger, unless they were before an interruption; or raise, and write none."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -126,7 +126,7 @@ class FileAccount(FitAccount):
         self._answered(moment, asked, content)
 
     def finish(self) -> None:
-        """Note in the ledger that the fit is done, and delete its journal: the release holds the answers."""
+        """Append the fit's `done` line to the ledger, and delete its journal: the release holds the answers."""
         self._append({"kind": "done", "identity": self._reservation["identity"], "at": now()})
         if self._lock is not None:
             mark(self._lock, DONE)

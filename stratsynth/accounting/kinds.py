@@ -9,7 +9,7 @@ from stratsynth.accounting.charges import Charge
 
 
 def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
-    """Return for each kind of question the number of charges, and their largest price factor under replace-one."""
+    """Return, by kind of question, a dict of `charges`, their number, and `replace`, their largest price factor."""
     found: dict[str, dict[str, float]] = {}
     for charge in charges:
         if charge.currency in (Currency.ZCDP, Currency.PURE):

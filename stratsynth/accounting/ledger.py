@@ -58,7 +58,7 @@ class Ledger(Protocol):
     """A store of reservations on one set of data."""
 
     def open(self, request: Request) -> Account:
-        """Reserve the whole allotment and return the fit's account; or raise, and leave everything as it was."""
+        """Reserve the request's whole allotment and return the fit's account; or raise, and leave all as it was."""
 
 
 @dataclass

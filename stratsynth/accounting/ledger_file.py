@@ -93,7 +93,7 @@ class FileLedger:
         self._chain = Chain(path)
 
     def open(self, request: Request) -> FileAccount:
-        """Return the account of this request's interrupted fit, or of a new reservation; refuse what passes the cap."""
+        """Return the account of the request's interrupted fit or of a new reservation; BudgetRefused beyond the cap."""
         self.refuse_other()
         with self._chain.locked() as append:
             data, note = self._ready(append, request.budget)
@@ -198,7 +198,7 @@ class FileLedger:
             self._registry.refuse_other(self.path, self._reason)
 
     def _listed(self, *, new: bool) -> str:
-        """List the ledger in the registry beside the data; return the certificate's note if that fails, or ""."""
+        """List the ledger in the registry beside the data; return a note for the certificate if that fails, or ""."""
         if self._registry is None:
             return ""
         return self._registry.note(self.path, self._account, self._reason, new=new)

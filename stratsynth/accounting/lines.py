@@ -33,7 +33,7 @@ BY_SHAPE = "shape"
 
 
 def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the first line, having checked that every line is a ledger's; else raise a LedgerError with its number."""
+    """Return the first of the lines, all checked to be a ledger's; LedgerError with the number of one that is not."""
     if lines[0].get("format") != FORMAT:
         versions = {str(line["version"]) for line in lines if "version" in line}
         by = f", but was written by stratsynth {' and '.join(sorted(versions))}" if versions else ""

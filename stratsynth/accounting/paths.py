@@ -20,7 +20,7 @@ RESERVED, DONE = b"reserved\n", b"done\n"
 
 
 def key_of(path: Path, *, new: bool) -> bytes:
-    """Return the key of the data's fingerprint, drawn with a new ledger; refuse an old ledger without its key."""
+    """Return the 32-byte key of the data's fingerprint, drawn if `new`; LedgerError if missing or damaged."""
     file = path.with_name(f"{path.name}.key")
     if new and not (file.exists() and file.stat().st_size == KEY_BYTES):
         try:

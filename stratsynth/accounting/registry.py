@@ -39,7 +39,7 @@ class Registry:
         return real.with_name(f"{real.name}.accounts")
 
     def known(self) -> list[dict[str, Any]]:
-        """Return one line for each ledger, oldest first; none without a list; a LedgerError if it is damaged."""
+        """Return one dict per ledger listed, oldest first; empty without a list; a LedgerError if it is damaged."""
         try:
             content = read_bytes(self.path, MOST_BYTES, error=LedgerError)
             lines = [json.loads(line) for line in content.decode().split("\n") if line]

@@ -41,7 +41,7 @@ def readable(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """Return the total epsilon with one more allotment, infinite if its delta is; refuse what passes the cap."""
+    """Return total epsilon with `new` added, infinite if delta does not suffice; BudgetRefused beyond the cap."""
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal

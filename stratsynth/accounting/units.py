@@ -47,7 +47,7 @@ def protecting(budget: Budget, schema: Schema) -> Budget:
 
 
 def _attribute(budget: Budget, schema: Schema) -> Budget:
-    """Return the budget that protects one record's values in the columns that the schema does not name public."""
+    """Return the budget with the schema's public columns; refuse units of rows, no or only public ones, row weights."""
     if not isinstance(schema.unit, str):
         raise Unsupported(
             f'budget: neighbours = "attribute" protects attributes of single records, not all rows of one '

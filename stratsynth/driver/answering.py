@@ -63,7 +63,7 @@ class Reader:
         return list(self.each(wanted))
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield the exact answers one by one; a path's tables are counted when its turn comes, if rows are here."""
+        """Yield one `Exact` per (path, reads), in order; where rows are here, tables are counted at a path's turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -114,7 +114,7 @@ class Reader:
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """Return the kept tables with those just counted; keep the latter if they are in `again` and fit."""
+        """Return both dicts of tables as one; keep those of `counted` that are in `again`, while MAX_KEPT allows."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

@@ -162,7 +162,7 @@ class Ray(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index, solution or `Failed`) as they come; add sent indices to `begun`. Ones lost twice miss."""
+        """Yield (index, solution or `Failed`) as found, add sent indices to `begun`; twice lost ones are missing."""
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
         for i in numbers:

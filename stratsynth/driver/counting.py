@@ -128,7 +128,7 @@ def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) ->
 
 
 def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
-    """Add the rows to one table, flat in row-major order: one `bincount` of cell numbers per block.
+    """Add the rows to `counted`, a table flat in row-major order, in place: a `bincount` of cells per block.
 
     Each row counts its weight, if weights are given. `bincount` then adds in floats, which is exact: a block of 2^17
     rows of a weight of at most 2^10 adds up to at most 2^27.

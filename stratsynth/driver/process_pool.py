@@ -60,7 +60,7 @@ class Elsewhere(ABC):
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """Return the solutions, in order.
+        """Return the solution of each problem, in order, found in other processes.
 
         Raises:
             MechanismError: A stratum whose process was ended twice, or whose problem has no solution.

@@ -37,7 +37,7 @@ class Solving(Protocol):
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return all solutions by one call; if it fails, one by one, which finds the stratum or needs less memory."""
+    """Return the solution of each problem, by one call; if that fails, one by one, which finds the failing stratum."""
     try:
         return solver.solve(problems)
     except Exception:
@@ -148,7 +148,7 @@ def named(path: StratumPath) -> str:
 
 
 def raised(solution: Any, path: StratumPath) -> Any:
-    """Return a solution; raise a failure with its stratum. Foreign errors are not quoted: they may hold answers."""
+    """Return a solution; raise a `Failed` with its stratum. Foreign errors are not quoted: they may hold answers."""
     if not isinstance(solution, Failed):
         return solution
     error, where = solution.error, named(path)

@@ -30,7 +30,7 @@ class StratumBudgets:
 
     @classmethod
     def read(cls, table: Tabular) -> StratumBudgets:
-        """Return the budgets in a table.
+        """Return the budgets, by stratum, in a CSV file or a frame.
 
         Args:
             table: A CSV file or a frame with the strata's columns, and `factor` (of the fit's epsilon, at most 1) or
@@ -67,7 +67,7 @@ class StratumBudgets:
         return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))
 
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
-        """Return the epsilon of each stratum, the smallest figure of its members; refuse 0 and more than the fit's."""
+        """Return epsilon by stratum, the smallest figure of its members; refuse 0 and more than the fit's `epsilon`."""
         columns = strata[0].columns
         lines = [
             (tuple(zip(columns, what.split("|"), strict=False)) if isinstance(what, str) else what, figure)

@@ -77,7 +77,7 @@ class Public:
 
     @property
     def asked(self) -> tuple[tuple[str], ...]:
-        """All columns without a certain known table, as cliques: what a mechanism that counts columns asks for."""
+        """Cliques (name,) of all columns without a certain known table: those that are left to be counted."""
         return tuple(clique for clique in self.schema.oneways if not self.already_known(clique))
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
@@ -156,7 +156,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @abstractmethod
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the allotment that it will spend of a budget, from public facts.
+        """Return the allotment, an amount of rho, epsilon or steps per row, that it will spend of a budget.
 
         Raises:
             Unsupported: A schema or budget that it cannot serve, with the remedy. Nothing is charged.
@@ -189,7 +189,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Names of what it discloses without noise, for the certificate, such as of weights; `()` for nothing."""
+        """Names of things it discloses without noise, for the certificate; `()` for none, UNDECLARED by default."""
         return (UNDECLARED,)
 
     @property
@@ -213,11 +213,11 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the strata that it asks, from public facts; None for all records. Other strata are refused."""
+        """Return the layout of the strata that it asks, by public facts; None for all records. Others are refused."""
         return None
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups by whose shares rows are drawn; by default its strata. A wrapper forwards it."""
+        """Return the layout of groups by whose shares rows are drawn, by default its strata. Wrappers forward it."""
         return self.strata(public, budget)
 
     def relative(self, epsilon: float) -> Mechanism[R_co]:

@@ -16,7 +16,7 @@ from stratsynth.settings import KEY, Range, resolved
 
 
 def documented(cls: type, name: str) -> tuple[str, str]:
-    """Return annotation and docstring of a field, of the nearest class that has both; two empty texts if none has."""
+    """Return (annotation, docstring) of a dataclass's field, of the nearest class with both; else two empty texts."""
     return next((found[name] for each in cls.__mro__ if name in (found := _under_fields(each))), ("", ""))
 
 
@@ -40,7 +40,7 @@ def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
 
 
 def listed(cls: type) -> list[dict[str, Any]]:
-    """Return the settings of a mechanism for programs: name, type, default, range and description of each.
+    """Return one dict per setting of a mechanism's class: name, type, default, range and description.
 
     A required setting has no default. `range` has the ends of the numbers, included (`least`, `most`) or excluded
     (`above`, `below`). `choices` are the allowed words, `length` the ends of a list's length.

@@ -39,7 +39,7 @@ class Known:
         return set(clique) <= set(self.clique)
 
     def table(self, clique: Clique) -> NDArray[Any]:
-        """Return the shares of the cells of some of its columns, axes in the order of `clique`."""
+        """Return an array of shares of the cells of these of its columns, axes in the order of `clique`."""
         import numpy as np
 
         kept = tuple(name for name in self.clique if name in clique)
@@ -57,7 +57,7 @@ class Known:
         )
 
     def within(self, stratum: Stratum, numbers: Mapping[str, Sequence[int]]) -> Known | None:
-        """Return its shares within a stratum; None if it lacks a column of the stratum, or has no other.
+        """Return the table of shares within a stratum; None if it lacks its columns, has no others, or no share there.
 
         Args:
             stratum: The levels of each column.

@@ -57,7 +57,7 @@ class CountedCodeList:
 def settle(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[Schema, tuple[CountedCodeList, ...]]:
-    """Return the schema as the fit counts it, and the decision about each code list.
+    """Return the schema by which the fit counts, and for each code list the level decided on, with its reason.
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
     the mechanism draws no rows.
@@ -100,7 +100,7 @@ def _size(public: Public, layout: Layout | None) -> float | None:
 
 
 def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return the noise scale of a one-way table if half of the budget is shared evenly by those of all columns.
+    """Return a one-way table's noise sigma if half the budget is split evenly over all columns; None if unknown.
 
     With weights of rows, sizes are of their total, and noise covers the largest weight.
     """
@@ -142,7 +142,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if no rule names a part of a group: the part could not be told from the rest."""
+    """True if with grouping `which` no rule names a part of a group: it could not be told from the rest."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:

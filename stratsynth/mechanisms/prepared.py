@@ -91,7 +91,7 @@ class Prepared(Terms):
 
     @property
     def unprotected(self) -> list[str]:
-        """All disclosures without noise; the public columns are among them if the mechanism takes them or not."""
+        """Names of all disclosures without noise, public columns among them whether the mechanism takes them or not."""
         names = [] if self.public.size is None else ["declared_size"]
         given = GIVEN if self.budget.public else ()
         return list(dict.fromkeys([*names, *given, *self.mechanism.unprotected]))
@@ -113,7 +113,7 @@ def prepare(
     declared_size: int | None,
     prior: PriorSource | None = None,
 ) -> Prepared:
-    """Return all of a fit that public facts decide; refuse everything that can be refused without data.
+    """Return the `Prepared` fit that public facts decide; refuse everything that can be refused without data.
 
     Args:
         mechanism: The mechanism to be fitted, or its name.
@@ -180,7 +180,7 @@ def check_budget(budget: object) -> None:
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:
-    """Refuse a delta of at least one over the declared size, which would allow releasing a record outright."""
+    """Raise UsageError for delta >= 1 / declared size, which would allow releasing a record; nothing without a size."""
     if declared_size is not None and budget.delta >= 1 / declared_size:
         raise UsageError(
             f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
@@ -199,7 +199,7 @@ def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:
 
 
 def origins_of(mechanism: Mechanism[Any], layout: Layout | None) -> Iterator[Any]:
-    """Yield the sources of a mechanism's weights: its own, those of mechanisms it wraps, and those of its strata."""
+    """Yield the files, frames and tables of all weights: the mechanism's, those that it wraps, and the layout's."""
     if layout is not None:
         yield from layout.weights.given.origins
     settings: Any = mechanism

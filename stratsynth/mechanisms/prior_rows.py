@@ -46,7 +46,7 @@ class PriorSource(ABC):
 
     @abstractmethod
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return its rows and tables in the levels of a schema; refuse those that have no place there."""
+        """Return the prior's rows and tables in a schema's columns and levels; refuse those without a place in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class PriorRows:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows of the prior, lent ones included."""
         return len(self.weights)
 
     @property

@@ -75,7 +75,7 @@ class Terms:
 
     @cached_property
     def caps(self) -> dict[Stratum, float]:
-        """Largest amount, in the fit's currency, that a unit of a stratum with its own budget may cost."""
+        """Most that a unit of a stratum may cost, in the fit's currency, by stratum with a budget of its own."""
         layout = self.strata
         if layout is None or not layout.own_budgets:
             return {}

@@ -45,7 +45,7 @@ def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
 
 
 def words_of(certificate: Certificate) -> Words:
-    """Return the words of a certificate's mechanism: stated there, or those of the class installed under its name."""
+    """Return the `Words` of a certificate's mechanism: stated there, or else of the class installed by its name."""
     entry = certificate.mechanism_words
     if not entry:
         return installed_words(certificate.mechanism.name)
@@ -59,7 +59,7 @@ def with_samples() -> list[str]:
 
 
 def installed_words(name: object) -> Words:
-    """Return the words of the mechanism installed under a name; empty ones if it is missing or cannot be imported."""
+    """Return the `Words` of the mechanism installed by this name; empty ones if it is missing or cannot be imported."""
     if not isinstance(name, str) or name not in installed():
         return Words()
     try:

@@ -38,7 +38,7 @@ def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
 
 
 def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Return `count` independent coins of probability p: 8 random bits decide most, 16 more nearly all others."""
+    """Return a Boolean array of `count` independent coins of probability p: 8 bits decide most, 16 more the others."""
     heads = np.empty(count, dtype=np.bool_)
     for part in chunks(count):
         u = entropy.uniform8(part.stop - part.start)

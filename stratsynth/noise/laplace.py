@@ -36,7 +36,7 @@ WIDEST = 2**50
 
 
 def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """Return an array of independent draws of the discrete Laplace, modulo 2^64; exact, so that no delta is due."""
+    """Return an int64 array of independent discrete Laplace draws, modulo 2^64; exact, so that no delta is due."""
     if not 0 < scale < math.inf:
         raise ValueError(f"scale must be positive and finite, not {scale}")
     if scale > WIDEST:
@@ -65,7 +65,7 @@ def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> ND
 
 
 def _odds(gamma: Fraction) -> Bounds:
-    """Return the probability e / (1 + e) of a digit 1, of odds e = exp(-gamma): it increases with e."""
+    """Return bounds, by bits, of the probability e / (1 + e) of odds e = exp(-gamma): it increases with e."""
     p, q = gamma.as_integer_ratio()
 
     def bounds(bits: int) -> tuple[int, int]:

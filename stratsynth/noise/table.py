@@ -52,7 +52,7 @@ class SamplerTable:
 
     @classmethod
     def of(cls, first: int, weights: Sequence[int], error: Fraction) -> SamplerTable:
-        """Return the table of weights whose own law is within `error`, in total variation, of the law that is meant."""
+        """Return a table for draws from `first` on, by integer weights whose law is within `error` of that meant."""
         sums = list(accumulate(weights))
         if not sums or sums[-1] <= 0 or min(weights) < 0:
             raise ValueError("a table needs nonnegative weights, one of them positive")

@@ -146,7 +146,7 @@ def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies)
 
 
 def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a new object of the same class, with copies of the fields that the class declares and nothing else."""
+    """Return a new object of the value's class with copies of its fields; refuse further or missing attributes."""
     kind, held = type(value), vars(value)
     names = _PARTS[kind]
     if len(held) > len(names) and not held.keys() <= {*names, *_DERIVED[kind]}:
@@ -161,7 +161,7 @@ def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) ->
 
 
 def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a part of the program itself, a function or programs by stratum; of the latter, strata are copied."""
+    """Return a function of the program unchanged; of a dict of programs by stratum, a copy with copied strata."""
     if type(value) is not dict:
         return value
     return _checked_size({_copy(key, before, now): item for key, item in value.items()}, value)

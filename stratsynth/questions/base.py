@@ -92,7 +92,7 @@ class Question(ABC):
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse a question that cannot be answered, from the schema alone and before anything is charged.
+        """Refuse a question that the schema does not allow to be answered, before anything is charged.
 
         Raises:
             MechanismError: A malformed question.
@@ -101,7 +101,7 @@ class Question(ABC):
 
     @abstractmethod
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return the charges of one row for the declared neighbours, at a path whose rows have this schema."""
+        """Return the charges that it makes at a path with this schema, per row, for the declared neighbours."""
 
     def needs(self) -> frozenset[type[Question]]:
         """Return the question classes that a mechanism must list in `needs` to ask this one; by default its own."""
@@ -140,7 +140,7 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Return the noisy answer. `memory` lasts as long as the rows of the path, and is as private as they are."""
+        """Return the exact reads plus noise. `memory` lasts as long as a path's rows, and is as private as they are."""
 
     # Answers afterwards: for plans, the journal and the release.
 
@@ -151,7 +151,7 @@ class Question(ABC):
     @classmethod
     @abstractmethod
     def keep(cls, answer: Answer) -> Kept | None:
-        """Return an answer as the journal keeps it; None if it must not be kept, and so cannot be given again."""
+        """Return an answer's facts and arrays for the journal; None if it must not be kept, and so is not replayed."""
 
     @classmethod
     @abstractmethod
@@ -175,10 +175,10 @@ class Question(ABC):
 
     @abstractmethod
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the exact cost, in the fit's currency, of telling two tables apart by it: at most its charge."""
+        """Return the price, a fraction in its currency, of telling `here` from `there`: at most the charge."""
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return the added noise in units of its declared scale; empty for kinds without such a unit."""
+        """Return arrays of the added noise in units of its declared scale; an empty list for kinds without one."""
         return []
 
 

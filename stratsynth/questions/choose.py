@@ -82,7 +82,7 @@ class Choose(Question):
         return (Charge(path, "choose", self.rho, sensitivity, details),)
 
     def needs(self) -> frozenset[type[Question]]:
-        """Return `Choose`, and `Total` if scores are of sums, which a backend of tables alone cannot read."""
+        """Return the set of `Choose`, and `Total` if scores are of sums, which a backend of tables cannot read."""
         return frozenset({Choose, Total} if self.wanted().sums else {Choose})
 
     def wanted(self) -> Wanted:
@@ -121,7 +121,7 @@ class Choose(Question):
         return int(kept.facts)
 
     def replayed(self) -> Any:
-        """Return the list of candidates, which the index refers to; not the numbers they are compared with."""
+        """Return the candidates' identities for the journal key, without numbers that come from earlier answers."""
         return self.judge.candidates(self.scores), self.rho
 
     def unverified(self) -> str:

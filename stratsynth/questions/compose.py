@@ -117,12 +117,12 @@ class Work(WithoutRows):
 def split(
     programs: Mapping[Stratum, Program[R]], alike: Mapping[Stratum, Sequence[Stratum]] | None = None
 ) -> Program[dict[Stratum, R]]:
-    """Run one program for each stratum: `results = yield from split({...})`, by stratum; `alike` as in `Split`."""
+    """Run a program in each stratum: `results = yield from split({...})`, a dict by stratum; `alike` as in `Split`."""
     answer = yield Split(programs, alike)
     return cast("dict[Stratum, R]", answer)
 
 
 def work(solver: Solver[P, R], problem: P) -> Program[R]:
-    """Have a problem solved in one batch with those of other strata: `x = yield from work(...)`."""
+    """Have the driver solve a problem, with those of other strata: `solution = yield from work(...)`."""
     answer = yield Work(solver, problem)
     return cast("R", answer)

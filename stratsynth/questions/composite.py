@@ -193,7 +193,7 @@ def _worked_out(term: Term) -> _Worked:
 
 
 def _decimal(x: Fraction) -> Decimal:
-    """Return x to 60 digits."""
+    """Return a fraction as a decimal number of 60 digits."""
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
@@ -264,7 +264,7 @@ class Composite(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return scores in units of 2^-30 of the largest reach, rounded down, and their sensitivity in these units."""
+        """Return scores as integers, in 2^-30 of the largest reach, rounded down, and their sensitivity in these."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS

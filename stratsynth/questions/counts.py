@@ -54,7 +54,7 @@ One record more or fewer changes one cell by 1; a record exchanged for another c
 
 
 def table_sensitivity(schema: Schema, neighbours: Neighbours) -> float:
-    """Return the L2 sensitivity of a table, for rows of the largest weight that the schema allows."""
+    """Return the L2 sensitivity of a table's counts, in records, for the largest row weight of the schema."""
     return TABLE_SENSITIVITY[neighbours] * schema.row_weight.most
 
 
@@ -102,7 +102,7 @@ class Counts(Question):
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
-        """Refuse unknown columns, a rho that is not positive or too small, and tables that exceed memory."""
+        """Refuse no or unknown cliques, wrong weights, a rho too small for noise, and more than MAX_CELLS cells."""
         if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one charge per noise scale: k tables of equal sigma are one vector of L2 sensitivity D sqrt(k)."""
+        """Return one charge per different sigma: k tables of equal sigma are a vector of L2 sensitivity D sqrt(k)."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return exact integer counts plus discrete Gaussian noise, at the scale of each table's share of rho."""
+        """Return one `NoisyTable` per clique: exact counts plus discrete Gaussian noise, by its part of rho."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [

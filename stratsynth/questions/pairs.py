@@ -136,7 +136,7 @@ class Pairs(Sequence[Distance]):
     def __getitem__(self, place: slice) -> Sequence[Distance]: ...
 
     def __getitem__(self, place: int | slice) -> Distance | Sequence[Distance]:
-        """Return one candidate written out, or several."""
+        """Return the candidate at a place as a `Distance`; for a slice, a tuple of them."""
         if isinstance(place, slice):
             return tuple(self)[place]
         clique = self.expected.cliques[self.which[place]]

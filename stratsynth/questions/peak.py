@@ -71,7 +71,7 @@ class Peak(Score):
         return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the sensitivity: the largest over j of the sum over blocks of |slopes_j| x block sensitivity."""
+        """Return the largest movement of the score: over j the largest sum over blocks of |slopes_j| x sensitivity."""
         # Cauchy and Schwarz, block by block: length of the slopes x sensitivity of the block.
         start, lengths = 0, np.zeros(np.shape(self.slopes)[0])
         for block in self.query.blocks(schema):
@@ -92,7 +92,7 @@ class Peak(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return each score as an integer, slopes and offsets rounded to one public unit, and their sensitivity."""
+        """Return scores as integers, slopes and offsets being rounded to a public unit, and their sensitivity in it."""
         worth = [score.grid(at.schema) for score in scores]
         # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT

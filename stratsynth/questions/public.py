@@ -129,7 +129,7 @@ class PublicRows(Question):
         return answer.size, _plain(answer)
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return 0 if the tables agree in every public value, order and number of rows included; else FAR."""
+        """Return 0 if `here` and `there` agree in number, order and public values of rows; else FAR, a large price."""
         return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
 
 

@@ -72,7 +72,7 @@ class Raw(Unkept):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return the claimed epsilon and delta as one charge; its sensitivities are unknown, and stated as 1."""
+        """Return one charge of the claimed epsilon and delta; its sensitivities are unknown, and stated as 1."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
         unknown = dict.fromkeys(PRICED, 1.0)

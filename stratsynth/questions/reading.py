@@ -48,7 +48,7 @@ class Rows(Protocol):
         """
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return some columns of all rows of a path, in the order of the rows: for `PublicRows` only."""
+        """Return exact level numbers and numbers of the named columns in a path's rows, in order: for `PublicRows`."""
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
         """Return all rows of a path as a pandas frame of level numbers: for third-party code only."""

@@ -48,7 +48,7 @@ class Score(ABC):
 
     @abstractmethod
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the sensitivity: the largest movement of the score by one neighbouring step, in the score's unit."""
+        """Return the largest movement of the score by one step of these neighbours, in the score's unit."""
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
@@ -169,7 +169,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return weight x (distance - offset) in units of 2^-36 of the largest weight, and the sensitivity."""
+        """Return weight x (distance - offset) as integers, in 2^-36 of the largest weight, and their sensitivity."""
         heaviest = max(score.weight for score in scores)
         # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}

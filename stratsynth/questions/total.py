@@ -82,7 +82,7 @@ class Total(Question):
     """Probability with which each row takes part, by an independent coin."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound query, a price that is not positive, and a rate or norm that the currency excludes."""
+        """Refuse an unsound query, a price <= 0, wrong weights, and rate, norm or price against the currency."""
         check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)
@@ -164,7 +164,7 @@ class Total(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisySum, ...], Seen]:
-        """Return sums of noise around 0, or around the number of rows if each contributes exactly the clip."""
+        """Return made-up noisy sums around 0, or `rows` for a count written as a sum, and the `Seen` of a plan."""
         blocks = self.query.blocks(at.schema)
         middle = rows * GRID if self.query.each_row_adds_clip(at.schema) else 0.0
         made = self._parts(at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64))
@@ -200,7 +200,7 @@ class Total(Question):
         return self.query.replayed(), self.price, self.currency, self.weights, self.rate
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return the noisy count if the sum is a count of records written as a sum; else none."""
+        """Return the (noisy count, its noise's sigma) if the sum counts records, of all rows; else nothing."""
         if self.rate != 1 or not self.query.counts_records(schema):
             return ()
         clip = self.query.blocks(schema)[0].clip
@@ -274,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask for a noisy sum, one part per block, for a rho, a pure epsilon, or a step of a sampled fit."""
+    """Ask for one `NoisySum` per block of a query, at exactly one price: rho, pure epsilon, or noise of a step."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

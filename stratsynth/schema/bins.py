@@ -51,12 +51,12 @@ def after(column: Numeric, spike: float) -> float:
 
 
 def kept(column: Numeric, lower: float, upper: float) -> tuple[float, ...]:
-    """Return the spikes within closer bounds, and one right below them, which the label of the first bin names."""
+    """Return the column's spikes from `lower` to `upper`, and one right below, which names the first bin's open end."""
     return tuple(s for s in column.spikes if lower <= s <= upper or after(column, s) == lower)
 
 
 def _spaced(column: Numeric) -> tuple[float, ...]:
-    """Return ends of bins of equal width, rounded for whole numbers; on the log scale, rounded to three digits."""
+    """Return the ends of bins of equal width, whole for whole numbers; on the log scale, of three digits."""
     lower, upper = column.lower, column.upper
     values = upper - lower + 1
     few = column.integer and values <= 100
@@ -114,7 +114,7 @@ def extents(column: Numeric) -> tuple[tuple[float, float], ...]:
 
 
 def label(column: Numeric, i: int) -> str:
-    """Return the label of bin i: a single number, `low-top` for whole numbers, and an interval for others."""
+    """Return the name of bin i: a single number, `low-top` for whole numbers, and an interval for others."""
     low, top = column.extents[i]
     if column.integer and low != top:
         return column.spell_range(low, top)

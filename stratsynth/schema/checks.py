@@ -52,7 +52,7 @@ def choice(key: str, value: object, known: Sequence[str]) -> None:
 
 
 def hint(word: object, known: Sequence[str]) -> str:
-    """Return the nearest of the known words, as the end of a message; empty if there is none."""
+    """Return the end of a message that names the nearest of the known words; empty if none is near."""
     return nearest(word, known[:1000]) if isinstance(word, str) else ""
 
 

@@ -26,7 +26,7 @@ from stratsynth.schema.temporal import UNITS, Temporal
 
 
 def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:
-    """Return a table of the codes, with the columns, order, types and labels of the schema.
+    """Return an Arrow table of values for the codes, with the columns, order, types and labels of the schema.
 
     Numbers are drawn within their bin and the bounds, by the column's shape. Missing becomes null, unless it is one of
     the levels that the schema itself lists.
@@ -68,7 +68,7 @@ def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
 
 
 def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """Return the text or number of each category; of a group of codes, one of its codes."""
+    """Return an Arrow array with the text or typed value of each code; of a group of codes, one drawn of it."""
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
     if column.dtype == "category":
@@ -80,7 +80,7 @@ def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -
 
 
 def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return one code for each category, drawn by the shares within the category, as an index into `single`."""
+    """Return, for each row's category, the index in `single` of one of its codes, drawn by their shares."""
     places, within = np.array(column.places), np.array(column.within)
     found = np.empty(len(codes), np.int64)
     order = np.argsort(codes, kind="stable")
@@ -156,7 +156,7 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArra
 def _rounded(
     drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64]:
-    """Return the largest decimal up to each number that is in its bin; the number itself if none is."""
+    """Return each number cut down to a multiple of 1 / scale that lies from `low` to `top`; itself if none does."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have decimals stay as they are
         least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
         most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one

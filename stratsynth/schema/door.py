@@ -70,7 +70,7 @@ class SchemaDoor:
         return drafted
 
     def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
-        """Return the schema with its review; certificates repeat the reviewer's name, and the origin of the draft.
+        """Return the schema with its reviewer's name, which certificates repeat beside the origin of the draft.
 
         Args:
             by: The person who states that levels, bounds and bins are public knowledge.

@@ -24,7 +24,7 @@ NUMBER = 8
 
 
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
-    """Refuse, by a table's structure alone, missing or unreadable columns of the schema, its unit and its weight."""
+    """Raise SchemaError for missing or unreadable columns (schema, unit, weight), by names and types alone."""
     wanted = (*schema.names, *schema.beside)
     places = locate(wanted, names)
     if types is not None:
@@ -50,7 +50,7 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Return rows as codes, without rows whose values the schema neither knows nor admits.
+    """Return the table's rows as codes, without rows whose values the schema neither knows nor admits.
 
     `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
     the schema names their column.
@@ -109,7 +109,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return each row's code, -1 if it is to be left out, and its number within the bounds, or NaN."""
+    """Return two arrays: each row's code, -1 if it is to be left out, and its number within the bounds, or NaN."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

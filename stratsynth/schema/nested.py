@@ -90,7 +90,7 @@ class Nested(Categorical):
         return tuple(found)
 
     def grouped(self, which: int) -> Nested:
-        """Return the column with the groups of a grouping, from 1, as its levels; 0 is the column itself."""
+        """Return the column with the groups of its grouping number `which` as levels; itself for 0."""
         if which == 0:
             return self
         grouping = self.groupings[which - 1]
@@ -171,7 +171,7 @@ class Nested(Categorical):
 
 
 def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
-    """Return the schema with another column of that name; its rules name groups instead of their codes."""
+    """Return the schema with `column` in the place of that name; rules name its groups instead of their codes."""
     if column is schema.column(name):
         return schema
 

@@ -147,7 +147,7 @@ class Schema(SchemaDoor):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, in order."""
+        """Tuple of the names of all columns, in order."""
         return tuple(self.columns)
 
     @property

@@ -21,7 +21,7 @@ _TRUTH = {"true": Decimal(1), "false": Decimal(0)}
 
 
 def number(text: str) -> float | None:
-    """The finite number that `text` spells, or None.
+    """Return the finite number that `text` spells, or None.
 
     Sign, digits, fraction and exponent, with spaces around; no underscores, "nan", "inf" or hexadecimal.
     """
@@ -49,7 +49,7 @@ def truth(text: str) -> float:
 
 
 def meaning(text: str) -> Decimal | None:
-    """Return the value that all spellings of a level share: "3", "3.0" and "3e0" are 3, "True" and "true" are 1."""
+    """Return the number that spellings of a level share: 3 for "3" and "3.0", 1 for "True"; None if it spells none."""
     text = text.strip(" \t")
     if len(text) > MAX_TEXT or not _NUMBER.fullmatch(text):
         return _TRUTH.get(text.lower())
@@ -60,7 +60,7 @@ def meaning(text: str) -> Decimal | None:
 
 
 def check_text(what: str, text: object) -> str:
-    """Return `text` if it is fit to be shown, stored and opened in a spreadsheet; SchemaError otherwise."""
+    """Return `text`; SchemaError if it is no text, empty, too long, a formula, or has control characters."""
     if not isinstance(text, str):
         raise SchemaError(f"{what} must be text, in quotes, not {text!r}")
     if not text:

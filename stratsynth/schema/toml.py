@@ -111,7 +111,7 @@ def _weight(given: object) -> RowWeight:
 
 
 def dumped(tables: Mapping[str, Any]) -> str:
-    """Return plain tables as TOML text; lists fill their lines instead of taking one for each item."""
+    """Return a dict of plain tables as TOML text, in which lists fill their lines."""
     import tomli_w  # only writers need it
 
     return _LIST.sub(_filled, tomli_w.dumps(tables))

@@ -60,7 +60,7 @@ def bounds(column: Numeric) -> tuple[float, float]:
 
 
 def mean_back(column: Numeric, mean: float, spread: float) -> float:
-    """Return the mean of the numbers if their transformed values are normal with this mean and standard deviation."""
+    """Return the mean number whose scaled values are normal with this mean and deviation; NaN for an infinite one."""
     if column.transform is None or not math.isfinite(spread):
         return mean if column.transform is None else math.nan
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def value(column: Categorical, level: str) -> str | int | float | bool | None:
-    """Return the value of a level in a synthetic table, in the type of the column; None for null."""
+    """Return the value of a level in synthetic tables, in the column's `dtype`; None for a level written as null."""
     if column.dtype in {"string", "category"}:
         return None if level == MISSING and MISSING not in column.levels else level
     if level in {column.not_applicable, MISSING}:

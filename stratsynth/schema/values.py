@@ -55,7 +55,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return the code of each value among `column.levels`; -1 for null and for every value that is no level."""
+    """Return an int32 array: each value's index in `column.levels`; -1 for null and values that are no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
 
@@ -110,7 +110,7 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Return each text, or one text for all spellings of a number; null if it identifies nobody."""
+    """Return an array with one text for all spellings of a number, others unchanged; null if it identifies nobody."""
     texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
     texts = pc.replace_substring_regex(texts, r"^[ \t]*\+?0*([1-9][0-9]{0,17})[ \t]*$", r"\1")
     plain = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,17}$")
@@ -125,7 +125,7 @@ def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _unit(text: str) -> str | None:
-    """Return one text for all spellings of a value; a text that spells none is returned unchanged."""
+    """Return one text for all spellings of a value, a text that spells none unchanged; None if digits are lost."""
     found = meaning(text)
     if found is None:
         return text
@@ -172,7 +172,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _meanings(column: Categorical) -> dict[object, int]:
-    """Return the code of each number or truth value that exactly one level spells; -1 if several do."""
+    """Return a dict from number or truth value to the code of the level that spells it; -1 if several do."""
     spelt = [meaning(level) for level in column.levels]
     once: dict[object, int] = {}
     for code, value in enumerate(spelt):

@@ -33,7 +33,7 @@ def looks_like_weight(name: str) -> bool:
 
 
 def weight_warnings(schema: Schema, header: Iterable[str] = ()) -> list[str]:
-    """Return warnings for a schema with a column that looks like a weight, each with its remedy; mostly none.
+    """Return warning texts, each with its remedy, for columns that look like survey weights; mostly none.
 
     Args:
         schema: The schema.

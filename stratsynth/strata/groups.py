@@ -106,7 +106,7 @@ class Groups:
         return tuple(found)
 
     def __bool__(self) -> bool:
-        """True if anything is declared."""
+        """True if merges, bands, a hierarchy or a policy for small groups are declared."""
         return bool(self.merge or self.bands or self.hierarchy or self.small != "keep")
 
 
@@ -167,7 +167,7 @@ def _nested(
 
 
 def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield bands of several bins between the cuts, named by their ends; a single bin stays as it is."""
+    """Yield (name, levels) for each band of several bins between the cuts, named by its ends; none for a single bin."""
     numeric = schema.column(column)
     if not isinstance(numeric, Numeric) or isinstance(numeric, Temporal):
         raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
@@ -227,7 +227,7 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Merge small groups along the hierarchy, step by step, until no group is small or no step is left.
+    """Return the groups after small ones were merged by the hierarchy's steps, until none is small or no step is left.
 
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
@@ -252,7 +252,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return the groups with one step applied to a small one, and the index of the merged group."""
+    """Return the groups after `step` has merged the small one with all that it cuts, and the merged group's index."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

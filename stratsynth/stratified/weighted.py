@@ -157,7 +157,7 @@ def takes_shares(mechanism: Mechanism[Any]) -> bool:
 
 
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """Return the groups' shares as a known table of their columns; none if levels are merged or shares uncertain.
+    """Return a known table of the groups' shares, as a tuple of one; empty if levels are merged or shares uncertain.
 
     Shares of a sample are uncertain, and so are shares raked from one.
     """
@@ -174,6 +174,6 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
 
 
 def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
-    """Return the mixture over groups, by their shares, of the models that `given` conditions on a group's levels."""
+    """Return a model that draws groups by their shares; `given` makes each group's, of its schema and its levels."""
     parts = {stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata}
     return combine(schema, parts, layout.resolved)

@@ -64,7 +64,7 @@ class Resolved:
         return None
 
     def without(self, strata: AbstractSet[Stratum]) -> Resolved:
-        """Return shares of 0 for strata where no row can be, and those of all others scaled to add up to 1.
+        """Return a copy with share 0 for `strata`, where no row can be, and the other shares scaled to add up to 1.
 
         Raises:
             WeightsError: No share is left.
@@ -85,7 +85,7 @@ class Resolved:
         return replace(self, shares=shares, ranges=ranges, noise=noise, removed=self.removed + (1 - left))
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
-        """Return the shares of groups of strata: sums. Bounds are summed too, so they are wide and never too narrow."""
+        """Return the shares of groups, sums of their strata's; bounds are summed too, so they are never too narrow."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
         noise = self.noise
         if noise is not None:

@@ -31,7 +31,7 @@ SOURCES = tuple(_BY_NAME)
 
 
 def source_of(name: object) -> ShareSource | None:
-    """Return the source of that name; None if there is none, as for a value that is no text."""
+    """Return the source object of that name; None if there is none, as for a value that is no text."""
     return next((source for source in SHARE_SOURCES if source.name == name), None)
 
 

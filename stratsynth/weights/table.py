@@ -98,7 +98,7 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return the lines of each stratum of a full crossing: each cell in one line, and if `whole`, all cells."""
+    """Return the lines of each stratum; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
     columns = strata[0].columns
     taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
     if taken:
@@ -154,7 +154,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return shares that add up to 1, all at one fraction of the distance from their lower to their upper bound."""
+    """Return shares by stratum that add up to 1, each at one fraction of the way from its lower to its upper bound."""
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
@@ -169,7 +169,7 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of figures: `share` or `count`, with bounds or without, or bounds alone; refuse others."""
+    """Return the names of a table's columns of figures: `share` or `count`, with bounds or none, or bounds alone."""
     have = tuple(name for name in FIGURES if name in record)
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | None = None) -> pd.DataFrame:
-    """Return the weighted count of each declared group in public rows: the columns of `by`, and `count`.
+    """Return a frame with the weighted count of each declared group in public rows: columns `by`, and `count`.
 
     Args:
         data: Public rows: a frame, an Arrow table or a path.

@@ -96,7 +96,7 @@ class AttributeGradients(Sum):
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sums over these rows: (J'(a_s - mean a)) x, clipped, and F e_s - F / K, within their clip."""
+        """Return two sums per model over these rows: (J'(a_s - mean a)) x, clipped; F e_s - F / K, within its clip."""
         x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))

@@ -91,7 +91,7 @@ class Sum(ABC):
         return False
 
     def replayed(self) -> Any:
-        """Return the part that must be equal for a journalled sum to be given again: see `Question.replayed`."""
+        """Return a plain part for the journal key, without numbers of earlier answers; by default the whole sum."""
         return self
 
     def counts_records(self, schema: Schema) -> bool:

@@ -218,7 +218,7 @@ def integer_lines(lines: Floats, hidden: int, reach: Ints, clip: float, radius: 
 
 
 def added(units: Ints, hidden: int, x: Floats) -> Ints:
-    """Return an integer array, the sum over rows of the gradients that `whole` made, flat, hidden weights first."""
+    """Return a flat integer array: the sum over rows of vectors that `integer_lines` made, hidden weights first."""
     inner = (units[:hidden].astype(np.float64) @ x).astype(np.int64)
     return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
 

@@ -76,7 +76,7 @@ class PerRow:
     """Clip of a row's gradient, in the L2 norm."""
 
     def __post_init__(self) -> None:
-        """Refuse a function that fails the test."""
+        """Refuse a function that fails the test of row-locality on made-up rows."""
         _ = self.tested
 
     @cached_property
@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return its answer on private rows, or None: neither errors nor warnings may come out of it."""
+        """Return gradients and probabilities of private rows; None if the function fails, with no error or warning."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:

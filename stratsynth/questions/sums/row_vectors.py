@@ -168,7 +168,7 @@ def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDA
 
 
 def _sound(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64] | None:
-    """Return the function's answer on private rows, or None: neither errors nor warnings may come out of it."""
+    """Return the function's vectors of private rows; None if it fails, with neither error nor warning coming out."""
     shape = (len(rows), size)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
