@@ -129,7 +129,7 @@ class Budget:
         return Allotment(Currency.CLAIMED, self.epsilon, self)
 
     def _row(self, amount: float, power: int) -> float:
-        """Return the part of a unit's amount that each row may cost: amount / k^power; see `accounting.units`."""
+        """Return the part of a unit's `amount` that each of its k rows may cost: amount / k^power, rounded down."""
         return amount if self.rows == 1 else amount / self.rows**power * (1 - UNIT_SLACK)
 
     def _single(self, what: str) -> None:

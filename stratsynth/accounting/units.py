@@ -70,7 +70,7 @@ def _attribute(budget: Budget, schema: Schema) -> Budget:
 
 
 def per_unit(allot: Allotment) -> Allotment:
-    """Return the allotment of a whole unit, amount k^power, from one for single rows: the cap of the fit's account."""
+    """Return the allotment of a unit of k rows, amount x k^power, from a single row's: the cap of the fit's account."""
     rows = allot.promise.rows
     if rows == 1:
         return allot

@@ -100,7 +100,7 @@ class PrivateAnswers(AnswerSource):
         """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question that is unsound, or whose kind or stratum the mechanism has not declared."""
+        """Refuse a question whose kind or stratum the mechanism has not declared, and a split for rehearsals alone."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self._admits(asked.path, asked.question.needs())

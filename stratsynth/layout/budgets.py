@@ -57,7 +57,7 @@ class StratumBudgets:
 
     @classmethod
     def epsilons(cls, epsilons: Mapping[str, float]) -> StratumBudgets:
-        """Return budgets from a mapping of stratum label to epsilon."""
+        """Return budgets from epsilons by label: `{"1|9": 0.5}` gives the stratum 1|9 an epsilon of 0.5."""
         return cls("epsilon", _labelled(epsilons))
 
     def relative(self, epsilon: float) -> StratumBudgets:

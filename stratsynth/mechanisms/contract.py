@@ -164,7 +164,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @abstractmethod
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[R_co]:
-        """Return the program: questions of cost at most `allot`, then a model. `rng` is for post-processing."""
+        """Return the program: questions that cost at most `allot`, then the model. `rng` is for post-processing."""
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Return a program that asks what an ordinary fit asks, on made-up answers: the basis of a plan.

@@ -25,7 +25,7 @@ _STEP = 64
 
 
 def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
-    """Return True if U < p, where the first `bits` bits of the uniform real U are `u`; draw further bits as needed."""
+    """Return True if a uniform real U is below p, where `u` has its first `bits` bits; draw further bits as needed."""
     while True:
         lo, hi = p(bits)
         if u < lo:
@@ -54,7 +54,7 @@ def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Return u + 1 <= lo (then U < p) for each prefix `u` of `bits` bits, and the indices of undecided prefixes."""
+    """Return for each prefix `u` of a uniform real True if it is surely below p, and the indices of undecided ones."""
     lo, hi = p(bits)
     return u < lo, np.flatnonzero((u >= lo) & (u < hi))
 

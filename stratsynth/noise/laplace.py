@@ -51,7 +51,7 @@ def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entro
 
 
 def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return geometric draws, P(m) proportional to exp(-m / scale), modulo 2^64; `digits` is the head's n."""
+    """Return int64 draws m, P(m) proportional to exp(-m / scale), modulo 2^64; the lowest `digits` bits are coins."""
     drawn = np.zeros(count, dtype=np.int64)
     # Digits of m: digit i is 1 with odds r^(2^i).
     for i in range(digits):

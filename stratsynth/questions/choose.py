@@ -94,7 +94,7 @@ class Choose(Question):
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return the index i of a candidate, drawn with probability proportional to exp(epsilon score_i / (2 D))."""
+        """Return a candidate's index i, with probability proportional to exp(epsilon score_i / (2 sensitivity))."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
@@ -136,7 +136,7 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return rho (largest movement of a score from `here` to `there` / D)^2: the price of this pair of tables."""
+        """Return rho x (largest movement of a score from `here` to `there` / its sensitivity) squared, a fraction."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))

@@ -133,7 +133,7 @@ class Term:
         return Fraction(self.weight) * (max(Fraction(0), inner) if self.hinge else inner)
 
     def _function(self, z: list[int], unit: Fraction) -> Fraction:
-        """Return F of z, which are integers in `unit`."""
+        """Return the term's function of z, integers in `unit`, as a fraction: exact, or to 60 digits."""
         s, size = Fraction(self.parameter), len(z)
         if self.kind == "largest":
             return max(z) * unit

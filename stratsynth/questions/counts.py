@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one charge per different sigma: k tables of equal sigma are a vector of L2 sensitivity D sqrt(k)."""
+        """Return one charge per different sigma; k tables of one sigma have sqrt(k) times a table's L2 sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)

@@ -90,13 +90,13 @@ class AttributeGradients(Sum):
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two blocks for each model: the attribute's part of the gradient, and of the sums of F by cell."""
+        """Return two blocks per model: the secret part of its gradient, and of its probabilities' sums by cell."""
         gradient = Block(self.thetas[0].size, self.clip)
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two sums per model over these rows: (J'(a_s - mean a)) x, clipped; F e_s - F / K, within its clip."""
+        """Return two integer sums per model: the secret parts of clipped gradients, and of probabilities by cell."""
         x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
@@ -108,7 +108,7 @@ class AttributeGradients(Sum):
 
 
 def reach(groups: int) -> float:
-    """Return sqrt(1 - 1/K) for K groups, the clip of the sums of F: the length of e_s less (1/K, ..., 1/K)."""
+    """Return sqrt(1 - 1/K) for K groups: the largest norm of a row's part in the sums of probabilities."""
     return math.sqrt(1 - 1 / groups)
 
 

@@ -60,7 +60,7 @@ class Columns(Sum):
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sum of (x - centre) / scale, or its square, clipped; a row with a missing value adds zero."""
+        """Return one array: the sum of (number - centre) / scale, or its square, clipped; missing rows add zero."""
         # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [

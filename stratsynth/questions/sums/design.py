@@ -130,7 +130,7 @@ class Coded(Design):
 
     @property
     def most_features(self) -> int:
-        """Intercept, one per column and one per pair: of a column's features at most one is not 0."""
+        """Largest number of nonzero features of a row: the intercept, one per column and one per pair of columns."""
         return 1 + len(self.columns) + len(self.interactions)
 
 
@@ -209,7 +209,7 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
 
 
 def _integer_features(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """Return the features in units of 1 / UNIT, and each row's reach: the largest integer m with |m x| <= GRID."""
+    """Return features as integers in 1 / UNIT, and per row the largest integer m with |m features| <= GRID."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)
     # The quotient is right to 2^-52 of itself, so m is at most one too large, and m^2 |x|^2 far below 2^63.

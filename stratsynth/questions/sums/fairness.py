@@ -88,12 +88,12 @@ class FairGradients(Sum):
         )  # fmt: skip
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return for each model its gradient, and its sums of F if there are cells."""
+        """Return a block per model for its gradient, and if there are cells one for its probabilities' sums."""
         cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return gradients and sums of F by three matrix products: all models' logits, all gradients, all sums of F."""
+        """Return per model the integer sum of clipped gradients, and if there are slopes of probabilities by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
@@ -130,7 +130,7 @@ def check_classifiers(what: str, query: FairGradients | AttributeGradients, sche
 def predicted(
     link: str, logits: Floats, models: int, cell: NDArray[np.intp] | None, slopes: Floats | None
 ) -> tuple[Floats, Floats | None, Ints | None]:
-    """Return the probability of each logit's class, the derivatives of <slopes, F> by the logits, and F in units.
+    """Return probabilities F, derivatives of slopes . F by logits, and F as integers; the latter None without slopes.
 
     Axes: class, model and row. F is in units of 1 / GRID, and a row's add up to at most GRID. Without slopes, only the
     probabilities are returned.
@@ -171,7 +171,7 @@ def predicted(
 
 
 def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
-    """Return for each model the sum of F in each cell, classes last; exact, as every row adds at most GRID."""
+    """Return for each model the sum of its rows' `units` in each cell, classes last; exact: a row adds at most GRID."""
     classes, models, rows = units.shape
     if cells <= FEW:
         here = np.zeros((rows, cells))

@@ -87,7 +87,7 @@ class Gradients(Sum):
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sum of clipped gradients for each model: one product gives all logits, another all sums.
+        """Return for each model an integer array: the sum of the rows' clipped gradients, in units of clip / GRID.
 
         A row's c, bounded by the clip, is no larger after a public factor from 0 to 1 and rounding towards zero.
         """

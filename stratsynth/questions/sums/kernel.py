@@ -41,7 +41,7 @@ def cells_of(by: Sequence[str], rows: CodedRows, which: Which) -> NDArray[np.int
 
 
 def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
-    """Return X . theta, one line per class and model, in units of 1 / (UNIT THETA) as exact integers.
+    """Return the features times the coefficients: a line per class and model, exact integers in 1 / (UNIT THETA).
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
     all partial sums stay within 2^52.
@@ -53,7 +53,7 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return the derivative of the loss by the logit of each class; NaN if a row has no target."""
+    """Return an array of the loss's derivative by each logit, a line per logit; NaN if a row has no target."""
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     if link == "linear":
         return logits * unit - design.target(target, rows, which)
@@ -72,7 +72,7 @@ def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: 
 
 
 def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
-    """Return each row's c, integers for which the gradient c x, with integer features x, is within the clip.
+    """Return an integer c for each class, model and row, for which c x, x being the row's features, is within the clip.
 
     A row's reach is the largest integer m with |m x| <= GRID, so the gradient is clipped by clipping c to it, for all
     models' rows side by side. Axes: class, model and row.
@@ -84,7 +84,7 @@ def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
 
 
 def sum_gradients(c: Floats, x: Floats) -> list[Ints]:
-    """Return for each model the sum of c x over the rows, one line per feature and one column per class, exactly."""
+    """Return for each model the sum over rows of c x features, a line per feature and a column per class, exactly."""
     classes, models, rows = c.shape
     found = (c.reshape(-1, rows) @ x).astype(np.int64).reshape(classes, models, -1)
     return [np.ascontiguousarray(found[:, model].T).ravel() for model in range(models)]

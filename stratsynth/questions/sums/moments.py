@@ -50,7 +50,7 @@ class Moments(Sum):
         check_clip("moments", self.bound)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the blocks of x x' (sensitivity clip^2; sqrt(2) clip^2 under replace) and x y."""
+        """Return two blocks: products of features (clip^2; sqrt(2) clip^2 under replace), and with the target."""
         size = len(self.design.names(schema))
         return (
             Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)),
@@ -58,7 +58,7 @@ class Moments(Sum):
         )
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the upper triangle of x x', row after row, and x y, for integer vectors |x| <= 2^15 and |y| <= 2^15.
+        """Return two integer sums: the upper triangle of x x', row after row, and x y, for features x and target y.
 
         Nothing is rounded after x and y, so the bounds of `Moments` for real vectors hold for these.
         """
@@ -109,7 +109,7 @@ class Curvature(Sum):
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sums of `Moments` for x and p - y; the triangle is of sqrt(4 p (1 - p)) x, rounded first."""
+        """Return two integer sums for features x and chance p: the triangle of 4 p (1 - p) x x', and (p - y) x."""
         whole, _ = design.integer_features(self.design, rows, which)
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)

@@ -132,7 +132,7 @@ class NetworkLosses(Sum):
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sum of losses in units of clip / GRID, each cut at the clip and rounded down."""
+        """Return one array of one integer: the sum of losses, cut at the clip and rounded down, in clip / GRID."""
         features, _ = design.integer_features(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":
@@ -183,7 +183,7 @@ def check_network(what: str, query: Network, schema: Schema) -> None:
 
 
 def back(residuals: Floats, output: Floats) -> Floats:
-    """Return the residuals propagated to each hidden unit through the output weights; one line per unit."""
+    """Return an array, a line per hidden unit: the residuals propagated to it through the output weights."""
     found = np.zeros((len(output) - 1, residuals.shape[1]))
     for residual, weights in zip(residuals, output.T, strict=True):
         found += residual * weights[:-1, None]
@@ -191,7 +191,7 @@ def back(residuals: Floats, output: Floats) -> Floats:
 
 
 def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Floats]:
-    """Return the products of residuals with units, and with a constant after them: one line per output weight."""
+    """Return a list of lines, one per output weight: residuals times each unit, then times `constant`."""
     return [line for unit in (*units, np.full(residuals.shape[1], constant)) for line in unit * residuals]
 
 

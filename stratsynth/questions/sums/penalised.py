@@ -76,7 +76,7 @@ class RegressionGradients:
         return found
 
     def integer_vectors(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
-        """Return each row's vector of these lines, clipped to `clip` or to a part of it, in integers."""
+        """Return the lines in integers, each row's vector clipped to `clip`, or to `part` of it (one per row)."""
         radius = self._reach if part is None else np.floor(self._reach * part).astype(np.int64)
         return into_ball(lines * (GRID // design.UNIT) / clip, radius)
 
@@ -144,7 +144,7 @@ class Layers:
         return networks.lines(inner, [straight + clipping * turn for straight, turn in across], self._reach)
 
     def integer_vectors(self, lines: Floats, clip: float, part: Floats | None = None) -> Ints:
-        """Return each row's vector of these lines, clipped to `clip` or to a part of it, in integers."""
+        """Return the lines in integers, each row's vector clipped to `clip`, or to `part` of it (one per row)."""
         radius = GRID if part is None else np.floor(GRID * part).astype(np.int64)
         return networks.integer_lines(lines, len(self._h), self._reach, clip, radius)
 
@@ -162,12 +162,12 @@ def boundary(chances: Floats) -> Floats:
 
 
 def boundary_slopes(chances: Floats) -> Floats:
-    """Return the derivative of h by each level's logit, 2 p_k (sum p^2 - p_k)."""
+    """Return the derivative of `boundary` by each level's logit, 2 p_k (sum p^2 - p_k): one line per level."""
     return 2 * chances * (1 - boundary(chances) - chances)
 
 
 def turned(chances: Floats, moved: Floats) -> Floats:
-    """Return the derivative of <g, d> by each logit with z' fixed; a single logit is the second level's."""
+    """Return the derivative of gradient . direction by each logit, with `moved`, the logits' change along it, fixed."""
     mean, used = np.zeros(chances.shape[1]), chances[-len(moved) :]
     for p, along in zip(used, moved, strict=True):
         mean += p * along

@@ -213,7 +213,7 @@ class PerRowGradients(Sum):
         return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the gradient; with cells also the sums of F, in units of which GRID - RESERVE are 1."""
+        """Return a block for the gradient, and if there are cells one for the probabilities' sums by cell."""
         gradient = Block(self.per_row.weights, self.per_row.clip)
         if not self.by:
             return (gradient,)

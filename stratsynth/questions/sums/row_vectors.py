@@ -68,14 +68,14 @@ class RowVectors(Sum):
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the clipped sum of the function's vectors; a row at which it fails counts as zero."""
+        """Return one integer array: the clipped sum of the function's vectors; a row at which it fails adds zero."""
         part = rows.take(which)
         vectors = evaluate(self.function, self.size, part.schema, part.codes, part.numbers, part.size)
         return clipped(vectors.T, self.clip, self.norm)
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Return rows as a function sees them: levels as text; numeric columns as floats, NaN without a number."""
+    """Return a pandas frame of rows as a function sees them: levels as text, numbers as floats, NaN for none."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataF
 
 
 def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
-    """Return codes and numbers of rows drawn evenly from the schema, half the numbers at an end of their bin."""
+    """Return codes and numbers, by column, of `size` made-up rows, drawn evenly, half the numbers at a bin's end."""
     rng = np.random.default_rng(SEED)
     codes = {name: rng.integers(column.size, size=size) for name, column in schema.columns.items()}
     numbers = {}
@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return one vector per row; NaN where the function fails, which the caller counts as zero.
+    """Return an array with the function's vector of each row; NaN where it fails, which the caller counts as zero.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
