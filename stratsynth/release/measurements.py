@@ -47,7 +47,7 @@ MAX_UNPACKED = 2**31
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """Return one row for each cell of every released table, and each coordinate of every released sum."""
+    """Return an Arrow table with one row for each cell of every noisy table and each coordinate of every noisy sum."""
     if not measurements:
         return COLUMNS.empty_table()
     sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]
@@ -97,7 +97,7 @@ class LazyTable:
 
 
 def read_measurements(folder: Path) -> pa.Table:
-    """Return the measurements of a release folder.
+    """Return a release folder's measurements.parquet as an Arrow table.
 
     Raises:
         ReleaseError: No measurements, damaged ones, or more than are read at once.
@@ -115,7 +115,7 @@ def read_measurements(folder: Path) -> pa.Table:
 
 @contextmanager
 def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
-    """Yield the file, with its columns and sizes checked by its footer alone."""
+    """Yield measurements.parquet, open; ReleaseError if its footer has other columns, or sizes too large or wrong."""
     import pyarrow.parquet as pq
 
     try:

@@ -29,7 +29,7 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:
-    """Return the figure of `Release.plot`."""
+    """Return the figure of `Release.plot`, and save it if `path` is not None; the refusals are said there."""
     from stratsynth.data.draft import refuse_release_folder
 
     target = None if path is None else check_path(path)
@@ -58,7 +58,7 @@ def columns_plot(
 
 
 def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
-    """Return the share of each category, by column."""
+    """Return, by column, an array of each level's share of the rows, in the schema's order of levels."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 

@@ -84,7 +84,7 @@ class Release:
         return columns_plot(self, None if path is None else Path(path), real, columns, seed)
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook, with published facts only."""
+        """Return the release as HTML for a notebook: guarantee, groups and numbers, published facts only."""
         return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
 
     def sample(
@@ -136,7 +136,7 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return the rows of `sample` as an Arrow table; `moved` counts rows that the schema's rules move."""
+        """Return the rows of `sample` as an Arrow table; numbers of rows that rules change are added to `moved`."""
         import pyarrow as pa
 
         wanted, model = SampleRequest(n, where or {}, n_by_group, by, balance), self.table_model
@@ -147,7 +147,7 @@ class Release:
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
-        """Return the numbers of rows that the schema's rules move: drawn again or mended, in all and by stratum.
+        """Return numbers of rows drawn again or mended for the schema's rules, as JSON values, in all and by stratum.
 
         The counts are those of `sample(n, seed=seed)`, which is drawn for it and costs nothing. A model that holds
         the rules itself draws none that must be drawn again.
@@ -277,7 +277,7 @@ class Release:
         return predicted_table(self.model.predictor(), data, seed, keep)
 
     def cite(self, format: str = "bibtex") -> str:  # noqa: A002 - the command's option
-        """Return the works that the release rests on: software, papers of its method, sources of weights and prior.
+        """Return a bibliography, as text, of software, papers of the method, sources of weights and prior.
 
         Args:
             format: `bibtex`, `apa`, or `json`, which is CSL-JSON.
@@ -291,7 +291,7 @@ class Release:
         return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
-        """Return the release with a title and a publisher, for certificate, report and citation.
+        """Return a copy with title and publisher in its certificate; itself if both are None.
 
         Raises:
             UsageError: A title or publisher that is no line of text.

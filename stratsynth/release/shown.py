@@ -30,7 +30,7 @@ class CertificateRecord(dict[str, Any]):
         return f"Certificate({_in_short(self)})"
 
     def _repr_html_(self) -> str:
-        """Return the page of `stratsynth certificate`, in short."""
+        """Return HTML of the brief certificate page; the record's text in <pre> if it is damaged."""
         from stratsynth.release.page.summary import certificate_page
         from stratsynth.report import notebook
 
@@ -41,12 +41,12 @@ class CertificateRecord(dict[str, Any]):
 
 
 def release_text(certificate: CertificateRecord, columns: int) -> str:
-    """Return a release in one line."""
+    """Return one line: Release(mechanism, strata, epsilon, delta; number of columns)."""
     return f"Release({_in_short(certificate)}; {columns} column{'s' * (columns != 1)})"
 
 
 def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
-    """Return a release as HTML for a notebook."""
+    """Return a release as HTML for a notebook: the brief certificate page, with columns and declared size if known."""
     from stratsynth.release.page.summary import certificate_page
     from stratsynth.report import notebook
 
