@@ -64,7 +64,7 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 
 
 def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
-    """Issue a FewPeopleWarning if a condition of (condition, rows) pairs allows only small groups of the certificate."""
+    """Issue a FewPeopleWarning if one of the (condition, rows) pairs allows only a certificate's small groups."""
     listed, by = certificate.small_groups, certificate.strata.by
     if not listed or any(group.levels.keys() != {*by} for group in listed):
         return
