@@ -94,7 +94,7 @@ class Plan:
         return render(plan_page(self))
 
     def _repr_html_(self) -> str:
-        """Return the plan as HTML for a notebook."""
+        """Return the plan as an HTML fragment for a notebook, with the tables of budget, needs and strata."""
         from stratsynth.planning.page import plan_page
         from stratsynth.report.notebook import render
 
@@ -118,7 +118,7 @@ def plan(
     prior: PriorSource | None = None,
     weights: Weights | None = None,
 ) -> Plan:
-    """Run a mechanism on simulated answers. Reads no data and spends nothing.
+    """Return the plan of a fit by running a mechanism on simulated answers. Reads no private data and spends nothing.
 
     Args:
         mechanism: What would be fitted, or the name of an installed mechanism.
@@ -178,7 +178,7 @@ def plan(
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Return the source of the shares of strata, or of the groups `by` that are none."""
+    """Return the plan's entry on weights: source and citation of the groups' shares; source "none" without groups."""
     layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
@@ -186,7 +186,7 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """Return the certificate's statement on the prior, and the most records that it is assumed to be worth."""
+    """Return the plan's entry on the prior, with the most records that its rows can be worth; None without a prior."""
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
