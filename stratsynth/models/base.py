@@ -95,7 +95,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Combine the strata's models into one of all records.
+        """Return one model of all records, from the strata's models and their weights.
 
         Args:
             schema: All columns, including those that define the strata.
@@ -118,7 +118,7 @@ class Model(ABC):
         return None
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Tables of a release folder: file name without suffix -> table.
+        """Return the tables of a release folder, by file name without its ending; none by default.
 
         Args:
             rows: Synthetic rows, `rows_to_draw` of them; None if that is None.
@@ -126,19 +126,19 @@ class Model(ABC):
         return {}
 
     def table_model(self) -> TableModel:
-        """Return this model if it draws rows; refused by default."""
+        """Return this model if it draws rows; by default raise a UsageError with the release's use."""
         raise self._refused(Returns.ROWS)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return estimates with intervals of probability `level`, in the data's units; refused by default."""
+        """Return a frame of means with intervals of probability `level`; by default raise a UsageError."""
         raise self._refused(Returns.ESTIMATES)
 
     def predictor(self) -> Predictor:
-        """Return this model if it predicts; refused by default."""
+        """Return this model if it predicts; by default raise a UsageError with the release's use."""
         raise self._refused(Returns.PREDICTIONS)
 
     def mixture(self) -> Mixture:
-        """Return this model if it mixes strata by weights that can be varied; refused by default."""
+        """Return this model if it mixes strata by weights that can be varied; by default raise a UsageError."""
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
@@ -173,11 +173,11 @@ class TableModel(Model):
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet the condition, whose mass must be positive; level numbers by column."""
+        """Draw n rows that meet the condition, whose mass must be above 0; return level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Mixture of the parts: models that draw rows can be mixed whatever their kinds."""
+        """Return the mixture of the strata's models by their shares, whatever kinds of models they are."""
         from stratsynth.models.mixture import Mixture
 
         return Mixture(schema, dict(parts), dict(weights.shares))
@@ -192,7 +192,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw as `sample` does; a model made of strata adds to `moved` how many rows the rules changed in each."""
+        """Draw n rows as `sample` does; models of strata add the numbers of rows that rules change to `moved`."""
         return self.sample(n, rng, where)
 
     def redrawn(
@@ -226,17 +226,17 @@ class TableModel(Model):
         raise UsageError("samples: this model cannot be fitted again to other noise.")
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Probability of each level of a column, before rows that break structural rules are redrawn."""
+        """Return an array of the probability of each level of a column, before rules redraw rows."""
         return np.array([self.mass({column: frozenset({code})}) for code in range(self.schema.size(column))])
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
-        """Number asked for, else the declared size; refused if both are None."""
+        """Return the number asked for, else the declared size; UsageError if both are None."""
         if asked is None and declared is None:
             raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
         return declared if asked is None else asked
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Synthetic rows, as the table `synthetic`."""
+        """Return the synthetic rows as the table `synthetic`."""
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
