@@ -33,15 +33,15 @@ class ArrowSource(Source):
         return tuple(self.table.column_names)
 
     def types(self) -> pa.Schema | None:
-        """Return the types of the columns."""
+        """Return the table's schema: the Arrow types of the columns."""
         return self.table.schema
 
     def all_columns(self) -> pa.Table:
-        """Return the table."""
+        """Return the Arrow table itself."""
         return self.table
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return a table of these columns of every row, in order."""
         return self.table.select(locate(columns, self.table.column_names))
 
 
@@ -68,18 +68,18 @@ class FrameSource(Source):
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Types for drafts: all numbers are read as reals, and the order of categories is not read."""
+        """INTERNAL. Types for drafts, by column: all numbers are read as reals, categories without order."""
         return own_types(self.frame)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return an Arrow table of these columns of every row; the conversion of `all_columns` serves once."""
         places = locate(columns, self.columns())
         if self._next:
             return self._next.pop().select(places)
         return self._converted(places)
 
     def all_columns(self) -> pa.Table:
-        """Return all columns, converted anew, since the frame may have changed."""
+        """Return an Arrow table of all columns, converted anew, since the frame may have changed."""
         self._next[:] = [self._converted(range(self.frame.shape[1]))]
         return self._next[0]
 

@@ -69,7 +69,7 @@ def open_table(
     table: str | None = None,
     query: str | None = None,
 ) -> PrivateTable:
-    """Open a table to fit on. Its header must have the schema's columns; nothing else is read.
+    """Return a table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
         data: A path, a pandas, polars or Spark frame, an Arrow table, or the path of a DuckDB database. One record is
