@@ -30,7 +30,10 @@ class Terminal(Bar):
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | None = None) -> Release:
-    """Run a recipe with a bar on stderr, on a terminal; elsewhere print the note on a fit of hours alone."""
+    """Run a recipe into `folder` and return its release, with a bar on stderr on a terminal.
+
+    Elsewhere only the note on a fit of hours is printed.
+    """
     options = options or recipe.options
     with observing(options.progress, Terminal) as observer:
         return recipe.run(folder, options, observer)
