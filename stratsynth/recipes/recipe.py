@@ -89,7 +89,7 @@ class Recipe:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Recipe:
-        """Return the recipe in a file, parsed and checked.
+        """Return the recipe in a TOML file, parsed and checked; its data are not opened.
 
         Raises:
             RecipeError: No such file, or no valid recipe.
@@ -152,7 +152,7 @@ class Recipe:
         )
 
     def schema(self) -> Schema:
-        """Return the schema, read once, without the data."""
+        """Return the schema that [data] names, read once; the data are not opened."""
         return self._schema
 
     @cached_property
@@ -191,11 +191,11 @@ class Recipe:
         return found
 
     def groups(self) -> Groups:
-        """Return the declarations of [strata] besides the columns."""
+        """Return the declarations of [strata] besides the columns; the defaults without [strata]."""
         return Groups() if self.strata is None else self.strata.groups
 
     def run(self, folder: Path, options: RecipeOptions | None = None, observer: Observer = SILENT) -> Release:
-        """Fit and write the release folder. After any interruption, the same recipe resumes the fit.
+        """Fit, write the release folder, and return the release; after an interruption it resumes.
 
         Args:
             folder: The release folder, which must not exist.
@@ -233,7 +233,7 @@ class Recipe:
 
     @property
     def rows(self) -> int:
-        """Number of synthetic rows to write."""
+        """Number of synthetic rows to write; RecipeError if it is missing or below 0."""
         # a total of weights is no number of rows; the schema is read only where that matters
         if self.release.rows is None and (weight := self.schema().row_weight.column) is not None:
             raise RecipeError(
@@ -248,7 +248,7 @@ class Recipe:
         return rows
 
     def drawn(self) -> int | None:
-        """Return the number of rows in the release, None if it has none; plans refuse what a fit would."""
+        """Return the number of rows in the release, None if it has none; refuse too many for the memory."""
         from stratsynth.release.sampling import check_rows
 
         if self.how().returns != Returns.ROWS:

@@ -59,7 +59,7 @@ class DataSection:
 
     @property
     def name(self) -> str:
-        """Name of the rows in messages."""
+        """Name of the file or Spark table with the rows, for messages."""
         return str(self.table) if self.path is None else self.path.name
 
     @property
@@ -81,7 +81,7 @@ class DataSection:
 
     @property
     def holds(self) -> str:
-        """Engine of the rows, with "duckdb" for "auto" if they lie in a database."""
+        """Engine of the rows; for "auto" it is "duckdb" if they lie in a database."""
         from stratsynth.data.sources import is_database
 
         if self.path is None or self.engine != "auto":
@@ -165,9 +165,9 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """Return the section, its keys and types checked against the fields of `cls`; paths are joined to `folder`.
+    """Return an object of `cls` from a recipe's section; unknown keys and other types are refused.
 
-    `where` names file and section in messages.
+    Paths are joined to `folder`; `where` names file and section in messages.
     """
     keys = _keys(cls)
     check_keys(section, keys, where)
@@ -190,7 +190,7 @@ def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
 
 
 def _keys(cls: type[Any]) -> dict[str, Any]:
-    """Return each key with its type; a field that is a dataclass holds keys of the same section."""
+    """Return by key of a section its type, from the fields of `cls`; a field's dataclass holds keys of the section."""
     found: dict[str, Any] = {}
     for key, hint in get_type_hints(cls).items():
         if is_dataclass(hint):
