@@ -48,7 +48,7 @@ class Bar(Observer):
 
 @contextlib.contextmanager
 def observing(progress: bool | None, kind: type[Bar] = Bar) -> Iterator[Observer]:
-    """Yield an observer that shows a bar if wanted, by default on a terminal or in a notebook; else a silent one.
+    """Yield an observer that shows a bar, by default on a terminal or in a notebook; else a silent one.
 
     Args:
         progress: As for `fit`.

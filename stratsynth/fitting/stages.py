@@ -108,7 +108,7 @@ class Fit:
         return cls(prepared, table.counted_by(prepared.public.schema), options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
-        """Refuse a fit that would take too long, or whose certificate could not be read; end the rehearsal."""
+        """Run the fit on simulated answers; Unsupported if it takes too long, or its certificate is too large."""
         from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
         from stratsynth.questions import Raw
 
@@ -133,7 +133,7 @@ class Fit:
         return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
     def run(self, reserved: Reservation) -> Model:
-        """Return the model of the mechanism's program on private answers; afterwards nothing is read any more."""
+        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none."""
         from stratsynth.models import Model
 
         prepared, how = self.prepared, self.prepared.mechanism
@@ -162,7 +162,7 @@ class Fit:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Return the result of work on public rows; show the error of third-party code, which is hidden otherwise."""
+    """Return the result of `work` on public rows; an error of third-party code is shown in full."""
     try:
         return work()
     except MechanismError as error:
@@ -205,7 +205,7 @@ def fit(
     prior: Prior | None = None,
     weights: Weights | None = None,
 ) -> Release:
-    """Spend a budget on a table and return a release.
+    """Spend a budget on a table and return a release, which is not saved.
 
     With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
 
