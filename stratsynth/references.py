@@ -80,7 +80,7 @@ class Reference:
         return " ".join(part for part in (*first, *last, self.link) if part)
 
     def bibtex(self) -> str:
-        """Return the BibTeX entry. Programs and data are `@misc`, which every style knows."""
+        """Return the entry as BibTeX. Programs and data are `@misc`, which every style knows."""
         kind = self.kind if self.kind in ("article", "inproceedings") else "misc"
         fields = {
             "author": " and ".join(f"{{{_tex(a)}}}" if "," not in a else _tex(a) for a in self.authors),
@@ -98,7 +98,7 @@ class Reference:
         return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
 
     def csl(self) -> dict[str, Any]:
-        """Return the entry as an object of CSL-JSON."""
+        """Return the entry as an object of CSL-JSON, without empty fields."""
         people = [
             {"family": a.partition(", ")[0], "given": a.partition(", ")[2]} if "," in a else {"literal": a}
             for a in self.authors
@@ -121,7 +121,7 @@ class Reference:
 
 
 def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
-    """Return references as one text, each once.
+    """Return references, each once, as one text in the form asked for.
 
     Args:
         references: The entries, in their order.
@@ -149,11 +149,11 @@ def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
 
 
 def _initials(author: str) -> str:
-    """Return `Family, G. N.` of `Family, Given Name`; an organisation's name as it is."""
+    """Return "Family, G. N." of the author "Family, Given Name"; an organisation's name as it is."""
     family, comma, given = author.partition(", ")
     return f"{family}, {' '.join(f'{name[0]}.' for name in given.split())}" if comma else family
 
 
 def _tex(text: str) -> str:
-    """Return a text in one line, with characters of TeX escaped."""
+    """Return the text in one line, with the characters escaped that TeX reads as commands."""
     return re.sub(r"\s+", " ", text).strip().translate(SPECIAL)
