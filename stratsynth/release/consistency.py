@@ -50,7 +50,7 @@ class Stated:
 
     @property
     def slack(self) -> float:
-        """Delta at which amounts are converted: the promised one without the samplers' share."""
+        """Delta at which amounts are converted to epsilon: the promised one without the samplers' share."""
         return self.budget.delta - self.budget.truncation_delta
 
 

@@ -41,7 +41,7 @@ class MeasuredCount:
     noise_sd: float
 
     def __str__(self) -> str:
-        """Return `4,985 give or take 12`, the half-width of a 95 % interval."""
+        """Return the number with the half-width of a 95 % interval, as "4,985 give or take 12"."""
         return f"{max(self.value, 0.0):,.0f} give or take {NORMAL_95 * self.noise_sd:,.0f}"
 
 
@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def estimate(self) -> MeasuredCount:
-        """Measured number with its noise."""
+        """Measured number of records with the standard deviation of its noise."""
         return MeasuredCount(self.measured, self.noise_sd)
 
 
@@ -102,7 +102,7 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
-    """True if shares that are given as other people's fit the noisy totals better than other people's could.
+    """True if shares declared of other people fit the noisy totals of groups better than other people's could.
 
     Were the rows independent of the shares, a group's noisy total would miss its share of everybody by the noise and
     by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less

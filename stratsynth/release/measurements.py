@@ -79,11 +79,11 @@ class LazyTable:
     """A dataclass field for measurements, or for the folder from which they are read when first asked for."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Set the name of the attribute in which an instance keeps it."""
+        """Note under which attribute an instance keeps its table or folder: the field's name after `_`."""
         self._name = f"_{name}"
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        """Return the table, read from the folder if need be."""
+        """Return an instance's table, read from its folder the first time; AttributeError on the class."""
         if instance is None:  # a dataclass asks for the default: there is none
             raise AttributeError(self._name)
         kept = vars(instance)[self._name]
@@ -92,7 +92,7 @@ class LazyTable:
         return kept
 
     def __set__(self, instance: Any, value: Any) -> None:
-        """Keep a table, or a folder."""
+        """Keep `value`, a table or the folder of a release, for an instance; nothing is read."""
         vars(instance)[self._name] = value
 
 

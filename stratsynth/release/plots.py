@@ -68,7 +68,7 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """Draw a numeric column as steps, bin by bin, any other as bars of its commonest levels.
+    """Draw shares of a numeric column into `axes` as steps, bin by bin; of others as bars of the commonest levels.
 
     Bins are drawn equally wide, whatever they span: a long tail would otherwise be invisible.
     """

@@ -49,7 +49,10 @@ class SampleRequest:
     """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse requests that no release could meet."""
+        """Refuse a request without number, or with one that is negative or no integer.
+
+        Refused are also `n_by_group` together with `balance`, and `by` without a mapping `n_by_group`.
+        """
         if self.n is None and self.n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
         object.__setattr__(self, "n", int(self.n) if isinstance(self.n, np.integer) else self.n)
@@ -88,12 +91,12 @@ class Drawing:
 
     @property
     def rows(self) -> int:
-        """Number of rows in all."""
+        """Number of rows in all parts of the sample."""
         return sum(number for _, number in self.parts)
 
     @property
     def pieces(self) -> int:
-        """Number of pieces, at least one."""
+        """Number of pieces of at most PIECE rows, at least one."""
         return max(1, -(-self.rows // PIECE))
 
     def piece(self, number: int, moved: Moved) -> pa.Table:
@@ -157,7 +160,7 @@ def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Mo
 
 
 def check_rows(rows: int, schema: Schema) -> None:
-    """Refuse more rows than memory holds at once, by the width of the schema.
+    """Refuse more rows of a schema than memory holds at once, by its number of columns.
 
     Raises:
         Unsupported: The rows would take more than `MOST_BYTES`.

@@ -20,13 +20,13 @@ class CertificateRecord(dict[str, Any]):
 
     @cached_property
     def statement(self) -> Certificate:
-        """Typed certificate; ValueError names a key that does not belong there."""
+        """Certificate as typed sections; ValueError names the first key of another type, or missing."""
         from stratsynth.certificate import Certificate
 
         return Certificate.from_dict(self)
 
     def __repr__(self) -> str:
-        """Return the guarantee in one line."""
+        """Return one line: Certificate(mechanism, strata, epsilon, delta), or its number of entries."""
         return f"Certificate({_in_short(self)})"
 
     def _repr_html_(self) -> str:

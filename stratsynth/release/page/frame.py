@@ -220,9 +220,9 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the section "How it was made".
+    """Return the Section "How it was made": facts, and a Figure of the measured tables if there are any.
 
-    It has mechanism, charges, accounting, software, noisy sums, rules, and a table of the measured tables.
+    Facts are mechanism, charges, account, schema, code lists, accounting, software, and noisy sums and rules if any.
     """
     facts = [
         *words.made_facts(certificate),

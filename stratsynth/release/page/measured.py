@@ -114,7 +114,7 @@ class Names:
     """Names of groups and cells, from the schema and the certificate, which are public."""
 
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
-        """Collect the groups from the paths of the charges."""
+        """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}

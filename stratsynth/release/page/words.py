@@ -96,7 +96,7 @@ def weighted(certificate: Certificate) -> str:
 
 
 def promise(certificate: Certificate) -> list[str]:
-    """Return the guarantee as sentences."""
+    """Return the guarantee as sentences in plain words, for one unit of privacy."""
     guarantee, one = certificate.guarantee, unit(certificate)
     epsilon, delta = guarantee.epsilon, guarantee.delta
     factor = short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
