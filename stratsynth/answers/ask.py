@@ -98,7 +98,7 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
-    """Numerators, denominators and sums of squares of queries of one kind, as linear functions of the counts."""
+    """Return numerators, denominators and sums of squares of queries of one kind, as functions of the counts."""
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
     cells = int(np.prod(shape, dtype=int))

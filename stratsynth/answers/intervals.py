@@ -47,7 +47,7 @@ class Answer:
 
 
 def quantile_of(level: float) -> float:
-    """Normal quantile z with P(|Z| <= z) = level."""
+    """Return the normal quantile z with P(|Z| <= z) = level; 1.96 for 0.95."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
@@ -162,7 +162,7 @@ def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCor
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
+    """Return both ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
     sound = (square > 0) & (inside >= -ROUNDING * linear**2)

@@ -41,7 +41,10 @@ class Query:
     """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
-        """Refuse what no release could answer; keep lists as tuples."""
+        """Refuse unknown statistics, level or quantile not in (0, 1), and malformed columns or conditions.
+
+        Refused are also a column in both `columns` and `by`, and differences of quantiles. Lists become tuples.
+        """
         for key in ("columns", "by"):
             object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key in ("where", "versus"):
@@ -65,7 +68,7 @@ class Query:
 
     @property
     def numeric(self) -> bool:
-        """True for a mean or a quantile."""
+        """True if the statistic is a mean or a quantile."""
         return self.statistic in {"mean", "quantile"}
 
     def check(self, schema: Schema) -> None:

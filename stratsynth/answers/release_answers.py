@@ -59,7 +59,7 @@ class Answers:
 
     @cached_property
     def squares(self) -> Squares:
-        """Least squares over all tables; a release without tables is refused."""
+        """Least squares over all tables of the release; UsageError for a release without tables."""
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         return Squares(read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model))
@@ -87,7 +87,7 @@ class Answers:
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
-        """Sentences on assumptions of the intervals other than the noise's distribution."""
+        """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
         return conditions(self._certificate)
 
     def one(self, query: Query) -> dict[str, list[Any]]:

@@ -52,13 +52,13 @@ class Functions:
     levels."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """Return the functions with one more factor, multiplied into the column's factor if it has one."""
+        """Return these functions multiplied by a factor of the column `name`: an array (functions or 1, levels)."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return Functions(self.number, {**self.factors, name: factor})
 
     def take(self, rows: NDArray[np.intp]) -> Functions:
-        """Return the functions numbered `rows`, in that order."""
+        """Return the functions with the numbers `rows`, in that order."""
         return Functions(len(rows), {name: factor[rows] for name, factor in self.factors.items()})
 
 
@@ -77,12 +77,12 @@ class Interaction:
 
     @cached_property
     def lacking(self) -> Bools:
-        """Mask of the strata without a measured copy."""
+        """Mask of the strata without a measured copy of the interaction."""
         return np.isinf(self.variances)
 
     @cached_property
     def known(self) -> Floats:
-        """Noise variances, with 0 in place of infinite ones."""
+        """Noise variance of each stratum's copy, with 0 in place of infinite ones."""
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -171,7 +171,7 @@ class Squares:
         return [c for c in held if not any(set(c) < set(d) for d in held)]
 
     def forget(self, columns: Columns) -> None:
-        """Drop the cached interaction of `columns`: thousands of strata would fill the memory."""
+        """Drop the cached interaction of `columns`, as those of thousands of strata would fill the memory."""
         self._found.pop(columns, None)
         for number, _ in self._merging:
             self._inside.pop((number, columns), None)
@@ -275,7 +275,7 @@ class Squares:
         return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
-        """Interaction of columns with a merged one among them: known in stratum `number` only."""
+        """Return the interaction of columns with a merged one among them: known in stratum `number` only."""
         leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
         if (number, columns) not in self._inside:
             self._inside[number, columns] = _average(leaves[number].tables, columns)
