@@ -77,12 +77,12 @@ class Model(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Plain facts and arrays from which `from_state` makes an equal model."""
+        """Return plain facts and arrays from which `from_state` makes an equal model."""
 
     @classmethod
     @abstractmethod
     def from_state(cls, schema: Schema, state: State) -> Self:
-        """Model restored from its state.
+        """Return the model that a stored state describes.
 
         Args:
             schema: Schema of the stored model.
@@ -104,7 +104,7 @@ class Model(ABC):
         """
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
-        """Number of synthetic rows that a release folder holds; None if it holds none.
+        """Return the number of synthetic rows that a release folder holds; None if it holds none.
 
         Args:
             asked: Number that the caller wants; None for the default.
@@ -142,7 +142,7 @@ class Model(ABC):
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Sections of a release's report that only this kind of model has.
+        """Return Sections of a release's page that only this kind of model has; none by default.
 
         Args:
             named: Maps a group's label, empty for all records, to its name for readers.
@@ -150,7 +150,7 @@ class Model(ABC):
         return ()
 
     def foretell(self, path: StratumPath) -> str:
-        """Expected error in a group as one line of a plan, by a model fitted to simulated answers; empty by default."""
+        """Return one line of a plan on the expected error in the group of this path; empty by default."""
         return ""
 
     def _refused(self, wanted: Returns) -> UsageError:
@@ -169,7 +169,7 @@ class TableModel(Model):
 
     @abstractmethod
     def mass(self, where: Where) -> float:
-        """Probability in [0, 1] that a row meets a condition; 1 for an empty one."""
+        """Return the probability, 0 to 1, that a row meets a condition; 1 for an empty one."""
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
@@ -183,7 +183,7 @@ class TableModel(Model):
         return Mixture(schema, dict(parts), dict(weights.shares))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TableModel:
-        """Conditional model of the rows whose columns have some levels; refused by default.
+        """Return the model of the rows whose columns have some levels; by default raise a MechanismError.
 
         Args:
             schema: Columns that vary among these rows, with the levels of the condition only.
@@ -198,7 +198,7 @@ class TableModel(Model):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[TableModel]:
-        """Draw models as independent noise would have made them if this model were the truth; refused by default.
+        """Return models as independent noise would have made them if this one were true; refused by default.
 
         Args:
             tables: Columns and noise standard deviation of every table that this model was fitted to.
@@ -212,7 +212,7 @@ class TableModel(Model):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Draw mixtures as `redrawn` draws models, for one model split by groups; refused by default.
+        """Return mixtures as `redrawn` returns models, for one model split by groups; refused by default.
 
         The model of all records is fitted again and split again, so that groups share its noise as they did.
 
@@ -245,7 +245,7 @@ class TableModel(Model):
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """Combine the strata's models into one of all records, by their weights.
+    """Return one model of all records, made of the strata's models and their weights.
 
     Raises:
         MechanismError: A part that is no model, or models of different products.

@@ -100,7 +100,7 @@ class Estimate(Model):
 
     @property
     def fourth(self) -> NDArray[np.float64]:
-        """Fourth cumulant of the privacy noise in each mean."""
+        """Fourth cumulant of the privacy noise in each mean, on the column's scale; 0 for Gaussian noise."""
         f = self.figures
         # a Laplace variable of variance v has the fourth cumulant 3 v^2
         return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4

@@ -35,7 +35,7 @@ def restore(kind: str, schema: Schema, state: State) -> Model:
 
 
 def save(model: Model, folder: Path) -> None:
-    """Write `model.npz` and `schema.toml` into a new folder."""
+    """Write a model's `model.npz` and `schema.toml` into a new folder; OSError if the folder exists."""
     folder.mkdir()
     state = model.state()
     facts = {"format": FORMAT, "kind": model.kind, "facts": state.facts}

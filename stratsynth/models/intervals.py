@@ -67,7 +67,7 @@ def half_width(variance: float, fourth: float, level: float) -> float:
 
 
 def _above(x: float, normal: float, scale: float) -> float:
-    """Tail probability P(N + L > x), x >= 0, of N normal with deviation `normal` plus L Laplace of scale `scale`."""
+    """Return P(N + L > x), x >= 0, of N normal with deviation `normal` and L Laplace of scale `scale`."""
     from scipy.special import log_ndtr, ndtr
 
     if normal < 1e-9:
@@ -94,16 +94,16 @@ def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike,
 
 
 def sampled_shares_covariance(shares: ArrayLike, n: float) -> Floats:
-    """Covariance of shares counted in a random sample of n people, such as a public hold-out: (diag(w) - w w') / n."""
+    """Return the covariance matrix of shares w counted in a random sample of n people: (diag(w) - w w') / n."""
     w = np.asarray(shares, dtype=float)
     found: Floats = (np.diag(w) - np.outer(w, w)) / n
     return found
 
 
 def noisy_shares_covariance(counts: ArrayLike, sigmas: ArrayLike) -> Floats:
-    """Covariance of shares c_g / sum c of counts with independent noise, to first order in the noise.
+    """Return the covariance matrix of shares c_g / sum c: counts c with independent noise, to first order in it.
 
-    With J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
+    With N = sum c and J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
     """
     c, sigma = np.asarray(counts, dtype=float), np.broadcast_to(np.asarray(sigmas, dtype=float), np.shape(counts))
     total = c.sum()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
-    """Split n rows by weights into integers that add up to n, each with expectation n * weight.
+    """Return an array of whole numbers, one per weight, that add up to n, each with expectation n * weight / sum.
 
     Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part gets the
     floor or the ceiling of its expectation, without bias.

@@ -31,7 +31,7 @@ class Shown(dict[str, "NDArray[np.integer[Any]]"]):
     """
 
     def __init__(self, codes: Codes, numbers: Mapping[str, NDArray[np.float64]]) -> None:
-        """`numbers`: numeric column -> values within its bounds, NaN if the row has none."""
+        """Keep level numbers by column, and `numbers` by numeric column: values within bounds, NaN for none."""
         super().__init__(codes)
         self.numbers = dict(numbers)
 
@@ -64,7 +64,7 @@ class Predictor(Model):
         """
 
     def seeded(self, seed: int) -> Predictor:
-        """Return the model with the seed of its random predictions; a deterministic model returns itself."""
+        """Return a copy with this seed for random predictions; a deterministic model returns itself."""
         return self
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
@@ -119,7 +119,7 @@ class ByGroup(Predictor):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns that define the strata, and the inputs of the parts."""
+        """Names of the columns that define the strata, and of those that the parts read."""
         read = {name for stratum, part in self.parts.items() for name in (*stratum.columns, *part.inputs)}
         return tuple(name for name in self.schema.names if name in read)
 

@@ -62,7 +62,7 @@ def weighted(
 
 
 def complete(schema: Schema, name: str) -> bool:
-    """True if every record has a number in this column, by the schema."""
+    """True if the schema gives every record a number in the column: numeric, without missing values and words."""
     column = schema.column(name)
     return isinstance(column, Numeric) and not column.missing and not column.words
 
