@@ -40,7 +40,7 @@ class Backend(Protocol):
         """Return a backend of the same data that encodes rows by another schema; nothing is read."""
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Return the rows; called by the driver after its first charge. Without `numbers` no sum may be asked."""
+        """Return the rows, which the driver asks for after its first charge; without `numbers` no sum may be asked."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
+    """Return the backend of the named engine; Unsupported, before anything is charged, for rows it cannot hold."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):

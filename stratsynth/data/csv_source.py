@@ -26,7 +26,7 @@ class CsvSource(FileSource):
     record = "one physical line of the CSV file"
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names in the header."""
+        """Return the names of the columns, from the file's header."""
         with self.open() as file:
             return tuple(csvlines.header(self._unpacked(file)))
 

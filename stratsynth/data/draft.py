@@ -109,12 +109,12 @@ def _texts(source: Source) -> dict[str, str]:
 
 
 def draft(source: Source) -> str:
-    """INTERNAL. The TOML text of a draft schema for a table, with notes for its reviewer."""
+    """INTERNAL. Return the TOML text of a draft schema for a table, with notes for its reviewer."""
     return drafted(source).to_toml()
 
 
 def draft_schema(data: Any) -> Schema:
-    """INTERNAL. Return a draft, with a DraftWarning for its reviewer; the body of `Schema.draft`."""
+    """INTERNAL. Return the draft schema of some data, with a DraftWarning that has the notes for its reviewer."""
     found = drafted(open_source(data))
     if said := found.warnings():
         warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
@@ -205,7 +205,7 @@ class Check:
     """Remarks on weights, to be read before anything is spent."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, stamped INTERNAL."""
+        """Return the check as JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
         found = {name: asdict(column) for name, column in self.columns.items()}
         said = {"INTERNAL": True, "rows": self.rows, "left_out": self.left_out, "columns": found}
         said |= {} if self.lines is None else {"lines_left_out": asdict(self.lines)}

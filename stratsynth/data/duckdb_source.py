@@ -58,12 +58,12 @@ class DuckDBSource(FileSource):
     engine = "duckdb"
 
     def __post_init__(self) -> None:
-        """Refuse arguments that name no rows, before the database is opened."""
+        """Refuse all but exactly one of table and query, before the database is opened."""
         check_names(self.path, self.table, self.query)
 
     @property
     def record(self) -> str | None:  # type: ignore[override]  # read only here
-        """Definition of a record, in words, for a query; None for a table."""
+        """Words on what a record is, of a query; None of a table, where they are its rows."""
         return None if self.query is None else "one row of the database's table, as far as the query selects it"
 
     def columns(self) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def _sound(table: pa.Table) -> pa.Table:
 
 
 def _record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the record batches of an Arrow file or stream."""
+    """Yield the record batches that a reader of an Arrow file or stream has, in order."""
     if isinstance(reader, pa.ipc.RecordBatchFileReader):
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:

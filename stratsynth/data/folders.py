@@ -84,7 +84,7 @@ class FolderSource(Source):
                 yield with_partitions(batch, name, columns)
 
     def parts_to_read(self) -> int:
-        """INTERNAL. Number of batches of all files."""
+        """INTERNAL. Number of batches of rows in all files, for a progress bar."""
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:

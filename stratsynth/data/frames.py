@@ -57,7 +57,7 @@ def own_types(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
-    """Return a pandas column as an Arrow array; null where a value is unreadable."""
+    """Return a pandas column as an Arrow array of the type `declared`; null where a value is unreadable."""
     kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.int64)
@@ -136,7 +136,7 @@ _ZONES = {dt.timezone.__module__, ZoneInfo.__module__, "pytz", "dateutil"}
 
 
 def _shortest(text: str) -> str:
-    """Return the text without trailing zeros of a fraction, and without midnight: dates may be stored as moments."""
+    """Return the text of a moment without trailing zeros of a fraction, and without midnight, as of dates."""
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.removesuffix(" 00:00:00")
 

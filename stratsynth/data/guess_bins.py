@@ -119,7 +119,7 @@ def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, fl
 
 
 def _codes(counts: Counts) -> Iterator[float]:
-    """Yield numbers at the ends that look like codes: nines, eights or sevens far above all others, or negatives."""
+    """Yield numbers at the ends that look like codes: nines, eights, sevens far above all others, or negatives."""
     seen = sorted(counts)
     for _ in range(CODES):
         if len(seen) <= MANY_VALUES // 2:

@@ -25,11 +25,11 @@ class ArrowSource(Source):
 
     @property
     def in_memory(self) -> object:
-        """The Arrow table itself."""
+        """Arrow table itself: two sources of one table have the same data."""
         return self.table
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
+        """Return the names of the table's columns, in order."""
         return tuple(self.table.column_names)
 
     def types(self) -> pa.Schema | None:
@@ -56,15 +56,15 @@ class FrameSource(Source):
 
     @property
     def in_memory(self) -> object:
-        """The frame itself."""
+        """Frame itself: two sources of one frame have the same data."""
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, as text."""
+        """Return the names of the frame's columns as texts, in order."""
         return tuple(str(name) for name in self.frame.columns)
 
     def types(self) -> pa.Schema | None:
-        """Return the Arrow types that the columns are read as."""
+        """Return the Arrow types that the frame's columns are read as."""
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:

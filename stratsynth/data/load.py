@@ -86,7 +86,7 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
-    """Return the batch with its arrays stored in `space`."""
+    """Return a copy of the batch whose arrays lie in `space`."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))

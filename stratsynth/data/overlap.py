@@ -127,15 +127,15 @@ def _is_private_table(private: Source | Path, other: Any) -> bool:
 
 
 def _path(data: Any) -> Path | None:
-    """Return the path of a source or of a path-like; None for data in memory."""
+    """Return the path of a source, or of a text or path-like; None for data in memory."""
     path = data.path if isinstance(data, Source) else data
     return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Return device and inode of a file, links of both kinds followed; of a folder, those of all files below it too.
+    """Return (device, inode) of a file, links followed; of a folder, those of all files below it too.
 
-    A part of the private rows is private as well.
+    A part of the private rows is private as well. Files that cannot be read are left out.
     """
     files, found = [path], set[tuple[int, int]]()
     with contextlib.suppress(OSError, ValueError):

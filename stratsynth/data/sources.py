@@ -56,12 +56,12 @@ class Source(ABC):
 
     @property
     def in_memory(self) -> object:
-        """Object that holds the rows in memory: two sources of one object have the same data."""
+        """Object that holds the rows in memory, else the source: two sources of one object have the same data."""
         return self
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns; no row is read."""
+        """Return the names of the columns, in order; no row is read."""
 
     def types(self) -> pa.Schema | None:
         """Return the declared types of the columns, from the structure alone; None if every column is plain text."""
@@ -178,7 +178,7 @@ class FileSource(Source):
 
     @contextmanager
     def open(self, *, known: bool = True) -> Iterator[IO[bytes]]:
-        """Open the file for reading; with `known`, only the one whose fingerprint was taken.
+        """Yield the file, open for reading; with `known`, only the one whose fingerprint was taken.
 
         Raises:
             UsageError: No file, or an unreadable one; the message quotes nothing of it.
@@ -230,7 +230,7 @@ class ParquetSource(FileSource):
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
     def parts_to_read(self) -> int:
-        """INTERNAL. Number of batches, by the number of rows in the file's footer."""
+        """INTERNAL. Number of batches, by the number of rows in the file's footer, for a progress bar."""
         with self.open() as file:
             return -(-int(pq.read_metadata(file).num_rows) // BATCH)
 

@@ -114,7 +114,7 @@ class Spark:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that are read: those of the schema, and those of its unit and weights."""
+        """Names of the columns that are read: the schema's, and those of its unit and weights."""
         return (*self.schema.names, *self.schema.beside)
 
     def pieces(self) -> tuple[Piece, ...]:

@@ -134,7 +134,7 @@ def tasks(session: Any) -> int:
 
 
 def cells_at_once(session: Any) -> int:
-    """Return the largest number of cells that one job counts: all partial tables must fit into Spark's limit."""
+    """Return the most cells that one job counts, at least 1: all partial tables must fit into Spark's limit."""
     said = session.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
     number, unit = re.fullmatch(r"(\d+) *([kmgtp]?)b?", said.strip().lower()).groups()  # type: ignore[union-attr]
     size = int(number) * _UNITS[unit] or 1 << 40  # none stands for no limit

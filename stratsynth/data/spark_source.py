@@ -64,11 +64,11 @@ class SparkSource(Source):
 
     @property
     def in_memory(self) -> object:
-        """The DataFrame itself."""
+        """Spark DataFrame itself: two sources of one DataFrame have the same data."""
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
+        """Return the names of the DataFrame's columns, in order."""
         return tuple(self.frame.columns)
 
     def types(self) -> pa.Schema:

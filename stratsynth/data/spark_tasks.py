@@ -91,7 +91,7 @@ class Reading(Protocol):
     """Source of a task's rows."""
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield batches of rows under the schema's names, each with its `row_sums`."""
+        """Yield (table, `row_sums`) for batches of a task's rows, under the schema's names."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class CountTables:
     reading: Reading
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the number of rows with their hash sums, and all cells: as many bytes whatever the rows."""
+        """Yield a partition's number of rows with hash sums, then all cells: as many bytes whatever the rows."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -179,7 +179,7 @@ class SumRows:
     version: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer, the number of rows and the hash sums."""
+        """Yield one answer: a partition's number of rows and the sums of their hashes."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -197,7 +197,7 @@ class CheckFiles:
     pieces: tuple[Piece, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer, of no rows, if all is well."""
+        """Yield one answer, of no rows, if version and files are the driver's; else raise a StratsynthError."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -208,7 +208,7 @@ class CheckFiles:
 
 
 def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[np.uint64]:
-    """Return an array: number of rows, then the sum of each lane of hashes modulo 2^64."""
+    """Return [rows, each lane's sum of hashes modulo 2^64] as an array; without lanes it adds to any other."""
     sums = [int(lane.to_numpy().view(np.uint64).sum()) for lane in lanes]
     return np.array([rows, *sums], np.uint64)
 

@@ -31,7 +31,7 @@ class Stream:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Stream:
-        """Return the backend; Unsupported, before anything is charged, for rows that it cannot hold."""
+        """Return the backend; Unsupported, before anything is charged, for rows that `refusal` has a reason against."""
         refusal = cls.refusal(source, schema)
         if refusal is not None:
             raise Unsupported(refusal)
