@@ -82,12 +82,12 @@ class Plan:
     """Warnings to read before anything is spent."""
 
     def __repr__(self) -> str:
-        """Return mechanism, budget and number of strata."""
+        """Return one line: Plan(mechanism; epsilon, delta; number of strata)."""
         strata = f"{len(self.strata)} strata" if len(self.strata) > 1 else "everybody together"
         return f"Plan({self.mechanism}; epsilon {self.epsilon:g}, delta {self.delta:g}; {strata})"
 
     def __str__(self) -> str:
-        """Return the text that `stratsynth plan` prints."""
+        """Return the plan as text for a terminal, as `stratsynth plan` prints it."""
         from stratsynth.planning.page import plan_page
         from stratsynth.report.text import render
 
@@ -101,7 +101,7 @@ class Plan:
         return render(plan_page(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values for JSON; a stratum's infinite error becomes None."""
+        """Return the plan's fields as JSON values; a stratum's infinite number becomes None."""
         plain = asdict(self)
         for stratum in plain["strata"]:
             stratum.update({k: None for k, v in stratum.items() if v == math.inf})
@@ -198,7 +198,7 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """Return the factors by which weights raise the noise: of a total, and relative to it if the mean weight is known.
+    """Return factors by which row weights raise noise: of a total, and relative to it (None if unknown); or None.
 
     A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
     what is measured, noise is the largest over the mean weight times that of the unweighted sample.

@@ -234,7 +234,7 @@ def _merged(plan: Plan) -> Table:
 
 
 def percent(error: float | None) -> str | None:
-    """Return a relative error as a percentage; `> 10x` from 10 on, None if unknown."""
+    """Return a relative error, 1 being all, as "12 %"; "> 10x" from 10 on, None if unknown."""
     if error is None or error >= 10:
         return None if error is None else "> 10x"
     return f"{100 * error:.2g} %" if error < 1 else f"{100 * error:.0f} %"

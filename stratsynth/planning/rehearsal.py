@@ -143,7 +143,7 @@ def size_of(path: StratumPath, prepared: Prepared) -> float:
 
 
 def rows_of(prepared: Prepared) -> float:
-    """Return the estimated number of rows: the declared size, over the mean weight where rows have weights."""
+    """Return the estimated number of rows: declared size (or UNKNOWN) over the mean row weight, if there is one."""
     size = prepared.public.size or UNKNOWN
     return size / (prepared.public.schema.row_weight.mean or 1.0)
 

@@ -83,19 +83,19 @@ class _Along(Generic[T]):
     """Index of questions or charges by the first stratum of their paths."""
 
     def __init__(self, items: Iterable[T]) -> None:
-        """Index the items by the first stratum of their paths."""
+        """Index questions or charges by the first stratum of their paths, in their order."""
         self._by: dict[StratumPath, list[tuple[int, T]]] = {}
         for number, item in enumerate(items):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """Return the items of everybody, of the path and below it, in order; for the empty path all items."""
+        """Return items of everybody and of the path's stratum, in order; for the empty path all items."""
         among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
         return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
 
     @property
     def everybody(self) -> list[T]:
-        """Items of the empty path."""
+        """Questions or charges of the empty path, which are about everybody, in order."""
         return [item for _, item in self._by.get((), [])]
 
 
@@ -103,7 +103,7 @@ class Foreseen:
     """Rehearsal by strata; strata that are asked alike share one computation."""
 
     def __init__(self, prepared: Prepared, found: Rehearsal) -> None:
-        """Index the rehearsal's questions and charges."""
+        """Index the questions and charges of a rehearsal by stratum, for one fit."""
         self._prepared = prepared
         self._account = found.account
         self._model = found.model
@@ -234,14 +234,14 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """Return a noise of `_noise` as a relative error in a group of this size; infinite for an empty group."""
+    """Return a result of `_noise` as relative error in a group of `size` people; infinite for 0, None for None."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf
 
 
 def verdict(error: float | None) -> str:
-    """Return words for the use of one-way counts with this relative error."""
+    """Return words on the use of one-way counts with this relative error, from "good" to "noise"; also for None."""
     if error is None:
         return "no one-way tables: see the mechanism"
     for most, words in (
