@@ -57,7 +57,7 @@ def reserved(
     workers: Workers,
     step: Callable[[], object],
 ) -> Iterator[Reservation]:
-    """Reserve the allotment, or resume the reservation of an equal fit; it is done when the block ends well.
+    """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
 
     Args:
         terms: The questions and strata that the fit may ask.

@@ -50,7 +50,7 @@ class FitOptions:
         return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
-        """Return a copy with `others` where they are not None."""
+        """Return a copy with the options `others`, where they are not None."""
         return replace(self, **{name: value for name, value in others.items() if value is not None})
 
 
@@ -88,7 +88,7 @@ class Fit:
         budget: Budget,
         options: FitOptions = DEFAULTS,
     ) -> Fit:
-        """Return the fit, or refuse it by public facts. Nothing is read, and nothing reserved.
+        """Return the fit, or refuse it by public facts. No row is read, and nothing reserved.
 
         Args:
             mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed
@@ -122,7 +122,7 @@ class Fit:
     def reserve(
         self, observer: Observer = SILENT, folder: Path | None = None
     ) -> contextlib.AbstractContextManager[Reservation]:
-        """Reserve the allotment, or resume the reservation of an equal fit; it is done when the block ends well.
+        """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
 
         Args:
             observer: Receiver of every step.
@@ -144,7 +144,7 @@ class Fit:
         return model
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
-        """Return the release of a model, with a certificate that states the charges."""
+        """Return the release of a model, with measurements and a certificate that states the charges."""
         from stratsynth.release import Release
         from stratsynth.release.certificate import certificate
         from stratsynth.release.measurements import measurements_table
