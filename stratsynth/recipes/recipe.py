@@ -133,7 +133,7 @@ class Recipe:
         )
 
     def budget(self) -> Budget:
-        """Return the budget of the fit."""
+        """Return the fit's budget: epsilon, delta and neighbours as [budget] states them."""
         return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
 
     def table(self, new_account: str | None = None) -> PrivateTable:
@@ -182,7 +182,7 @@ class Recipe:
 
     @cached_property
     def prior(self) -> Prior | None:
-        """Public rows that the fit starts from; None without [prior]. They are read when the fit is prepared."""
+        """Public information that the fit starts from; None without [prior]. Rows are read when a fit is prepared."""
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
@@ -218,12 +218,12 @@ class Recipe:
 
     @property
     def options(self) -> RecipeOptions:
-        """Options of the fit: the recipe's seed and workers."""
+        """Options of the fit with the recipe's seed and workers; the others are the defaults."""
         return RecipeOptions(seed=self.release.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:
-        """Folder of the release if the command line names none."""
+        """Folder of the release if the command line names none: the recipe's, else `release` beside it."""
         return self.release.directory or self.folder / "release"
 
     @property

@@ -41,7 +41,7 @@ class DataSection:
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown engines, and rows with no place or two, as a plan has to."""
+        """Refuse a missing path, unknown engines, and table or query that do not go with path and engine."""
         if self.engine == "spark" and self.query is not None:
             raise RecipeError("[data] query is of a database; of Spark, name a table or view.")
         if self.path is None and (self.table is None or self.engine != "spark"):
@@ -129,7 +129,7 @@ class BudgetSection:
     """Table of the budgets of single strata."""
 
     def __post_init__(self) -> None:
-        """Refuse a cap that is no positive number, and a name that is no line of text."""
+        """Refuse a cap that is no positive number, and an account's name that is no line of text."""
         check_account(self.ledger_epsilon, self.account)
 
 
