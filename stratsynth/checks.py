@@ -38,7 +38,7 @@ def is_list(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 def is_texts(value: object) -> TypeGuard[Sequence[str]]:
-    """True for a list of texts."""
+    """True for a list, tuple or other sequence of texts; not for a text."""
     return is_list(value) and all(isinstance(text, str) for text in value)
 
 
@@ -92,7 +92,7 @@ def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError)
 
 
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
-    """Return a text or path-like as a path; refuse other values, empty texts and texts of several lines."""
+    """Return a text or path-like as a Path; refuse other values, blank texts and texts of several lines."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
         raise error(f"{what} must be a path, such as 'folder/name', not {quoted_value(value)}.")
     if "\n" in str(value):
@@ -106,7 +106,7 @@ def check_seed(seed: int | None) -> None:
 
 
 def quoted_value(value: object) -> str:
-    """Return a value as a message quotes it; an object that could hold rows by its class alone."""
+    """Return the text of a value for a message; of an object that could hold rows the name of its class alone."""
     if value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 128):
         return reprlib.repr(value)
     return f"{type(value).__name__} object" if not isinstance(value, int) else "a number that large"

@@ -25,7 +25,7 @@ class Digested(ABC):
 
 
 def digest(*contents: Any) -> str:
-    """Return the SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
+    """Return the SHA-256, as text, of contents: frozen settings, arrays, numbers, texts and collections of these."""
     state = hashlib.sha256()
     _feed(state.update, contents)
     return state.hexdigest()
@@ -35,7 +35,7 @@ class Prehashed:
     """Content in the form in which it is hashed, computed beforehand: among other contents it stands for itself."""
 
     def __init__(self, value: Any) -> None:
-        """Compute the form of `value`."""
+        """Compute the bytes that `value` adds to a hash."""
         pieces = list[bytes]()
         _feed(pieces.append, value)
         self.content = b"".join(pieces)

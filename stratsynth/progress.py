@@ -108,7 +108,7 @@ class StepCounter(Protocol):
     """A function that counts one step as done when it is given its result, which it returns."""
 
     def __call__(self, result: T, /) -> T:
-        """Return the result."""
+        """Count one step as done, and return `result`."""
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ class Reference:
     """Link to the work."""
 
     def __str__(self) -> str:
-        """Return the reference in the style of the American Psychological Association, in one line."""
+        """Return the reference in one line, in the style of the American Psychological Association."""
         names = [_initials(author) for author in self.authors]
         by = " & ".join([f"{', '.join(names[:-1])},", names[-1]] if len(names) > 1 else names)
         version = f" (Version {self.version})" if self.version else ""
@@ -141,7 +141,7 @@ def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
 
 
 def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
-    """Return citations in words as entries of data, each text once, under the keys `key1`, `key2` and so on."""
+    """Return citations in words as entries of kind "dataset", each text once, under keys `key1`, `key2` and so on."""
     return [
         Reference(key=f"{key}{number}", kind="dataset", title=text, note=note)
         for number, text in enumerate(dict.fromkeys(" ".join(text.split()) for text in texts), start=1)

@@ -18,7 +18,7 @@ class Terminal(Bar):
     """Progress bar, with a note on a fit of hours before anything is reserved."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Print the note, and begin the bar."""
+        """Print a note on a fit of hours, and begin the bar."""
         from stratsynth.planning.rehearsal import LONG, about
 
         if rehearsal.seconds > LONG:

@@ -90,7 +90,7 @@ def _account(recipe: Recipe) -> dict[str, Any] | None:
 
 
 def _unread(key: bytes) -> str:
-    """Refuse to read the data, which a plan never does."""
+    """Raise an AssertionError: a plan never reads the data, so it asks for no fingerprint."""
     raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")
 
 

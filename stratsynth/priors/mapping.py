@@ -62,7 +62,7 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse other words for `unknown`."""
+        """Refuse any `unknown` but "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:

@@ -53,7 +53,7 @@ class PublishedTable:
     """Place of publication, which the certificate lists as taken for public."""
 
     def __post_init__(self) -> None:
-        """Refuse a missing citation, and a file of private rows or of a release."""
+        """Refuse a citation that is missing or a template's, and a file of a release or with an account."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():

@@ -95,7 +95,7 @@ class Mark:
         return known(self.low) is not None and known(self.high) is not None
 
     def __str__(self) -> str:
-        """Return name, value and interval in words."""
+        """Return the mark's name, value and interval as words; the interval only if both ends are known."""
         if known(self.value) is None:
             return f"{self.name} not estimable"
         ends = f" ({short(self.low)} to {short(self.high)})" if self.bounded else ""

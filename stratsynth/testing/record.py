@@ -113,7 +113,7 @@ class _Recorder(AnswerSource):
             self.prepared.admit(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Answer; record questions, charges and shapes; pass on the recorded or the twin's answers, if any."""
+        """Answer questions, and record them with charges and shapes; return recorded or the twin's answers, if any."""
         answers = self.answers(asked)
         self.run.batches.append(list(asked))
         self.run.questions.append(_what(asked))

@@ -184,7 +184,7 @@ def _deviation(charge: Charge) -> float:
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, is a sum, noise standard deviation) of each table and sum, in batches: the file may be large."""
+    """Yield (stratum, True for a sum, noise's standard deviation) of each table and sum in a release's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

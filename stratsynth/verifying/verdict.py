@@ -40,7 +40,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """True if no check failed. Statements that could not be checked do not count."""
+        """True if no check failed; statements that could not be checked do not count."""
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
