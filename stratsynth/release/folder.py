@@ -27,7 +27,7 @@ RULES = "rules.json"
 
 
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
-    """Write a release's folder, with the content that `Release.save` describes, and return its path."""
+    """Write a release's folder with certificate, model, measurements, page, tables (CSV if `csv`); return its path."""
     from stratsynth.data.writing import write_table
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
@@ -71,7 +71,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path]:
-    """Return model, certificate (without `files`) and path of a release folder; ReleaseError as `Release.load` says."""
+    """Return model, certificate (without `files`) and path of a release folder; ReleaseError if it is damaged."""
     path = given_path("the release", folder, error=ReleaseError)
     record = read_certificate(path)
     check_files(path, record.statement, ("model/model.npz", "model/schema.toml", MEASUREMENTS))

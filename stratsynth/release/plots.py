@@ -29,7 +29,10 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:
-    """Return the figure of `Release.plot`, and save it if `path` is not None; the refusals are said there."""
+    """Return a figure of each column's shares by level, of drawn and `real` rows; save it unless `path` is None.
+
+    UsageError if the file exists or is of another kind; with `real` also if it lies in a release.
+    """
     from stratsynth.data.draft import refuse_release_folder
 
     target = None if path is None else check_path(path)

@@ -24,7 +24,7 @@ ROW = "row"
 
 
 def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
-    """Return an array of one prediction per row of `data`, in the order of its rows; `seed` may be None.
+    """Return an array of one prediction per row of `data`, in the order of its rows; `seed` is for chance, or None.
 
     Raises:
         UsageError: Rows that have no order.

@@ -136,7 +136,7 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return the rows of `sample` as an Arrow table; numbers of rows that rules change are added to `moved`."""
+        """Return n synthetic rows as an Arrow table, as `sample` draws them; `moved` counts what rules change."""
         import pyarrow as pa
 
         wanted, model = SampleRequest(n, where or {}, n_by_group, by, balance), self.table_model

@@ -34,7 +34,7 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return the m tables of `Release.samples`, as frames; the refusals are said there."""
+    """Return m frames of n rows, each of a model fitted again with fresh noise; Unsupported where that is not sound."""
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
     name, weights = release.statement.mechanism.name, release.statement.weights.source

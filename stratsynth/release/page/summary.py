@@ -19,7 +19,7 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """Return the text for a terminal of the page of `certificate_page`."""
+    """Return guarantee, prices, groups and limits (`brief`: their names) of a certificate as text for a terminal."""
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
 
