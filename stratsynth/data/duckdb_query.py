@@ -171,7 +171,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Collection[str], tables: Collection[str]) -> None:
-    """Refuse a parsed expression that reads more than one row's values, or no column of the table."""
+    """Refuse a parsed expression: parts not of one row's values, columns not of the table, functions not listed."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()

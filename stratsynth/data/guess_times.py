@@ -72,7 +72,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, and carry
 
 
 def _bounds(first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime, int]:
-    """Return first and last day of the years around the extremes, of months below two years; and a number of bins."""
+    """Return first and last day of the years around the extremes, of months within two years; and number of bins."""
     years = last.year - first.year + 1
     if years > 2:
         return (

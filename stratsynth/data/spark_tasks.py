@@ -91,7 +91,7 @@ class Reading(Protocol):
     """Source of a task's rows."""
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table, `row_sums`) for batches of a task's rows, under the schema's names."""
+        """Yield (table of rows, array of their number and hash sums) for batches of a task's rows."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class FromFiles:
     columns: tuple[str, ...]
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table, `row_sums` without hashes) for each batch of the pieces whose indices Spark hands out."""
+        """Yield (table of rows, array of their number) for each batch of the pieces whose indices Spark hands out."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in self.pieces[number].tables(self.columns):
@@ -117,7 +117,7 @@ class FromSpark:
     lanes: int
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table, `row_sums`) for batches larger than Spark's, which are faster to encode."""
+        """Yield (table, array of rows and hash sums) for batches larger than Spark's, which are faster to encode."""
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
