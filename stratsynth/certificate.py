@@ -24,7 +24,7 @@ Texts = tuple[str, ...]
 
 
 def described(text: str) -> Any:
-    """Return the annotation that gives a field its description in the JSON Schema."""
+    """Return msgspec's annotation that gives a field this description in the JSON Schema."""
     return Meta(description=text)
 
 

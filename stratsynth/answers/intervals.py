@@ -109,7 +109,7 @@ class RatioOfSums:
         return np.maximum(squares - 2 * r * self.a + r**2 * self.b, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:
-        """Return the quotients with intervals that hold with probability `level`; `effect` as in `counts`."""
+        """Return the quotients with intervals of probability `level`; `effect` widens the sampling variance."""
         from scipy.special import stdtrit
 
         z2 = quantile_of(level) ** 2

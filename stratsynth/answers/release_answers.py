@@ -125,11 +125,11 @@ class Answers:
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """Return one query's results as a data frame: a row per cell, the columns of `one`."""
+        """Return one query's results as a frame: a row per cell, with the cell's columns, then `FIGURES`."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """Return several queries' results as one data frame, with the columns of `many`."""
+        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:

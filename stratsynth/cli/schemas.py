@@ -92,7 +92,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """Return the Page, stamped INTERNAL, of the numbers of `check_schema`."""
+    """Return the Page, stamped INTERNAL, of how many rows and values of some data do not fit a schema."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])

@@ -192,7 +192,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows as `sample` does; models of strata add the numbers of rows that rules change to `moved`."""
+        """Draw n rows that meet a condition, as level numbers by column; rows that rules change go to `moved`."""
         return self.sample(n, rng, where)
 
     def redrawn(

@@ -83,7 +83,7 @@ class Mixture(TableModel):
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows as `sample` does, adding to `moved` each stratum's rows that rules change, under its label."""
+        """Draw n rows that meet a condition, as level numbers by column; `moved` gets what rules change by stratum."""
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:

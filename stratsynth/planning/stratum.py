@@ -234,7 +234,7 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """Return a result of `_noise` as relative error in a group of `size` people; infinite for 0, None for None."""
+    """Return noise, times people as `_noise` has it, as a part of a count in a group of `size`; infinite for size 0."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf

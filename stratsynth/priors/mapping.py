@@ -84,10 +84,10 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules that do not fit the schema or the prior's columns `found`.
+        """Refuse rules on names that the schema lacks, and a prior that lacks one of its columns.
 
-        That is names the schema lacks, columns that the prior has not once and that are not under `without`, and a
-        prior without any.
+        Of the prior's columns `found` each must be there once, under its name or by `rename`, unless it is in
+        `without`; one must.
         """
         self.check_names(schema)
         for name in schema.names:

@@ -60,7 +60,7 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding if the model mixes groups by shares and the certificate names no source, or other groups."""
+    """Add a finding if the groups that the model mixes by shares are not those that the certificate states."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):

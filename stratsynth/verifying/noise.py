@@ -55,7 +55,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return the error in a charge's price or sensitivity; empty if there is none, or its kind is unknown."""
+    """Return words on what is wrong in a charge's price or sensitivity; empty if nothing is, or its kind is unknown."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
