@@ -24,7 +24,7 @@ Texts = tuple[str, ...]
 
 
 def described(text: str) -> Any:
-    """Return the metadata that describes a field to readers of the JSON Schema."""
+    """Return msgspec's annotation that gives a field this description in the JSON Schema."""
     return Meta(description=text)
 
 
@@ -32,7 +32,7 @@ class CertificatePart(Struct, frozen=True, omit_defaults=True):
     """A part of a certificate."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the section as JSON has it, without fields at their defaults."""
+        """Return the section as JSON values by key, without fields at their defaults."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
@@ -306,7 +306,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that a mapping describes: the only validator of its form.
+        """Return the certificate with the content of a mapping: the only validator of its form.
 
         Raises:
             ValueError: The first key that is missing or has another type or range than stated here.
@@ -318,12 +318,12 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of certificates, for readers in other programs."""
+    """Return the JSON Schema of certificates as a dict, for readers in other programs."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Certificate)}
 
 
 def main() -> None:
-    """Print the JSON Schema, which `docs/certificate.schema.json` holds."""
+    """Print the JSON Schema of certificates, which `docs/certificate.schema.json` holds."""
     sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
 
 

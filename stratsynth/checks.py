@@ -38,7 +38,7 @@ def is_list(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 def is_texts(value: object) -> TypeGuard[Sequence[str]]:
-    """True for a list of texts."""
+    """True for a list, tuple or other sequence of texts; not for a text."""
     return is_list(value) and all(isinstance(text, str) for text in value)
 
 
@@ -46,13 +46,13 @@ def check_integer(
     what: str, value: object, least: int = 0, most: float = math.inf, *, optional: bool = False,
     error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse any value but a whole number from `least` to `most`, both included; None passes if `optional`."""
+    """Refuse, with `error`, all but a whole number from `least` to `most`, both included; None passes if `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
         raise error(f"{what} must be a {whole_words(least, most)}, not {quoted_value(value)}.")
 
 
 def whole_words(least: float, most: float) -> str:
-    """Return the whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
+    """Return words for the range from `least` to `most`, such as "whole number from 1 to 10"."""
     return f"whole number of at least {least:,}" if most == math.inf else f"whole number from {least:,} to {most:,}"
 
 
@@ -60,7 +60,7 @@ def number(
     what: str, value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, optional: bool = False, hint: str = "", error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse any value but a finite number within bounds: `least` and `most` included, `above` and `below` excluded.
+    """Refuse all but a finite number within bounds: `least` and `most` included, `above` and `below` excluded.
 
     `hint` follows the bounds in the message. None passes if it is `optional`.
     """
@@ -70,7 +70,7 @@ def number(
 
 
 def number_words(least: float, above: float, most: float, below: float) -> str:
-    """Return the numbers between these ends in words, such as "number above 0 and at most 10"."""
+    """Return words for numbers between these ends, such as "number above 0 and at most 10" or "finite number"."""
     if max(abs(least), abs(most)) < math.inf:
         return f"number from {least:g} to {most:g}"
     ends = {"of at least": least, "above": above, "at most": most, "below": below}
@@ -79,20 +79,20 @@ def number_words(least: float, above: float, most: float, below: float) -> str:
 
 
 def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:
-    """Refuse any value but one of a few words, compared as plain texts."""
+    """Refuse, with `error`, any value but one of the texts `known`, compared as plain texts."""
     if not isinstance(value, str) or type(value).__eq__ is not str.__eq__ or str.__str__(value) not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise error(f"{what} must be {words}, not {quoted_value(value)}.")
 
 
 def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> None:
-    """Refuse any value but True and False."""
+    """Refuse, with `error`, any value but True and False; `what` names it in the message."""
     if not isinstance(value, bool):
         raise error(f"{what} must be true or false, not {quoted_value(value)}.")
 
 
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
-    """Return a text or path-like as a path; refuse other values, empty texts and texts of several lines."""
+    """Return a text or path-like as a Path; refuse other values, blank texts and texts of several lines."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
         raise error(f"{what} must be a path, such as 'folder/name', not {quoted_value(value)}.")
     if "\n" in str(value):
@@ -106,7 +106,7 @@ def check_seed(seed: int | None) -> None:
 
 
 def quoted_value(value: object) -> str:
-    """Return a value as a message quotes it; an object that could hold rows by its class alone."""
+    """Return the text of a value for a message; of an object that could hold rows the name of its class alone."""
     if value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 128):
         return reprlib.repr(value)
     return f"{type(value).__name__} object" if not isinstance(value, int) else "a number that large"
@@ -125,7 +125,7 @@ def check_line(what: str, value: object) -> None:
 
 
 def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
-    """Refuse a cap that is no positive number, and names and reasons that are no line of text."""
+    """Refuse a ledger's cap that is no positive number, and names and reasons that are no line of text; None passes."""
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
     check_line("account", account)
     check_line("new_account", new_account)

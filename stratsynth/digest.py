@@ -21,11 +21,11 @@ class Digested(ABC):
 
     @abstractmethod
     def digested(self) -> str:
-        """Return the digest of its contents."""
+        """Return the digest of its contents, a text that is equal for equal contents."""
 
 
 def digest(*contents: Any) -> str:
-    """Return the SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
+    """Return the SHA-256, as text, of contents: frozen settings, arrays, numbers, texts and collections of these."""
     state = hashlib.sha256()
     _feed(state.update, contents)
     return state.hexdigest()
@@ -35,14 +35,14 @@ class Prehashed:
     """Content in the form in which it is hashed, computed beforehand: among other contents it stands for itself."""
 
     def __init__(self, value: Any) -> None:
-        """Compute the form of `value`."""
+        """Compute the bytes that `value` adds to a hash."""
         pieces = list[bytes]()
         _feed(pieces.append, value)
         self.content = b"".join(pieces)
 
 
 def _feed(add: Add, value: Any) -> None:
-    """Add every value with its kind and its length, so that no two contents run into each other."""
+    """Add a value to the hash, with its kind and its length, so that no two contents run into each other."""
     kind = type(value)
     if kind is str:
         text = value.encode()
@@ -69,7 +69,7 @@ def _feed_mapping(add: Add, value: Mapping[Any, Any]) -> None:
 
 
 def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
-    """Add a value of no plain kind."""
+    """Add to the hash a value of no plain kind: settings, arrays, functions, enums, sets, classes."""
     if type(value) is Prehashed:
         add(value.content)
     elif isinstance(value, Enum):
@@ -110,12 +110,12 @@ def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kin
 
 @lru_cache(maxsize=1024)
 def _names(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a dataclass that belong to its digest."""
+    """Return the names of the dataclass's fields that belong to its digest."""
     return tuple(f.name for f in fields(kind) if f.metadata.get("digest", True))
 
 
 def _feed_code(add: Add, code: CodeType) -> None:
-    """Add a function's instructions, names, constants and inner functions."""
+    """Add to the hash a function's instructions, names, constants and inner functions."""
     _write(add, "code", code.co_code)
     _feed(add, list(code.co_names))
     for constant in code.co_consts:

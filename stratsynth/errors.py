@@ -68,6 +68,6 @@ class NotPrivateWarning(UserWarning):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint for a misspelt word, to go before the full stop; empty if no known word is near."""
+    """Return "; did you mean 'x'" with the known word nearest to `word`, to end a message; empty if none is near."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}" if close else ""

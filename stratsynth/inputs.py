@@ -35,7 +35,7 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
 
 
 def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
-    """Refuse a key that is not among `keys`, or whose value is not of the type given there.
+    """Refuse, with a RecipeError, a key not among `keys`, or a value not of the type given there.
 
     `among` is added to the message about an unknown key: the condition under which it would be known.
     """
@@ -48,14 +48,14 @@ def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, 
 
 
 def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
-    """Return a path that does not exist yet; refuse one that does, since outputs replace nothing."""
+    """Return the path itself; UsageError if something is there, since outputs replace nothing."""
     if path.exists():
         raise UsageError(f"{path} exists already; {remedy}.")
     return path
 
 
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """Return a citation without outer spaces; refuse one with words of a template, or none."""
+    """Return a citation without outer spaces; raise `error` for words of a template, or no words."""
     found = TEMPLATE.search(text)
     if found or not any(character.isalnum() for character in text):
         wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"

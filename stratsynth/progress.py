@@ -19,18 +19,18 @@ Tick: TypeAlias = "Callable[[int | None, int | None], None]"
 
 
 def wanted(progress: bool | None) -> bool:
-    """True if a bar is shown: as asked, by default on a terminal or in a notebook."""
+    """True if a bar is to be shown: as `progress` says; for None on a terminal or in a notebook."""
     return (sys.stderr.isatty() or in_notebook()) if progress is None else progress
 
 
 def in_notebook() -> bool:
-    """True in the kernel of a notebook."""
+    """True if this process is the kernel of a notebook."""
     return "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager
 def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
-    """Show a bar, which disappears at the end; yield the function that moves it.
+    """Show a bar within the block, and yield the function that moves it: done steps and their total, None for one more.
 
     Args:
         what: The name of the steps.
@@ -84,7 +84,7 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
 
 @contextlib.contextmanager
 def phase(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[], object]]:
-    """Show a line under the bar on the screen for as long as one long step takes; nothing without a bar.
+    """Show a line under the bar within the block, for one long step; nothing if no bar is shown.
 
     Args:
         what: Name of the step.
@@ -108,12 +108,12 @@ class StepCounter(Protocol):
     """A function that counts one step as done when it is given its result, which it returns."""
 
     def __call__(self, result: T, /) -> T:
-        """Return the result."""
+        """Count one step as done, and return `result`."""
 
 
 @contextlib.contextmanager
 def steps(what: str, total: int, progress: bool | None) -> Iterator[StepCounter]:
-    """Show a bar over a known number of steps, as asked, by default on a terminal or in a notebook."""
+    """Show a bar over `total` steps if `progress`, None as for `wanted`; yield a function that counts one step."""
     count = 0
 
     def done(result: T) -> T:

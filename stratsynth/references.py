@@ -66,7 +66,7 @@ class Reference:
     """Link to the work."""
 
     def __str__(self) -> str:
-        """Return the reference in the style of the American Psychological Association, in one line."""
+        """Return the reference in one line, in the style of the American Psychological Association."""
         names = [_initials(author) for author in self.authors]
         by = " & ".join([f"{', '.join(names[:-1])},", names[-1]] if len(names) > 1 else names)
         version = f" (Version {self.version})" if self.version else ""
@@ -80,7 +80,7 @@ class Reference:
         return " ".join(part for part in (*first, *last, self.link) if part)
 
     def bibtex(self) -> str:
-        """Return the BibTeX entry. Programs and data are `@misc`, which every style knows."""
+        """Return the entry as BibTeX. Programs and data are `@misc`, which every style knows."""
         kind = self.kind if self.kind in ("article", "inproceedings") else "misc"
         fields = {
             "author": " and ".join(f"{{{_tex(a)}}}" if "," not in a else _tex(a) for a in self.authors),
@@ -98,7 +98,7 @@ class Reference:
         return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
 
     def csl(self) -> dict[str, Any]:
-        """Return the entry as an object of CSL-JSON."""
+        """Return the entry as an object of CSL-JSON, without empty fields."""
         people = [
             {"family": a.partition(", ")[0], "given": a.partition(", ")[2]} if "," in a else {"literal": a}
             for a in self.authors
@@ -121,7 +121,7 @@ class Reference:
 
 
 def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
-    """Return references as one text, each once.
+    """Return references, each once, as one text in the form asked for.
 
     Args:
         references: The entries, in their order.
@@ -141,7 +141,7 @@ def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
 
 
 def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
-    """Return citations in words as entries of data, each text once, under the keys `key1`, `key2` and so on."""
+    """Return citations in words as entries of kind "dataset", each text once, under keys `key1`, `key2` and so on."""
     return [
         Reference(key=f"{key}{number}", kind="dataset", title=text, note=note)
         for number, text in enumerate(dict.fromkeys(" ".join(text.split()) for text in texts), start=1)
@@ -149,11 +149,11 @@ def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
 
 
 def _initials(author: str) -> str:
-    """Return `Family, G. N.` of `Family, Given Name`; an organisation's name as it is."""
+    """Return "Family, G. N." of the author "Family, Given Name"; an organisation's name as it is."""
     family, comma, given = author.partition(", ")
     return f"{family}, {' '.join(f'{name[0]}.' for name in given.split())}" if comma else family
 
 
 def _tex(text: str) -> str:
-    """Return a text in one line, with characters of TeX escaped."""
+    """Return the text in one line, with the characters escaped that TeX reads as commands."""
     return re.sub(r"\s+", " ", text).strip().translate(SPECIAL)

@@ -53,12 +53,12 @@ class Range:
 
     @property
     def ends(self) -> dict[str, float]:
-        """Return the finite ends by name."""
+        """Finite ends of the range by name: `least`, `above`, `most`, `below`; {} without any."""
         every = {"least": self.least, "above": self.above, "most": self.most, "below": self.below}
         return {name: end for name, end in every.items() if abs(end) < math.inf}
 
     def check(self, what: str, value: Any, kind: Any, hint: str = "") -> Any:
-        """Return the value to keep, a list as a tuple; refuse one that is not of type `kind`, or outside the range.
+        """Return `value`, a list as a tuple; UsageError if it is not of type `kind`, or outside the range.
 
         The message begins with `what`, the setting's name; `hint` adds other values allowed.
         """
@@ -88,7 +88,7 @@ class Range:
         return value
 
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
-        """Return a list of numbers, or of different names, as a tuple."""
+        """Return a list of numbers, or of different names, as a tuple; UsageError for anything else."""
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
@@ -119,7 +119,7 @@ class Range:
 
 
 def _plural(words: str) -> str:
-    """Return the words of a type in the plural: "numbers above 0", "lists of texts"."""
+    """Return the words of `Range.words` in the plural: "numbers above 0", "lists of texts"."""
     noun = next((noun for noun in ("whole number", "number", "text", "list", "table") if words.startswith(noun)), words)
     return f"{noun}s{words.removeprefix(noun)}"
 
@@ -134,7 +134,10 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Declare default and `Range` of a field. A table is copied for each object, and no part of its hash."""
+    """Return a dataclass field with this default and `Range`, to be checked by `check_fields`.
+
+    A table is copied for each object, and no part of its hash.
+    """
     metadata = {KEY: Range(least, above, most, below, length, refused or {})}
     if isinstance(default, dict):
         return cast("T", field(default_factory=default.copy, hash=False, metadata=metadata))
@@ -142,7 +145,7 @@ def at(
 
 
 def check_fields(settings: Any) -> None:
-    """Check every field that is declared by `at`, and keep lists as tuples.
+    """Refuse settings with a field outside its `Range`, as declared by `at`; keep lists as tuples, in place.
 
     Raises:
         UsageError: The first value outside its range, as "mst: iterations must be ..., not 0."
@@ -158,7 +161,7 @@ def check_fields(settings: Any) -> None:
 
 @cache
 def _declared(cls: Any) -> tuple[tuple[str, Any, bool, Range], ...]:
-    """Return the name, the type without None, whether None is allowed, and the range of each field declared by `at`."""
+    """Return (name, type without None, True if None is allowed, range) of each field that is declared by `at`."""
     return tuple(
         (each.name, *_without_none(resolved(cls, each.name)), each.metadata[KEY])
         for each in fields(cls)
@@ -172,7 +175,7 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
 
 
 def resolved(cls: type, name: str) -> Any:
-    """Return the type of a field, from its annotation in the nearest class that has one."""
+    """Return the type of the field `name`, from its annotation in the nearest class that has one."""
     home = next(each for each in cls.__mro__ if name in vars(each).get("__annotations__", {}))
     one = SimpleNamespace(__annotations__={name: home.__annotations__[name]})
     return get_type_hints(one, vars(sys.modules[home.__module__]))[name]

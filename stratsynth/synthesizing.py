@@ -46,7 +46,7 @@ def synthesize(
     ledger: str | PathLike[str] | None = None,
     seed: int | None = None,
 ) -> Release:
-    """Return synthetic data from a table in one call: draft or schema, plan, fit, release.
+    """Return the release of a table in one call: draft or schema, plan, fit, release.
 
     Data that are public, or a sandbox, need no schema: `synthesize(frame, epsilon=1, public=True)` drafts one from the
     rows and warns that the result is not private. Private data need a schema that a person has reviewed:
@@ -105,7 +105,7 @@ def synthesize(
 
 
 def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
-    """Return the schema of public data, drafted if there is none, and the number of rows, or their total weight."""
+    """Return the schema of public data, drafted if it is None, and `size`, else the rows' number or total weight."""
     from stratsynth.data.draft import drafted
     from stratsynth.schema.encoding import row_weights
 
@@ -122,7 +122,7 @@ def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple
 
 
 def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
-    """Return the shares of groups, counted in public data."""
+    """Return the shares of the groups by `by`, counted in public data, as public weights."""
     import numpy as np
     import pandas as pd
 
@@ -155,7 +155,7 @@ def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
 
 
 def _strata(how: Mechanism[Any] | None, by: Sequence[str], weights: Weights | None) -> Mechanism[Any]:
-    """Return the mechanism in strata; `pooled` with MST if none is named."""
+    """Return the mechanism in strata; `pooled` with MST if it is None, refused if it has strata of its own."""
     if weights is None:
         raise UsageError(f"the strata {' x '.join(by)} need weights: Weights.public(shares, citation=...).")
     if how is None:

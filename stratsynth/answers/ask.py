@@ -42,7 +42,7 @@ class QueryBatch:
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Answer each query: arrays with one entry per cell, row-major.
+    """Answer each query: an Answer, of arrays with one entry per cell (row-major), in the order of the queries.
 
     Raises:
         UsageError: A column or level that the schema does not know, or a query that makes no sense.
@@ -67,9 +67,9 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Counts of all cells of `by` and `columns`, row-major, and the rates of `columns` within each cell of `by`.
+    """Return two Answers: counts of all cells of `by` and `columns`, and rates of `columns` within each cell of `by`.
 
-    The same as the answers to two queries of these columns, for a schema's own columns.
+    Both are row-major, and the same as the answers to two queries of these columns, for a schema's own columns.
     """
     schema, cells = squares.tables.schema, (*by, *columns)
     shape = schema.shape(cells)
@@ -98,7 +98,7 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
-    """Numerators, denominators and sums of squares of queries of one kind, as linear functions of the counts."""
+    """Return numerators, denominators and sums of squares of queries of one kind, as functions of the counts."""
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
     cells = int(np.prod(shape, dtype=int))
@@ -128,7 +128,7 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
 
 
 def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
-    """Middle of each bin (1, levels), 0 for levels that are no numbers; and the 0/1 mask of numeric levels."""
+    """Return arrays (1, levels): middle of each bin, 0 for levels that are no numbers; and 1 for bins, 0 for others."""
     column = cast("Numeric", schema.column(name))
     middles, there = np.zeros((1, column.size)), np.zeros((1, column.size))
     middles[0, : len(column.middles)], there[0, : len(column.middles)] = column.middles, 1.0
@@ -136,7 +136,7 @@ def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """Number of the row that each row of the functions is compared with."""
+    """Return, for each of `number` queries and each cell, the index of the cell with the levels of `versus`."""
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
     index = list(np.unravel_index(np.arange(cells), shape))
@@ -170,7 +170,7 @@ def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) 
 
 
 def _quotient(squares: Squares, asked: QueryBatch, *, share: bool) -> RatioOfSums:
-    """Numerator over denominator, with the noise in both."""
+    """Return numerators over denominators of `asked` with the noise in both; `share` if they are parts of 1."""
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     second = a if share else squares.estimate(asked.squares)[0]
     return RatioOfSums(
@@ -210,7 +210,10 @@ def _quotients(
 def _errors(
     variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
 ) -> intervals.ErrorCorrelations:
-    """Correlations of errors, from their variances and their covariances with the errors of the reference cells."""
+    """Return correlations of each estimate's error with that of its reference cell, of noise and of noise and sampling.
+
+    Given are variances of the noise, its covariances with the reference's, and the same of sampling error.
+    """
 
     def correlation(covariance: Floats, spread: Floats) -> Floats:
         scale = np.sqrt(spread * spread[reference])

@@ -39,7 +39,7 @@ class Mean:
     note: str
 
     def less(self, other: Mean) -> Mean:
-        """Difference from the mean of a disjoint group with independent noise: variances and cumulants add up."""
+        """Return this mean minus that of a disjoint group with independent noise: variances and cumulants add up."""
         noise, both = (
             (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
         )
@@ -49,7 +49,7 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Columns `FIGURES` of one query's results.
+    """Return the columns `FIGURES` of one query's results, each a list with one entry per cell.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
@@ -91,7 +91,7 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Mean of one cell, or a sentence on why there is none."""
+    """Return the mean of one cell of a query, or a sentence on why there is none."""
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:
@@ -112,7 +112,7 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
 
 
 def _asked(query: Query, cell: Mapping[str, str]) -> Group:
-    """Group that remains of a cell under the query's condition."""
+    """Return, by column, the levels that a cell leaves open under the query's condition."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
         several = frozenset([levels] if isinstance(levels, str) else levels)
@@ -121,7 +121,7 @@ def _asked(query: Query, cell: Mapping[str, str]) -> Group:
 
 
 def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Estimate]:
-    """Group -> its estimate; of strata that are split again, the innermost levels count."""
+    """Return each group's estimate by its key (`_key`); of strata that are split again, the innermost levels count."""
     found = {}
     for path, part in model.walk():
         levels: dict[str, Sequence[str]] = {name: some for stratum in path for name, some in stratum.items}
@@ -130,5 +130,5 @@ def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Esti
 
 
 def _key(schema: Schema, group: Group) -> frozenset[tuple[str, frozenset[str]]]:
-    """Group as a hashable key: the columns it restricts with their levels."""
+    """Return the group as a hashable key: each column that it restricts, with its levels."""
     return frozenset((name, some) for name, some in group.items() if some != frozenset(schema.levels(name)))

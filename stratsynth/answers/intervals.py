@@ -47,12 +47,12 @@ class Answer:
 
 
 def quantile_of(level: float) -> float:
-    """Normal quantile z with P(|Z| <= z) = level."""
+    """Return the normal quantile z with P(|Z| <= z) = level; 1.96 for 0.95."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
-    """Intervals of counts with noise variance `variance`, of a table of about `rows` records."""
+    """Return the Answer on counts of noise `variance`, of about `rows` records; `effect` widens the sampling error."""
     z, sd = quantile_of(level), np.sqrt(variance)
     low, high = value - z * sd, value + z * sd
     coarse = sd < COARSE  # counts and their discrete noise are integers
@@ -109,7 +109,7 @@ class RatioOfSums:
         return np.maximum(squares - 2 * r * self.a + r**2 * self.b, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:
-        """Quotients with their intervals at probability `level`."""
+        """Return the quotients with intervals of probability `level`; `effect` widens the sampling variance."""
         from scipy.special import stdtrit
 
         z2 = quantile_of(level) ** 2
@@ -138,7 +138,7 @@ class ErrorCorrelations:
 
 
 def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCorrelations) -> Answer:
-    """Differences of estimates from those numbered `reference`, by combining both intervals (Zou and Donner 2008).
+    """Return each estimate minus the one numbered `reference`, with both intervals combined (Zou and Donner 2008).
 
     With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the
     lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals
@@ -162,7 +162,7 @@ def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCor
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
+    """Return both ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
     sound = (square > 0) & (inside >= -ROUNDING * linear**2)
@@ -174,7 +174,7 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """Answer whose outer interval is widened to contain the inner one; NaN throughout if an end is unknown."""
+    """Return an Answer whose interval `both` is widened to hold `noise`; NaN throughout where an end is NaN."""
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
     parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]

@@ -24,7 +24,7 @@ MOST = 2_000
 
 
 def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float) -> Floats:
-    """Model's value in some of a query's cells.
+    """Return the model's value in each of a query's cells that is wanted, NaN in the others.
 
     Args:
         model: The release's model.
@@ -68,7 +68,7 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) 
 
 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -> float:
-    """Mean from the middles of bins, or quantile of numbers spread evenly within bins; NaN if the group has no mass."""
+    """Return the model's mean (bins at their middles) or quantile in a group; NaN if the group has no mass."""
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))
     masses = np.array([_mass(model, _narrowed(group, {name: i})) for i in range(len(column.extents))])

@@ -30,7 +30,7 @@ TINY = 1e-300
 
 
 def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, effect: float) -> Answer:
-    """Quantile of each group with its intervals.
+    """Return the Answer with the query's quantile in each group and its intervals.
 
     Args:
         squares: Least squares of the release.
@@ -72,7 +72,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
 
 
 def grid(column: Numeric) -> tuple[Floats, Floats]:
-    """Grid points of all bins, ascending, and an array (points, levels) of the fraction of each level below each."""
+    """Return the grid points of all bins, ascending, and an array (points, levels): part of each level below each."""
     lows = np.array([low for low, _ in column.extents], dtype=np.float64)
     highs = np.array([high for _, high in column.extents], dtype=np.float64)
     parts = np.arange(WITHIN + 1) / WITHIN
@@ -86,7 +86,7 @@ def grid(column: Numeric) -> tuple[Floats, Floats]:
 
 
 def _crossing(points: Floats, test: Floats) -> Floats:
-    """First point where each row's statistic reaches 0, interpolated; NaN if none. Noise may make it cross again."""
+    """Return each row's first of `points` at which `test` reaches 0, interpolated; NaN if it never does."""
     found = np.full(len(test), np.nan)
     for row, line in enumerate(test):
         up = np.flatnonzero(line >= 0)
@@ -101,7 +101,7 @@ def _crossing(points: Floats, test: Floats) -> Floats:
 
 
 def _ends(points: Floats, test: Floats, variance: Floats, z: float) -> tuple[Floats, Floats]:
-    """First and last point where |statistic| <= z standard deviations, interpolated; NaN if nowhere."""
+    """Return each row's first and last point where |test| <= z sqrt(variance), interpolated; NaN if nowhere."""
     t = test / np.sqrt(np.maximum(variance, TINY))
     before, step = t[:, :-1], np.diff(t, axis=1)
     flat = step == 0

@@ -41,7 +41,10 @@ class Query:
     """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
-        """Refuse what no release could answer; keep lists as tuples."""
+        """Refuse unknown statistics, level or quantile not in (0, 1), and malformed columns or conditions.
+
+        Refused are also a column in both `columns` and `by`, and differences of quantiles. Lists become tuples.
+        """
         for key in ("columns", "by"):
             object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key in ("where", "versus"):
@@ -65,11 +68,15 @@ class Query:
 
     @property
     def numeric(self) -> bool:
-        """True for a mean or a quantile."""
+        """True if the statistic is a mean or a quantile."""
         return self.statistic in {"mean", "quantile"}
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns and levels unknown to the schema, and more than `MOST_CELLS` results."""
+        """Refuse columns and levels not in the schema, and a query that makes no sense.
+
+        Such are more than `MOST_CELLS` results; `versus` of several levels, or of columns that are no result's; and a
+        mean or quantile of more than one column, or of one without numbers.
+        """
         for name in (*self.columns, *self.by, *self.where, *self.versus):
             schema.column(name)
         for name, levels in self.where.items():
@@ -97,7 +104,7 @@ class Query:
 
 
 def _names(key: str, given: object) -> tuple[str, ...]:
-    """Tuple of distinct column names; a single name may stand without a list."""
+    """Return distinct column names; a text is one name, None is none. UsageError for anything else or a name twice."""
     names: Any = (given,) if isinstance(given, str) else () if given is None else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"query: {key} is a list of columns, such as ['SEX', 'MAR'], not {quoted_value(given)}.")
@@ -108,7 +115,7 @@ def _names(key: str, given: object) -> tuple[str, ...]:
 
 
 def codes(schema: Schema, name: str, levels: object) -> list[int]:
-    """Level numbers of one level or several; unknown levels are refused with a list of known ones."""
+    """Return the numbers of one level (a text) or several of column `name`; unknown levels are refused by name."""
     several: Any = (levels,) if isinstance(levels, str) else levels
     if not isinstance(several, Sequence) or not several or not all(isinstance(level, str) for level in several):
         such = {name: schema.levels(name)[0]}
@@ -120,7 +127,7 @@ def codes(schema: Schema, name: str, levels: object) -> list[int]:
 
 
 def _there_are(schema: Schema, name: str) -> str:
-    """Part of an error message that lists a column's levels."""
+    """Return words that list a column's first SHOWN levels, as the end of an error message."""
     known = schema.levels(name)
     what = "the bins of its numbers" if isinstance(schema.column(name), Numeric) else "its levels"
     more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""

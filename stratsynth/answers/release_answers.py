@@ -59,13 +59,13 @@ class Answers:
 
     @cached_property
     def squares(self) -> Squares:
-        """Least squares over all tables; a release without tables is refused."""
+        """Least squares over all tables of the release; UsageError for a release without tables."""
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         return Squares(read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model))
 
     def _from_means(self, query: Query) -> bool:
-        """True if the release's own estimates of means answer the query: it holds that mean, or no tables at all."""
+        """True if the release's own means answer the query: it holds that mean, or no tables at all."""
         if self._tables == "none":
             return True
         if self._tables == "alone" or query.statistic != "mean":
@@ -87,18 +87,18 @@ class Answers:
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
-        """Sentences on assumptions of the intervals other than the noise's distribution."""
+        """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
         return conditions(self._certificate)
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Results of one query, column by column: the columns of its cells, then `FIGURES`."""
+        """Return one query's results as lists by column: the columns of its cells, then `FIGURES`."""
         (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Results of several queries in order, column by column: `query` (number from 0), `cell`, then `FIGURES`."""
+        """Return several queries' results, in order, as lists by column: `query` (from 0), `cell`, `FIGURES`."""
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
@@ -111,7 +111,7 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Columns `FIGURES` for each query: from means the release has estimated, else by least squares."""
+        """Return lists by column of `FIGURES`, for each query: from the release's means, else by least squares."""
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
         for number, query in enumerate(queries):
@@ -125,11 +125,11 @@ class Answers:
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """Results of one query as a data frame."""
+        """Return one query's results as a frame: a row per cell, with the cell's columns, then `FIGURES`."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """Results of several queries as one data frame."""
+        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:
@@ -151,7 +151,7 @@ class Answers:
         return {**figures, "status": status, "model": guessed, "note": notes}
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> list[float]:
-        """Model's value in each cell without an estimate, NaN elsewhere."""
+        """Return the model's value in each cell of a query where `unknown` is true, NaN elsewhere."""
         (total,), (known,) = self.squares.estimate(Functions(1, {}))
         found: list[float] = modelled(self._model, query, unknown, float(total) if known else float("nan")).tolist()
         return found

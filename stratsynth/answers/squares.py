@@ -52,13 +52,13 @@ class Functions:
     levels."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """Return the functions with one more factor, multiplied into the column's factor if it has one."""
+        """Return these functions multiplied by a factor of the column `name`: an array (functions or 1, levels)."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return Functions(self.number, {**self.factors, name: factor})
 
     def take(self, rows: NDArray[np.intp]) -> Functions:
-        """Return the functions numbered `rows`, in that order."""
+        """Return the functions with the numbers `rows`, in that order."""
         return Functions(len(rows), {name: factor[rows] for name, factor in self.factors.items()})
 
 
@@ -77,16 +77,16 @@ class Interaction:
 
     @cached_property
     def lacking(self) -> Bools:
-        """Mask of the strata without a measured copy."""
+        """Mask of the strata without a measured copy of the interaction."""
         return np.isinf(self.variances)
 
     @cached_property
     def known(self) -> Floats:
-        """Noise variances, with 0 in place of infinite ones."""
+        """Noise variance of each stratum's copy, with 0 in place of infinite ones."""
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Split weights (functions, strata) into k of the pooled copy and the rest, of measured strata."""
+        """Return the weight of the pooled copy per function, and weights (functions, strata) of measured strata."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -94,7 +94,7 @@ class Interaction:
         return k, np.where(self.lacking, 0.0, weights - k[:, None])
 
     def estimable(self, weights: Floats) -> Bools:
-        """Mask of functions with a known sum: unmeasured strata all have one weight, 0 if nothing is pooled."""
+        """Return a mask of functions with a known sum: unmeasured strata have one weight, 0 if nothing is pooled."""
         there = weights[:, self.lacking]
         if there.shape[1] == 0:
             return np.ones(len(weights), dtype=bool)
@@ -103,14 +103,14 @@ class Interaction:
         return np.asarray((there == there[:, :1]).all(axis=1))
 
     def sums(self, weights: Floats) -> Floats:
-        """Estimates (functions, entries) of the weighted sums over strata."""
+        """Return estimates (functions, entries) of the sums over strata by weights (functions, strata)."""
         k, rest = self.split(weights)
         # k Z + sum (c_s - k) z_s; with all strata measured, k is 0 and `values` already contain Z
         found = rest @ self.values
         return found if self.total is None else found + k[:, None] * self.total
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
-        """Noise covariance of two weighted sums, row by row: per unit vector in the space of z(A)."""
+        """Return each row's noise covariance of two sums over strata: per unit vector in the space of the arrays."""
         (k, a), (m, b) = self.split(one), self.split(other)
         # diag(v), plus k m V for the pooled copy, or minus v v' / (V + sum v) if Z adjusted all strata
         found = (a * b) @ self.known
@@ -135,7 +135,7 @@ class Squares:
         """(Number, stratum) of every stratum in which a defining column takes several levels."""
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
-        """Estimate of each function in records, NaN if unknown; and the mask of known ones."""
+        """Return each function's estimate in records, NaN if unknown; and the mask of known ones."""
         value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
         for (_, columns), part, weights, found in self._keyed(functions):
             needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
@@ -145,7 +145,7 @@ class Squares:
         return np.where(known, value, np.nan), known
 
     def covariance(self, one: Functions, other: Functions) -> Floats:
-        """Noise covariance of row i of `one` with row i of `other`, in records squared."""
+        """Return the noise covariance of function i of `one` with function i of `other`, in records squared."""
         result = np.zeros(one.number)
         theirs = {key: (part, weights) for key, part, weights, _ in self._keyed(other)}
         for key, part, weights, found in self._keyed(one):
@@ -158,20 +158,20 @@ class Squares:
         return result
 
     def most(self, functions: Functions) -> Floats:
-        """Largest possible value of each 0/1 function by the strata's public sizes; infinite if one is unknown."""
+        """Return the largest value that each 0/1 function can have, by strata's public sizes; infinite if unknown."""
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in self.tables.by)
         people = np.array([leaf.people for leaf in self.tables.leaves])
         found: Floats = np.where(self._weights(functions, outer) > 0, people, 0.0).sum(axis=1)
         return found
 
     def nearest(self, columns: Columns) -> list[Columns]:
-        """Maximal subsets of `columns` that measured tables cover, largest first."""
+        """Return the maximal subsets of `columns` that measured tables cover, largest first; [] if there are none."""
         several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]
         held = [c for c in several if self._covers(c)]
         return [c for c in held if not any(set(c) < set(d) for d in held)]
 
     def forget(self, columns: Columns) -> None:
-        """Drop the cached interaction of `columns`: thousands of strata would fill the memory."""
+        """Drop the cached interaction of `columns`, as those of thousands of strata would fill the memory."""
         self._found.pop(columns, None)
         for number, _ in self._merging:
             self._inside.pop((number, columns), None)
@@ -213,7 +213,7 @@ class Squares:
                     yield (number, every), here, alone, self._alone(number, every)
 
     def _weights(self, functions: Functions, outer: Columns) -> Floats:
-        """Weights (functions, strata) of `_weight` for all strata; computed once per distinct set of levels."""
+        """Return weights (functions, strata): the factors in `outer`, each averaged over the stratum's levels."""
         found = np.ones((functions.number, len(self.tables.leaves)))
         for name in outer:
             several, place = self._levels(name)
@@ -222,7 +222,7 @@ class Squares:
         return found
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """Distinct lists of level codes that strata have in a column, and for each stratum its place in them."""
+        """Return distinct lists of codes that strata have in a column, and for each stratum its place among them."""
         if name not in self._places:
             several: dict[tuple[int, ...], int] = {}
             place = [several.setdefault(tuple(leaf.codes[name]), len(several)) for leaf in self.tables.leaves]
@@ -246,7 +246,11 @@ class Squares:
         return self._found[columns]
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
-        """Copies of z(A) averaged in each stratum by inverse variance: (strata, entries), and variances (strata)."""
+        """Return each stratum's counts over `columns`, centred along each axis, (strata, entries), and their variances.
+
+        Tables are averaged by inverse variance; the variance is infinite, and the entries 0, for a stratum without a
+        table.
+        """
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))
         for held, leaves, tables in self._by_shape:
@@ -271,7 +275,7 @@ class Squares:
         return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
-        """Interaction of columns with a merged one among them: known in stratum `number` only."""
+        """Return the interaction of columns with a merged one among them: known in stratum `number` only."""
         leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
         if (number, columns) not in self._inside:
             self._inside[number, columns] = _average(leaves[number].tables, columns)
@@ -290,7 +294,7 @@ class _Part:
         self._means = {name: vector.mean(axis=1) for name, vector in vectors.items()}
 
     def mean(self, columns: Columns) -> Floats:
-        """Product of the means of the factors outside `columns`, one per function."""
+        """Return, one per function, the product of the means of its factors outside `columns`."""
         others = [mean for name, mean in self._means.items() if name not in columns]
         return np.asarray(np.prod(others, axis=0)) if others else np.ones(1)
 
@@ -300,7 +304,7 @@ def _subsets(columns: Columns) -> Iterator[Columns]:
 
 
 def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
-    """Weight of a stratum in each function: product of the factors in `outer`, each averaged over its levels."""
+    """Return a stratum's weight in each function: the factors in `outer`, each averaged over the stratum's levels."""
     weight = np.ones(functions.number)
     for name in outer:
         weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
@@ -308,7 +312,7 @@ def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
 
 
 def _inner(one: Floats, other: Floats) -> Floats:
-    """Inner product of two centred factors, row by row; exactly 0 if it is within rounding error."""
+    """Return, row by row, the inner product of two factors minus their means; exactly 0 within rounding error."""
     a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
     found = np.einsum("fi,fi->f", a, b)
     # rounding of a constant factor must not make its interactions seem needed
@@ -317,7 +321,7 @@ def _inner(one: Floats, other: Floats) -> Floats:
 
 
 def _squares(part: _Part, columns: Columns) -> Floats:
-    """Fraction of each function's squared norm that lies in the interaction: a product over `columns`, in [0, 1]."""
+    """Return the part, 0 to 1, of each function's squared norm that is in the interaction of `columns`."""
     found = np.ones(1)
     for name in columns:
         vector = part.vectors[name]
@@ -327,14 +331,14 @@ def _squares(part: _Part, columns: Columns) -> Floats:
 
 
 def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
-    """Contract each row's array with one vector per axis: one number per row."""
+    """Return one number per row: the row's array multiplied by one vector for each of its axes."""
     for vector in reversed(vectors):
         values = np.einsum("fai,fi->fa", values.reshape(len(values), -1, vector.shape[1]), vector)
     return values.reshape(len(values))
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """Average of z(A) by inverse variance over the tables that cover A, flat, with its variance; None if none does."""
+    """Return the interaction of `columns`, averaged over tables that cover it, and its variance; None if none does."""
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:
         if wanted <= set(table.columns):
@@ -345,7 +349,7 @@ def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] 
 
 
 def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
-    """Arrays (tables, entries) of z(A) from tables `values` that all have the columns `held`."""
+    """Return arrays (tables, entries): sums over `columns` of `values`, with axes `held`, centred along each axis."""
     kept = [name for name in held if name in columns]
     found: Floats = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
     found = found.transpose([0, *(1 + kept.index(name) for name in columns)])
@@ -356,6 +360,6 @@ def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
 
 
 def _summed(table: Noisy, columns: Columns) -> float:
-    """Reciprocal of the number of cells of a table that add up to one cell of the marginal over `columns`."""
+    """Return 1 over the number of a table's cells that add up to one cell of the marginal over `columns`."""
     sizes = zip(table.values.shape, table.columns, strict=True)
     return 1.0 / math.prod(int(size) for size, name in sizes if name not in columns)

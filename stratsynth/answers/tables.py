@@ -60,7 +60,7 @@ class Leaf:
     """Public size in records; infinite if unknown."""
 
     def merged(self, names: Sequence[str]) -> Columns:
-        """Columns among `names` that define strata and have several levels in this one."""
+        """Return the columns among `names` that define strata and have several levels in this one."""
         return tuple(name for name in names if len(self.codes.get(name, ())) > 1)
 
 
@@ -77,13 +77,13 @@ class Tables:
     """Tables of all records, over columns that define no strata."""
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
-        """Number of levels that each column has within a stratum."""
+        """Return by column the number of levels that it has within a stratum."""
         inside = {name: len(codes) for name, codes in leaf.codes.items()}
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
 
 def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]) -> Tables:
-    """Read the tables of a release.
+    """Return the tables of a release by stratum: measurements with the strata that they belong to.
 
     Args:
         schema: All columns of the release.
@@ -126,12 +126,12 @@ def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table
 
 
 def conditions(certificate: Certificate) -> tuple[str, ...]:
-    """Sentences on assumptions of the intervals other than the noise's distribution."""
+    """Return sentences on assumptions of the intervals beside the noise's law: one if answers chose questions."""
     return (CHOSEN,) if any(charge.kind == "choose" for charge in certificate.charges) else ()
 
 
 def of_tables(measurements: pa.Table) -> pa.Table:
-    """Return the measurements that are cells of tables, without the noisy sums."""
+    """Return the rows of measurements that are cells of tables, without those of noisy sums."""
     if "sum" not in measurements.column_names:
         return measurements
     import pyarrow as pa
@@ -161,7 +161,7 @@ def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
 
 
 def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
-    """Return a column's numbers from its Arrow buffers: pyarrow's conversion imports pandas, which takes a second."""
+    """Return Arrow chunks' numbers as one array, read from buffers, as pyarrow's way imports pandas; refuse nulls."""
     found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
     for chunk in chunks:
         if chunk.null_count:
@@ -172,7 +172,7 @@ def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
 
 
 def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
-    """Return the texts at some places of a dictionary-encoded column."""
+    """Return the texts of a dictionary-encoded column at the row numbers `places`."""
     known: list[str] = []
     codes: list[NDArray[np.int64]] = []
     for chunk in column.chunks:
@@ -183,7 +183,7 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
 
 
 def _strata(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
-    """Yield the paths to all innermost strata, measured or not."""
+    """Yield the paths to all innermost strata, measured or not; Unsupported if strata overlap."""
     stated = certificate.strata
     if stated.families:
         raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
@@ -205,7 +205,7 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
 
 
 def _public(certificate: Certificate) -> Mapping[str, float]:
-    """Declared sizes of strata by label, without those that were measured to be larger than declared."""
+    """Return the declared sizes of strata in records, by label, without those measured to be larger than declared."""
     return {
         each.stratum: each.declared
         for each in certificate.declared_and_measured
@@ -214,7 +214,7 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
 
 
 def label_of(stratum: Stratum, certificate: Certificate) -> str:
-    """Label of a stratum in the measurements; of a merged one, its public name, which stored models need not keep."""
+    """Return a stratum's label in the measurements; a merged one's is the name that the certificate gives it."""
     if stratum.is_merge:
         levels = dict(stratum.items)
         for merge in certificate.strata.merged:
@@ -233,7 +233,7 @@ def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, varian
 
 
 def _cut(table: Noisy, leaf: Leaf) -> Noisy:
-    """Slice of a table of all records that counts one stratum, without the axes that are constant there."""
+    """Return the part of a table of all records that counts one stratum, without the axes that are constant there."""
     values = table.values
     for axis, name in enumerate(table.columns):
         if name in leaf.codes:
@@ -243,7 +243,7 @@ def _cut(table: Noisy, leaf: Leaf) -> Noisy:
 
 
 def _joined(tables: Sequence[Noisy]) -> list[Noisy]:
-    """Average tables of the same columns by inverse variance: one table for each set of columns."""
+    """Return one table for each set of columns: tables of the same columns are averaged by inverse variance."""
     found: dict[frozenset[str], list[Noisy]] = {}
     for table in tables:
         found.setdefault(frozenset(table.columns), []).append(table)

@@ -42,7 +42,7 @@ PEOPLE = 1 << 40
 
 
 def make(rows: int, *, seed: int = 0, offset: int = 0, year: int = 2019) -> pd.DataFrame:
-    """Simulate people, one per row.
+    """Return simulated people, one per row, as a frame.
 
     A person is a function of the seed and the row number alone: `make(10)` is the start of `make(1_000_000)`, and
     `make(10, offset=5)` is its rows 5 to 14.
@@ -66,7 +66,7 @@ def make(rows: int, *, seed: int = 0, offset: int = 0, year: int = 2019) -> pd.D
 
 
 def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
-    """Simulate other people of the same population: with one seed, none of them is ever among those of `make`.
+    """Return other people of the same population: with one seed, none of them is ever among those of `make`.
 
     Args:
         rows: Number of people.
@@ -80,14 +80,14 @@ def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
 
 
 def schema() -> Schema:
-    """Public schema of the census, with its structural zeros."""
+    """Return the public schema of the census, with its structural zeros."""
     from stratsynth.census import model
 
     return model.schema()
 
 
 def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
-    """Share of every group in the distribution that people are drawn from, which is independent of the seed.
+    """Return each group's share in the distribution that people are drawn from, which is the same for all seeds.
 
     Exact but for one rounding to a floating-point number; every declared group has a row, in the schema's order.
 
@@ -103,7 +103,7 @@ def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
 
 
 def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
-    """Shares of `shares(by)` as public weights, with their citation."""
+    """Return the shares of `shares(by)` as public weights, with their citation."""
     return Weights.public(shares(by), citation=CITATION)
 
 

@@ -60,12 +60,12 @@ class ConditionalTable:
     """Value of an amount for each combination; empty for a drawn variable."""
 
     def combination(self, codes: Mapping[str, Codes]) -> Codes:
-        """Number of each row's combination."""
+        """Return, for each row, the number of its combination of the parents' codes."""
         parts = [adds.take(codes[name]) for name, adds in self.parents.items()]
         return sum(parts[1:], start=parts[0]) if parts else np.zeros(1, np.intp)
 
     def draw(self, codes: Mapping[str, Codes], drawn: NDArray[np.uint32]) -> Codes:
-        """Code of each row by inverting the distribution: the number of thresholds that its draw reaches."""
+        """Return each row's code by inverting its distribution: how many thresholds its draw reaches."""
         at = self.combination(codes)
         found = np.zeros(len(drawn), np.uint8)
         for threshold in self.thresholds:
@@ -75,13 +75,13 @@ class ConditionalTable:
 
 @cache
 def schema() -> Schema:
-    """Schema of the census, from schema.toml."""
+    """Return the schema of the census, from schema.toml."""
     return Schema.from_toml(_FOLDER / "schema.toml")
 
 
 @cache
 def tables() -> Mapping[str, ConditionalTable]:
-    """Table of each variable by name, in the order of drawing."""
+    """Return each variable's table by name, in the order of drawing."""
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):
@@ -94,7 +94,7 @@ def tables() -> Mapping[str, ConditionalTable]:
 
 
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
-    """Product of a variable's factors, on the coarsest groups of codes that refine those of every factor."""
+    """Return a variable's table: the product of its factors, on the coarsest groups of codes that all of them need."""
     factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
     columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
     kinds, places = {}, {}
@@ -120,12 +120,12 @@ def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, t
 
 
 def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Reshape a column's values to lie along its own axis, for broadcasting against those of other columns."""
+    """Return a column's values as an array along its own axis among those of `columns`, for broadcasting."""
     return values.reshape([-1 if c == column else 1 for c in columns])
 
 
 def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[int]]:
-    """Column named by an `on`, and the group number of each of its codes."""
+    """Return the column that an `on` text names, and the group number of each of its codes."""
     column, _, said = on.partition(" ")
     if column in NUMBERS:
         starts = [int(start) for start in said.split()]
@@ -135,13 +135,13 @@ def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[i
 
 
 def _span(part: str, levels: Sequence[str]) -> list[str]:
-    """Levels listed by a text such as "1 2" or "18..20"."""
+    """Return the levels that a text such as "1 2" or "18..20" lists."""
     ends = [word.partition("..") for word in part.split()]
     return [level for a, _, b in ends for level in levels[levels.index(a) : levels.index(b or a) + 1]]
 
 
 def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence[str]) -> NDArray[np.int64]:
-    """Weights of a factor: an axis for each `on`, and one for the variable's levels."""
+    """Return a factor's integer weights: an axis for each `on`, and one for the variable's levels."""
     lines = [words for line in factor["rows"].splitlines() if (words := line.partition("#")[0].split())]
     if ":" in lines[0][0]:
         named = [dict(word.split(":") for word in words) for words in lines]
@@ -156,7 +156,7 @@ def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence
 
 
 def _thresholds(weights: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Thresholds, 2**31 times the cumulative weight over the total, rounded down exactly; mask of totals above 0."""
+    """Return 2**31 times cumulative weights over their total, rounded down, by level; and mask of totals above 0."""
     sums = weights.cumsum(axis=1)
     total = np.maximum(sums[:, -1:], 1)
     whole, rest = np.zeros_like(sums[:, :-1]), sums[:, :-1]

@@ -41,7 +41,7 @@ ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
 
 
 def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
-    """People of these row numbers, as `stratsynth.census.make` returns them."""
+    """Return the people of these row numbers as a frame, the one of `stratsynth.census.make`."""
     import pyarrow as pa
 
     from stratsynth.schema.codec import to_pandas
@@ -66,13 +66,13 @@ def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
 
 
 def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
-    """Yield the same people in chunks: number of the first row, and codes by column (numbers, or `ABSENT`)."""
+    """Yield (first row's number, codes by column) for chunks of people; numeric columns hold numbers, or `ABSENT`."""
     for at in range(0, rows, CHUNK):
         yield at, _people(keys(seed, start + at, min(CHUNK, rows - at)), year)
 
 
 def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
-    """Draw each variable given those before it, in the order of the tables."""
+    """Return codes by column of the people of these keys, each variable drawn given those before it."""
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
         draw = drawn(keys, name, year)
@@ -91,7 +91,7 @@ def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
 
 
 def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Integer drawn uniformly between the two ends that a level such as "10-19" names; 0 for "N"."""
+    """Return integers drawn uniformly between the ends that each row's level, such as "10-19", names; 0 for "N"."""
     ends = [(0, 0) if level == "N" else _ends(level) for level in tables()[name].levels]
     low, high = np.array(ends).T
     found: NDArray[np.int64] = low.take(codes) + ((high - low + 1).take(codes) * drawn.astype(np.int64) >> BITS)
@@ -104,7 +104,7 @@ def _ends(level: str) -> tuple[int, int]:
 
 
 def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Amounts around a median: the drawn quantile, interpolated between two of `quantiles`, in thousandths."""
+    """Return amounts around medians: the drawn quantile, interpolated between those of `quantiles`, in thousandths."""
     knots = np.array(quantiles, np.int64)
     place = drawn.astype(np.int64) * (len(quantiles) - 1)
     at, part = place >> BITS, place & ((1 << BITS) - 1)
@@ -116,7 +116,7 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Earnings plus other income in dollars a year, rounded as in the survey; missing below 15."""
+    """Return earnings plus other income in dollars a year, rounded as in the survey; `ABSENT` below age 15."""
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
     weeks = np.where(employed, _WEEKS, _WEEKS_OTHERS)
@@ -130,7 +130,7 @@ def _income(
 
 
 def _poverty(codes: Mapping[str, Codes], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Household income in percent of the poverty threshold, 501 if above 500; missing in group quarters."""
+    """Return household income in percent of the poverty threshold, 501 above 500; `ABSENT` in group quarters."""
     people = codes["NP"]  # the code is the number of people, and 0 for "N"
     together = np.maximum(np.where(codes["AGEP"] < 15, 0, codes["PINCP"]) + others, 0)
     percent = np.minimum(100 * together // _POVERTY.take(np.maximum(people - 1, 0)), 501)

@@ -25,7 +25,7 @@ _AGE = ("ETH", "AGE5", "AGE1")
 
 
 def frame(by: Sequence[str]) -> pd.DataFrame:
-    """Share of every cell of the crossing, as `stratsynth.census.shares` returns them."""
+    """Return the share of every cell of the crossing of `by` as a frame, the one of `stratsynth.census.shares`."""
     import pandas as pd
 
     if isinstance(by, str) or not by or len(set(by)) < len(by):
@@ -42,7 +42,7 @@ def frame(by: Sequence[str]) -> pd.DataFrame:
 
 
 def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
-    """Integer for each cell, in proportion to its share, and their sum."""
+    """Return an array of integers, an axis per column, in proportion to the cells' shares; and their sum."""
     joint, have = np.array(1, object), list[str]()
     steps = _DRAWN + _AGE if "AGEP" in by else _DRAWN
     for name in steps:
@@ -58,7 +58,7 @@ def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
 
 
 def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
-    """Conditional probabilities of a variable's levels times 2**31, along the last axis, given the variables before."""
+    """Return a variable's conditional probabilities times 2**31: its levels along the last axis, before it `have`."""
     table = tables()[name]
     at = np.zeros([1] * len(have), np.intp)
     for column, adds in table.parents.items():
@@ -69,7 +69,7 @@ def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
 
 
 def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
-    """Merge the last two axes, groups of five years and years within them, into one axis of the bins of AGEP."""
+    """Return shares and column names with the last two axes, five years and years within, merged into bins of AGEP."""
     column = schema().column("AGEP")
     assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
     fives, ones = joint.shape[-2:]

@@ -28,13 +28,13 @@ STILL = frozenset({"AREA", "RAC1P", "ETH", "HISP", "SEX", "AGE5", "AGE1"})
 
 
 def check_year(year: object) -> None:
-    """Refuse a year that is not simulated."""
+    """Refuse, with a UsageError, a year that is no whole number within FARTHEST of YEAR."""
     if not is_whole(year) or not abs(year - YEAR) <= FARTHEST:
         raise UsageError(f"census: year is a whole number from {YEAR - FARTHEST} to {YEAR + FARTHEST}.")
 
 
 def drawn(keys: NDArray[np.uint64], name: str, year: int) -> NDArray[np.uint32]:
-    """Draw of a variable for each key in some year, an integer below 2**31."""
+    """Return an integer below 2**31 for each key: the draw of the variable `name` in that year."""
     if year == YEAR:
         return draws(keys, name)
     found = draws(keys, f"{name} {year}").astype(np.int64)

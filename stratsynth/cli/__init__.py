@@ -24,12 +24,12 @@ STOPPED = 128 + signal.SIGTERM
 
 
 def main() -> None:
-    """Run the command line: the entry point `stratsynth`."""
+    """Run the command line of this process's arguments and exit with its code: the entry point `stratsynth`."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command of these arguments, print its error if it has one, and return the exit code."""
     debug = "--debug" in arguments
     stopped = list[int]()
     reopen()
@@ -62,14 +62,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _interrupted(error: BaseException) -> bool:
-    """Return True if an interrupt came before the error: closing a half written archive, say, may fail after it."""
+    """True if a KeyboardInterrupt came before `error`: closing a half written archive, say, may fail after it."""
     before = error.__context__
     return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
 
 
 @contextlib.contextmanager
 def _stoppable(stopped: list[int]) -> Iterator[None]:
-    """Treat SIGTERM as an interrupt unless it has a handler, and note it in `stopped`."""
+    """Treat SIGTERM as an interrupt within the block, unless it has a handler; append its number to `stopped`."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return

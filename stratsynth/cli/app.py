@@ -217,7 +217,7 @@ def _complete(folder: Path) -> str:
 
 
 def _add_commands() -> None:
-    """Commands of other packages, the evaluation's among them: `module:register` is called with the app.
+    """Add the commands of other packages to the app: each entry point, `module:register`, is called with it.
 
     One that cannot be imported is reported, and must not keep anybody from the others.
     """

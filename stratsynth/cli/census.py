@@ -204,7 +204,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 def _tables(given: list[str] | None) -> dict[str, str]:
-    """Files by column, from COLUMN=FILE."""
+    """Return files by column from texts COLUMN=FILE; {} for None, UsageError for another form."""
     found = {}
     for text in given or ():
         name, sign, path = text.partition("=")

@@ -32,7 +32,7 @@ def ledger_show(
 
 
 def ledger_page(found: Mapping[str, Any]) -> Page:
-    """Return the page of a ledger's facts: epsilon spent at its delta, the rest of the cap, and one line per fit."""
+    """Return the Page of a ledger's facts: epsilon spent at its delta, the rest of the cap, and one row per fit."""
     if not found["fits"]:
         return Page(f"{found['ledger']}: nothing has been spent.")
     cap, left = found["cap_epsilon"], found.get("left_epsilon")

@@ -18,7 +18,7 @@ class Terminal(Bar):
     """Progress bar, with a note on a fit of hours before anything is reserved."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Print the note, and begin the bar."""
+        """Print a note on a fit of hours, and begin the bar."""
         from stratsynth.planning.rehearsal import LONG, about
 
         if rehearsal.seconds > LONG:
@@ -30,7 +30,10 @@ class Terminal(Bar):
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | None = None) -> Release:
-    """Run a recipe with a bar on stderr, on a terminal; elsewhere print the note on a fit of hours alone."""
+    """Run a recipe into `folder` and return its release, with a bar on stderr on a terminal.
+
+    Elsewhere only the note on a fit of hours is printed.
+    """
     options = options or recipe.options
     with observing(options.progress, Terminal) as observer:
         return recipe.run(folder, options, observer)

@@ -96,7 +96,10 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[str, list[str]]:
-    """COLUMN=LEVEL as a table from columns to levels."""
+    """Return lists of levels by column from texts COLUMN=LEVEL; UsageError for another form.
+
+    Without `several`, also for a column named twice.
+    """
     found: dict[str, list[str]] = {}
     for item in items:
         column, equals, level = item.partition("=")
@@ -109,7 +112,7 @@ def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[s
 
 
 def read_queries(file: Path) -> list[Query]:
-    """Return the queries of a JSON file; refuse unknown keys."""
+    """Return the queries of a JSON file; UsageError if it is unreadable, no list of mappings, or has unknown keys."""
     from stratsynth.answers import Query
 
     try:
@@ -128,7 +131,7 @@ def read_queries(file: Path) -> list[Query]:
 
 
 def _rows(found: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return one table a result; unknown numbers are null."""
+    """Return one mapping for each result, from lists by column; unknown numbers become None."""
     plain = {name: [None if _unknown(value) else value for value in values] for name, values in found.items()}
     return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
 
@@ -146,7 +149,7 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """Return a table for a terminal, without the columns `model` and `note` where they are empty."""
+    """Return the Page of results, lists by column, without `model` and `note` where empty; `conditions` follow."""
     shown = {
         name: values
         for name, values in found.items()

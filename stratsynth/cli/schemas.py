@@ -68,7 +68,7 @@ def schema_check(
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: write a draft beside the data, never into a release."""
+    """INTERNAL: write a draft schema of the data to a new file, never into a release; print warnings on weights."""
     from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema.weight_names import weight_warnings
@@ -83,7 +83,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: count the values of some data that a schema does not have."""
+    """INTERNAL: return the numbers of rows and values of some data that do not fit a schema, as JSON values."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
@@ -92,7 +92,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """Return the check for a reader."""
+    """Return the Page, stamped INTERNAL, of how many rows and values of some data do not fit a schema."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
@@ -124,7 +124,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
-    """Return the sentences of `schema check` on lines of a CSV file that are no records."""
+    """Return sentences on lines of a CSV file that are no records, from their numbers; [] without any."""
     said = []
     if lines.get("quotes"):
         said.append(
@@ -140,7 +140,7 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
 
 
 def _weighed(weight: Mapping[str, float] | None) -> list[str]:
-    """Return the sentences of `schema check` on row weights."""
+    """Return the sentence on row weights, from their sums and numbers; [] for None."""
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
@@ -149,7 +149,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:
-    """Return the sentences of `schema check` on units of several rows."""
+    """Return the sentence on units of several rows, from their numbers; [] for None."""
     if unit is None:
         return []
     beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"

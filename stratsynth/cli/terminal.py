@@ -30,7 +30,7 @@ def _escaped(character: str) -> str:
 
 
 def echo(text: str, *, done: str = "") -> None:
-    """Print a line or several.
+    """Print a text of a line or several to standard output, controls escaped.
 
     Args:
         text: What is printed.
@@ -50,7 +50,7 @@ def echo(text: str, *, done: str = "") -> None:
 
 
 def print_json(document: Any, *, done: str = "") -> None:
-    """Print a document for programs; `done` as for `echo`."""
+    """Print a JSON document, indented, to standard output; `done` as for `echo`."""
     echo(json.dumps(document, indent=1, ensure_ascii=False), done=done)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, CertificateRecord]:
-    """Refuse everything that can be refused, then fit and write the release folder.
+    """Refuse all that can be refused, then fit and write the release; return its folder and certificate.
 
     Args:
         path: The recipe.
@@ -40,7 +40,7 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
-    """Return the plan of a recipe; draw it if a picture is asked for."""
+    """Return the plan of a recipe; draw it into the file `picture` if that is not None."""
     from stratsynth.planning import plan
     from stratsynth.recipes.recipe import Recipe
 
@@ -59,7 +59,10 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
 
 
 def _account(recipe: Recipe) -> dict[str, Any] | None:
-    """Return the account after a recipe's fit, from its ledger; no data are read."""
+    """Return the ledger's account after a recipe's fit, as JSON values; None without a ledger or for public data.
+
+    No data are read.
+    """
     from stratsynth.accounting.ledger_file import FileLedger
     from stratsynth.accounting.registry import Registry
     from stratsynth.accounting.standing import rule
@@ -87,7 +90,7 @@ def _account(recipe: Recipe) -> dict[str, Any] | None:
 
 
 def _unread(key: bytes) -> str:
-    """Refuse to read the data, which a plan never does."""
+    """Raise an AssertionError: a plan never reads the data, so it asks for no fingerprint."""
     raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")
 
 
@@ -101,7 +104,7 @@ def sample_release(
     by_group: Path | None = None,
     like: Path | None = None,
 ) -> tuple[int, str]:
-    """Draw and write rows; return their number, and a line on rows that structural rules changed."""
+    """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
     from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
@@ -144,7 +147,7 @@ def sample_release(
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
-    """Return the rows in another file's spelling; print a note on columns that only one of them has."""
+    """Return the rows in the spelling of the file `like`; print a note on columns that only one of them has."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 
@@ -165,7 +168,7 @@ def predict_rows(
     table: str | None = None,
     query: str | None = None,
 ) -> int:
-    """Write a release's predictions for some rows; return their number."""
+    """Write a release's predictions for the rows of `data` to the file `out`; return their number."""
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source
@@ -182,7 +185,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return the fact on rows of the synthetic table that structural rules changed; none without rules."""
+    """Return one ("Rules", sentence) on the synthetic table's rows that rules changed; [] without rules."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES
@@ -197,7 +200,7 @@ def describe_rules(folder: Path) -> list[tuple[str, str]]:
 
 
 def list_mechanisms() -> list[dict[str, Any]]:
-    """Return each registered mechanism: first sentence of its module, its paper, package and settings."""
+    """Return a dict for each registered mechanism: name, its module's first sentence, paper, package, settings."""
     from stratsynth.errors import StratsynthError
     from stratsynth.mechanisms import installed, load
     from stratsynth.mechanisms.documented import listed

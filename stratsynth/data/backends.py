@@ -31,16 +31,16 @@ class Backend(Protocol):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Reads that its rows support, of `tables`, `sums`, `columns` and `frame`."""
+        """Kinds of reads that its rows support, a subset of `tables`, `sums`, `columns` and `frame`."""
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the keyed hash that identifies the data; `key` is never published."""
+        """Return the data's hash under `key`, which is never published: equal for equal content alone."""
 
     def counted_by(self, schema: Schema) -> Backend:
-        """Return the backend of the same data, encoded by another schema."""
+        """Return a backend of the same data that encodes rows by another schema; nothing is read."""
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Return the rows; called by the driver after its first charge. Without `numbers` no sum may be asked."""
+        """Return the rows, which the driver asks for after its first charge; without `numbers` no sum may be asked."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Memory:
     reads = frozenset({"tables", "sums", "columns", "frame"})
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the keyed hash of the source's content."""
+        """Return the hash of the source's content under `key`, as text."""
         if isinstance(self.source, SparkSource):  # a frame may yield other rows when it is read: see `SparkSource.read`
             return self.source.fingerprint(key, (*self.schema.names, *self.schema.beside))
         return fingerprint(self.source, key)
 
     def counted_by(self, schema: Schema) -> Memory:
-        """Return the backend of the same source and another schema."""
+        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
         return replace(self, schema=schema)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read and encode all rows."""
+        """Read and encode all rows, and return them; without `numbers` no sum may be asked."""
         return load_rows(self.schema, self.source, numbers=numbers)
 
 
@@ -79,7 +79,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """Return `engine`; for `auto` the engine that a file whose unit is the record gets at that declared size."""
+    """Return `engine`; for `auto` "stream" if the declared size is large and the unit is a record, else "memory"."""
     if engine != "auto":
         return engine
     rows = None if declared_size is None else declared_size / (schema.row_weight.mean or 1.0)  # it may count weights
@@ -98,7 +98,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
+    """Return the backend of the named engine; Unsupported, before anything is charged, for rows it cannot hold."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):
@@ -123,7 +123,7 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
 
 
 def check_engine(engine: str) -> None:
-    """Refuse a name that is not in ENGINES."""
+    """Refuse, with a UsageError, the name of an engine that is not in ENGINES."""
     if engine not in ENGINES:
         raise UsageError(
             f"engine: there is no {engine!r}{nearest(str(engine), ENGINES)}; it is {' or '.join(ENGINES)}."

@@ -26,17 +26,17 @@ class CsvSource(FileSource):
     record = "one physical line of the CSV file"
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names in the header."""
+        """Return the names of the columns, from the file's header."""
         with self.open() as file:
             return tuple(csvlines.header(self._unpacked(file)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every record, as text."""
+        """Return a table of these columns of every record, as text, null where a field is empty."""
         texts = pa.schema([(name, pa.string()) for name in columns])
         return pa.concat_tables([texts.empty_table(), *self.batches(columns)])
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns of the records, one block of the file at a time."""
+        """Yield a table of these columns of the records, one for each block of the file."""
         with self.open() as packed:
             file = self._unpacked(packed)
             names = csvlines.header(file)
@@ -52,7 +52,7 @@ class CsvSource(FileSource):
             return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
 
     def left_out(self) -> LeftOut:
-        """INTERNAL. Number of lines that are no records."""
+        """INTERNAL. Numbers of lines that are no records: bad quotes, or another number of fields."""
         with self.open() as packed:
             file = self._unpacked(packed)
             return csvlines.left_out(file, len(csvlines.header(file)))

@@ -64,19 +64,19 @@ def header(file: IO[bytes]) -> list[str]:
 
 
 def read(file: IO[bytes], width: int, wanted: Sequence[int]) -> list[pa.ChunkedArray]:
-    """Return the fields at the places `wanted` of every remaining record of `width` fields, as text or null."""
+    """Return, for each of the places `wanted`, that field of all remaining records of `width` fields, text or null."""
     chunks = list(batches(file, width, wanted))
     return [pa.chunked_array([chunk[i] for chunk in chunks], pa.string()) for i in range(len(wanted))]
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """Yield the fields that `read` returns, one block of the file at a time."""
+    """Yield, for each block of the remaining lines, a list with one array of texts for each of the places `wanted`."""
     for block in _blocks(file):
         yield _parse(block, width, wanted)[0]
 
 
 def left_out(file: IO[bytes], width: int) -> LeftOut:
-    """INTERNAL. Numbers of the remaining lines that are no records."""
+    """INTERNAL. Numbers of the remaining lines that are no records: quotes that do not close, not `width` fields."""
     found = [_parse(block, width, ())[1] for block in _blocks(file)]
     return LeftOut(sum(f.quotes for f in found), sum(f.fields for f in found))
 
@@ -111,7 +111,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Array], LeftOut]:
-    """Return the wanted fields of the records in a block, and the numbers of its lines that are no records."""
+    """Return arrays of the wanted fields of a block's records, and the numbers of its lines that are no records."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == _NEWLINE)
     starts = np.concatenate([[0], stops[:-1] + 1])

@@ -53,13 +53,13 @@ class Draft:
     """Number of lines of a CSV file that are no records."""
 
     def warnings(self) -> list[str]:
-        """Return a line for each column that is left out or has a remark."""
+        """Return a sentence for each column left out, each remark on a column, and on the rows' weights."""
         out = [f"column {name!r} is left out: {why}" for name, why in self.left_out.items()]
         out += weight_warnings(self.schema)
         return out + [f"column {name!r}: {note}" for name, notes in self.notes.items() for note in notes]
 
     def to_toml(self) -> str:
-        """Return the text of the schema file, with a note on each column."""
+        """Return the draft as the text of a schema file, with REVIEW comments on each column."""
         said = toml.to_tables(self.schema)
         tables = said.pop("columns")
         notes = [f"# REVIEW: column {name!r} is left out: {why}\n" for name, why in self.left_out.items()]
@@ -76,7 +76,7 @@ class Draft:
 
 
 def drafted(source: Source) -> Draft:
-    """INTERNAL. Read every row of a table, and guess its columns.
+    """INTERNAL. Read every row of a table, and return a draft of its schema.
 
     Raises:
         SchemaError: A table none of whose columns can be drafted.
@@ -101,7 +101,7 @@ def drafted(source: Source) -> Draft:
 
 
 def _texts(source: Source) -> dict[str, str]:
-    """Return "text" for columns declared as text, which are drawn as text; none for CSV, where every column is."""
+    """Return "text" by column declared as text, which is drawn as text; {} for CSV, where every column is."""
     declared = source.types()
     if declared is None:
         return {}
@@ -109,12 +109,12 @@ def _texts(source: Source) -> dict[str, str]:
 
 
 def draft(source: Source) -> str:
-    """INTERNAL. The TOML text of a draft schema for a table, with notes for its reviewer."""
+    """INTERNAL. Return the TOML text of a draft schema for a table, with notes for its reviewer."""
     return drafted(source).to_toml()
 
 
 def draft_schema(data: Any) -> Schema:
-    """INTERNAL. Return a draft, with a DraftWarning for its reviewer; the body of `Schema.draft`."""
+    """INTERNAL. Return the draft schema of some data, with a DraftWarning that has the notes for its reviewer."""
     found = drafted(open_source(data))
     if said := found.warnings():
         warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
@@ -205,7 +205,7 @@ class Check:
     """Remarks on weights, to be read before anything is spent."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, stamped INTERNAL."""
+        """Return the check as JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
         found = {name: asdict(column) for name, column in self.columns.items()}
         said = {"INTERNAL": True, "rows": self.rows, "left_out": self.left_out, "columns": found}
         said |= {} if self.lines is None else {"lines_left_out": asdict(self.lines)}
@@ -216,7 +216,10 @@ class Check:
 
 
 def check(schema: Schema, source: Source) -> Check:
-    """INTERNAL. Read a table against a schema, and count the rows and values that do not fit."""
+    """INTERNAL. Read a table against a schema, and return the numbers of rows and values that do not fit.
+
+    If columns are absent or twice there, only their names; no row is read then.
+    """
     header = source.columns()
     absent = tuple(name for name in (*schema.names, *schema.beside) if header.count(name) != 1)
     if absent:

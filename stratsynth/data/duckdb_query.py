@@ -59,17 +59,17 @@ class Chosen:
 
 
 def quoted(*names: str) -> str:
-    """Return a dotted name, each part quoted, whatever characters it has."""
+    """Return names joined by dots, each in double quotes, whatever characters it has."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def select(what: str, source: str) -> str:
-    """Return a statement; its arguments are quoted names or checked text."""
+    """Return the SQL text "SELECT what FROM source"; both arguments are quoted names or checked text."""
     return f"SELECT {what} FROM {source}"  # noqa: S608 - see above  # nosec B608
 
 
 def chosen_table(connection: Any, name: str) -> Chosen:
-    """Return all of a table of the database, by its name or as schema.name.
+    """Return the quoted name of a table, given as name or schema.name, and the SELECT of all of it.
 
     Raises:
         UsageError: No such table; a view; or one in several schemas.
@@ -93,7 +93,7 @@ def chosen_table(connection: Any, name: str) -> Chosen:
 
 
 def chosen_query(connection: Any, query: str) -> Chosen:
-    """Check a query; return its table's quoted name and its statement, whose expressions are wrapped in TRY.
+    """Check an SQL query; return its table's quoted name and its text, each expression wrapped in TRY.
 
     Raises:
         UsageError: Anything but one SELECT of expressions of one row's values from one table.
@@ -126,7 +126,7 @@ def chosen_query(connection: Any, query: str) -> Chosen:
 
 
 def _database(connection: Any) -> str:
-    """Return the connection's name of the database, derived from the file's name."""
+    """Return the connection's name of its database, which DuckDB derives from the file's name."""
     [(name,)] = connection.execute("SELECT current_database()").fetchall()
     return str(name)
 
@@ -141,7 +141,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return schema, name and alias of the one table; refuse anything beyond columns and a condition."""
+    """Return schema, name and alias of the one table of a parsed SELECT; refuse all but columns and a condition."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -171,7 +171,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Collection[str], tables: Collection[str]) -> None:
-    """Refuse an expression that reads more than one row's values, or no column of the table."""
+    """Refuse a parsed expression: parts not of one row's values, columns not of the table, functions not listed."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -185,7 +185,7 @@ def _check_expression(connection: Any, expression: Any, columns: Collection[str]
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield every expression in a tree of them."""
+    """Yield every expression in a parsed one, itself first: each is a dict with a `class`."""
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -197,7 +197,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(connection: Any, part: dict[str, Any]) -> None:
-    """Refuse all but functions of their arguments alone: no aggregates, macros, chance, time or settings."""
+    """Refuse a parsed call of any but listed functions of one row's values: no aggregate, macro, chance, time."""
     name = part["function_name"]
     kinds = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]
@@ -217,14 +217,14 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """Return a condition cast to a truth value; the cast may fail on a row, so it is tried with the rest."""
+    """Return a parsed condition cast to a truth value; the cast may fail on a row, so it is tried with the rest."""
     [(text,)] = connection.execute("SELECT json_serialize_sql('SELECT CAST(x AS BOOLEAN)')").fetchall()
     cast: dict[str, Any] = json.loads(text)["statements"][0]["node"]["select_list"][0]
     return {**cast, "child": condition}
 
 
 def _tried(expression: dict[str, Any]) -> dict[str, Any]:
-    """Return the expression wrapped in TRY: null on rows where it fails."""
+    """Return the parsed expression wrapped in TRY, null on rows where it fails; plain columns are left as they are."""
     if expression["class"] in _PLAIN:
         return expression
     inner = {**expression, "alias": ""}

@@ -58,12 +58,12 @@ class DuckDBSource(FileSource):
     engine = "duckdb"
 
     def __post_init__(self) -> None:
-        """Refuse arguments that name no rows, before the database is opened."""
+        """Refuse all but exactly one of table and query, before the database is opened."""
         check_names(self.path, self.table, self.query)
 
     @property
     def record(self) -> str | None:  # type: ignore[override]  # read only here
-        """Definition of a record, in words, for a query; None for a table."""
+        """Words on what a record is, of a query; None of a table, where they are its rows."""
         return None if self.query is None else "one row of the database's table, as far as the query selects it"
 
     def columns(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class DuckDBSource(FileSource):
             return connection.sql(chosen.select).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row, in any order; Unsupported if they take more than MOST_BYTES."""
+        """Return a table of these columns, rows in any order; Unsupported if they take more than MOST_BYTES."""
         import pyarrow as pa
 
         wanted = self.types()
@@ -93,7 +93,7 @@ class DuckDBSource(FileSource):
         return pa.concat_tables(parts)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns in batches of rows, in any order."""
+        """Yield tables of these columns, up to BATCH rows each, in any order."""
         import pyarrow as pa
 
         with self.connected() as (connection, chosen):
@@ -103,7 +103,7 @@ class DuckDBSource(FileSource):
                 yield pa.Table.from_batches([batch])
 
     def parts_to_read(self) -> int:
-        """INTERNAL. Number of batches, by the number of rows in the table."""
+        """INTERNAL. Number of batches, by the number of rows in the table; a query may have fewer."""
         with self.connected() as (connection, chosen):
             [(rows,)] = connection.execute(select("count(*)", chosen.base)).fetchall()
             return -(-int(rows) // sources.BATCH)
@@ -165,7 +165,7 @@ class DuckDBSource(FileSource):
         refuse_unwritten(self.path)
 
     def _settle(self, connection: Any, failed: type[Exception]) -> None:
-        """Apply the last settings; if the database is open in this process already, they are applied and locked."""
+        """Apply the last settings to a connection; Unsupported if they do not hold and are not locked then."""
         with suppress(failed):
             for statement in _LAST:
                 connection.execute(statement)
@@ -173,7 +173,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """Return the table, or the checked query; messages quote the catalogue alone."""
+        """Return the quoted table and the SELECT of table or checked query; messages quote the catalogue alone."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)
@@ -185,7 +185,7 @@ class DuckDBSource(FileSource):
 
 
 def database(path: str | os.PathLike[str], *, table: str | None = None, query: str | None = None) -> DuckDBSource:
-    """Rows in a DuckDB database, for everything that takes rows.
+    """Return the source of rows in a DuckDB database, for everything that takes rows.
 
     `open_table`, `synthesize` and `Schema.draft` take them, and so do the functions of `stratsynth.evaluation`.
 
@@ -206,7 +206,7 @@ def database(path: str | os.PathLike[str], *, table: str | None = None, query: s
 
 
 def check_names(path: Path, table: object, query: object) -> None:
-    """Refuse all but one of a table's name and a query, as text."""
+    """Refuse all but exactly one of a table's name and a query, which must be texts that are not blank."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{name} is a text, not {quoted_value(value)}.")
@@ -227,7 +227,7 @@ def library() -> Any:
 
 
 def refuse_unwritten(path: Path) -> None:
-    """Refuse a database with a write-ahead log beside it: its changes are in no fingerprint."""
+    """Refuse a database file with a write-ahead log beside it: its changes are in no fingerprint."""
     path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():

@@ -18,23 +18,23 @@ class FeatherSource(FileSource):
     """An Arrow file (Feather), or a file with an Arrow stream."""
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, from the file's schema."""
+        """Return the names of the columns, from the file's own schema."""
         with self.open() as file:
             return tuple(self._reader(file).schema.names)
 
     def types(self) -> pa.Schema:
-        """Return the types in the file's schema."""
+        """Return the Arrow types of the columns, from the file's own schema."""
         with self.open() as file:
             return self._reader(file).schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return a table of these columns of every row, in the file's order."""
         places = locate(columns, self.columns())
         with self.open() as file:
             return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns, one record batch of the file at a time."""
+        """Yield tables of these columns, each of one record batch or a part of one, up to BATCH rows."""
         places = locate(columns, self.columns())
         with self.open() as file:
             for batch in _record_batches(self._reader(file, sorted(places))):
@@ -50,13 +50,13 @@ class FeatherSource(FileSource):
 
 
 def _sound(table: pa.Table) -> pa.Table:
-    """Return a table after full validation; an invalid one raises."""
+    """Return `table` itself after full validation; pyarrow's error if it is invalid."""
     table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
     return table
 
 
 def _record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the record batches of an Arrow file or stream."""
+    """Yield the record batches that a reader of an Arrow file or stream has, in order."""
     if isinstance(reader, pa.ipc.RecordBatchFileReader):
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:

@@ -28,7 +28,7 @@ class StampedFiles:
     """Fingerprint of each file, by key and stamp."""
 
     def note(self, key: bytes, file: IO[bytes], mark: str) -> None:
-        """Record the fingerprint of an open file under a key."""
+        """Record, under `key`, that `mark` is the fingerprint of this open file."""
         self._marks.setdefault(key, {})[stamp(file)] = mark
 
     @contextmanager
@@ -48,7 +48,7 @@ class StampedFiles:
 
 
 def changed(path: Path) -> LedgerError:
-    """Return the error for a file that is not the one the account was opened for."""
+    """Return (not raise) the LedgerError for a file that is not the one the account was opened for."""
     return LedgerError(
         f"ledger: {path} was changed or replaced while it was read. What was charged stands; put the file back as it "
         "was and run the same again: nothing is charged twice."

@@ -36,7 +36,7 @@ class FolderSource(Source):
     """Names of the files whose fingerprints were taken."""
 
     def parts(self) -> Mapping[str, ParquetSource]:
-        """Return the files there are at present, in the order of their names.
+        """Return the files there are at present, by path below the folder, in the order of their names.
 
         Raises:
             UsageError: No files, files of other kinds, or links to folders, which are not followed.
@@ -50,19 +50,19 @@ class FolderSource(Source):
         return {name: self._known.setdefault(name, ParquetSource(self.path / name)) for name in names}
 
     def note(self) -> Mapping[str, ParquetSource]:
-        """Return the files there are at present, whose fingerprints are taken: no others are read afterwards."""
+        """Return the files of `parts`, and note their names: later reads of other ones are refused."""
         found = self.parts()
         self._noted[:] = [tuple(found)]
         return found
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns common to all files, then the partition columns common to all files."""
+        """Return names of columns common to all files, then of partition columns common to all files."""
         parts = self.parts()
         keys = [tuple(_partitions(name)) for name in parts]
         return (*_common([part.columns() for part in parts.values()]), *_common(keys))
 
     def types(self) -> pa.Schema:
-        """Return their types, from the first file; from the first with an unreadable type where there is one."""
+        """Return Arrow types of `columns`: the first unreadable one of all files, else the first file's."""
         schemas = [part.types() for part in self.parts().values()]
         fields = []
         for name in self.columns():
@@ -71,24 +71,24 @@ class FolderSource(Source):
         return pa.schema(fields)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return a table of these columns of every row, file after file."""
         locate(columns, self.columns())
         tables = [with_partitions(part.read(own), name, columns) for name, part, own in self.wanted(columns)]
         return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns, batch by batch and file after file."""
+        """Yield tables of these columns, batch by batch and file after file."""
         locate(columns, self.columns())
         for name, part, own in self.wanted(columns):
             for batch in part.batches(own):
                 yield with_partitions(batch, name, columns)
 
     def parts_to_read(self) -> int:
-        """INTERNAL. Number of batches of all files."""
+        """INTERNAL. Number of batches of rows in all files, for a progress bar."""
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
-        """Yield each file with the columns that are read from it; partition columns come from its name."""
+        """Yield, for each file: its path, its source, the columns read from it and not taken from its path."""
         for name, part in self.parts().items():
             keys = _partitions(name)
             own = [column for column in columns if column not in keys]
@@ -115,7 +115,7 @@ class FolderSource(Source):
 
 
 def _partitions(name: str) -> dict[str, str | None]:
-    """Return the partition columns of a file's path, each with the value of all its rows; None for null."""
+    """Return the partition columns in a file's path (`name=value` folders): name to value, None for null."""
     found: dict[str, str | None] = {}
     for part in PurePosixPath(name).parts[:-1]:
         key, equals, value = part.partition("=")
@@ -125,7 +125,7 @@ def _partitions(name: str) -> dict[str, str | None]:
 
 
 def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """Return a file's rows with the partition columns of its path, in the order of `columns`."""
+    """Return a file's rows with the partition columns of its path `name`, in the order of `columns`."""
     keys = _partitions(name)
     for column in columns:
         if column in keys:
@@ -138,7 +138,7 @@ def _repeated(value: str | None, rows: int) -> pa.Array:
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Columns common to all files, in the first file's order; a name duplicated in any file is duplicated."""
+    """Return the names common to all files, in the first one's order; a name twice in any file is twice there."""
     return [
         name
         for name in dict.fromkeys(names[0])

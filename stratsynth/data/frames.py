@@ -44,7 +44,7 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
 
 
 def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Types for drafts: "int64" for whole numbers, "ordered" for ordered categories, "any" for objects."""
+    """INTERNAL. Types for drafts, by column: "int64" for whole numbers, "ordered" categories, "any" for objects."""
     found: dict[str, str] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, pd.CategoricalDtype):
@@ -57,7 +57,7 @@ def own_types(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
-    """Return a pandas column as an Arrow array; null where a value is unreadable."""
+    """Return a pandas column as an Arrow array of the type `declared`; null where a value is unreadable."""
     kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.int64)
@@ -95,7 +95,7 @@ def _canonical(kind: pa.DataType) -> pa.DataType:
 
 
 def _objects(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Return objects as text, each by its exact class; converted at once if all are texts or null."""
+    """Return an array of objects as texts, each by its exact class; at once if all are texts or null."""
     if {type(value) for value in values} <= _TEXTS:
         try:
             return pa.array(values, pa.string(), from_pandas=True)
@@ -109,7 +109,7 @@ _TEXTS = {str, float, type(None), type(pd.NA), type(pd.NaT)}
 
 
 def _text(value: object) -> str | None:
-    """Return the text of a value; None for null, unknown classes and text that is not Unicode."""
+    """Return the text of a value of a known class; None for null, other classes and text that is not Unicode."""
     spell = _SPELT.get(type(value))
     try:
         return None if spell is None else spell(value)
@@ -118,13 +118,13 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: Any) -> str | None:
-    """Return the text of a whole or real number as a float; None for NaN."""
+    """Return a whole or real number as the text of a float; None for NaN."""
     number = float(value)
     return spelt(number) if number == number else None  # noqa: PLR0124 - NaN
 
 
 def _moment(value: dt.datetime) -> str | None:
-    """Return a moment without its zone, in UTC; None if its zone is of an unknown library."""
+    """Return a moment as text without its zone, in UTC; None if its zone is of an unknown library."""
     if value.tzinfo is not None:
         if type(value.tzinfo).__module__.split(".")[0] not in _ZONES:
             return None
@@ -136,7 +136,7 @@ _ZONES = {dt.timezone.__module__, ZoneInfo.__module__, "pytz", "dateutil"}
 
 
 def _shortest(text: str) -> str:
-    """Return the text without trailing zeros of a fraction, and without midnight: dates may be stored as moments."""
+    """Return the text of a moment without trailing zeros of a fraction, and without midnight, as of dates."""
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.removesuffix(" 00:00:00")
 
@@ -149,14 +149,14 @@ def _numpy_moment(value: np.datetime64) -> str | None:
 
 
 def _length(value: dt.timedelta) -> str | None:
-    """Return a duration of Python or pandas in seconds, with the digits of its unit."""
+    """Return a duration of Python or pandas as the text of its seconds, with the digits of its unit."""
     if isinstance(value, pd.Timedelta):
         return _numpy_length(value.to_timedelta64())
     return seconds(value // dt.timedelta(microseconds=1), 6)
 
 
 def _numpy_length(value: np.timedelta64) -> str | None:
-    """Return a duration of numpy in seconds; None for months and years, and for units below a nanosecond."""
+    """Return a numpy duration as the text of its seconds; None for null, months, years, and below a nanosecond."""
     unit, step = np.datetime_data(value.dtype)
     if np.isnat(value) or unit not in _SECONDS | _DIGITS:
         return None

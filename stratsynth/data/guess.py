@@ -46,7 +46,7 @@ class Guess:
 
 
 def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Guess:
-    """Return the column that these values look like.
+    """Return a draft of the column that these values look like, with notes for its reviewer.
 
     Args:
         name: Its name.
@@ -77,7 +77,7 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Draft a numeric column for reals and many whole numbers, one word among them allowed; else a categorical."""
+    """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical."""
     numbers = {text: value for text in texts if (value := number(text)) is not None}
     words = sorted(texts.keys() - numbers.keys())
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
@@ -105,13 +105,13 @@ def _numbers_or_levels(
 
 
 def _decimals(numbers: Mapping[str, float]) -> int | None:
-    """Return the largest number of decimals; None if above MOST_DIGITS or if there are no numbers."""
+    """Return the largest number of decimals in these texts; None if above MOST_DIGITS or if there are no numbers."""
     found = {len(text.partition(".")[2].rstrip("0")) for text in numbers if "e" not in text.lower()}
     return max(found) if found and max(found) <= MOST_DIGITS else None
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """Draft a frame's category: all declared levels in order if it is ordered; else those that occur."""
+    """Return a draft of a category: all declared levels in order if it is ordered, else those that occur."""
     declared = list(dict.fromkeys(text for chunk in data.chunks for text in values.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
@@ -130,7 +130,7 @@ def _refuse_many(texts: Mapping[str, int]) -> None:
 def _refuse_identifier(
     name: str, texts: Mapping[str, int], numbers: Mapping[str, float], *, quantities: bool, whole: bool
 ) -> None:
-    """Refuse columns that identify people, or that hold names or free text."""
+    """Refuse, with a SchemaError, columns that identify people, or that hold names or free text."""
     rows, different = sum(texts.values()), len(texts)
     unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
     if rows >= ENOUGH and different == rows:
@@ -156,7 +156,7 @@ def _refuse_identifier(
 
 
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
-    """Return the type that drawn values are given."""
+    """Return the `dtype` that drawn values of the column are given: "int64", "float64" or "string"."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):

@@ -38,7 +38,7 @@ Counts = Mapping[float, int]
 
 
 def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return the keys of a `Numeric` for numbers with these counts, and notes for its reviewer."""
+    """Return keyword arguments of `Numeric` for numbers with these counts, and notes for its reviewer."""
     notes: list[str] = []
     codes = set(_codes(counts)) if whole else set()
     rest = {value: count for value, count in counts.items() if value not in codes}
@@ -88,7 +88,7 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Return further keys for numbers with `digits` decimals: a bin for each if below MANY_VALUES in bounds."""
+    """Return keyword arguments for numbers with `digits` decimals: a bin for each if below MANY_VALUES in bounds."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
     if last - first >= MANY_VALUES or "edges" in keys:
         return {"digits": digits}
@@ -97,7 +97,7 @@ def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
 
 
 def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
-    """Return the number of bins, at most 1/5 standard deviation wide each, from 20 (the default) to 60."""
+    """Return {"bins": number}, so that each is at most 1/5 sd wide, up to 60; {} for 20 or fewer, the default."""
     rows = sum(counts.values())
     mean = math.fsum(value / rows * count for value, count in counts.items())
     square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
@@ -107,7 +107,7 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """Return the extremes, rounded outward to a multiple of half the power of ten in their distance."""
+    """Return lower and upper bounds: the extremes, rounded outward to half the power of ten in their distance."""
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -119,7 +119,7 @@ def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, fl
 
 
 def _codes(counts: Counts) -> Iterator[float]:
-    """Yield numbers at the ends that look like codes: nines, eights or sevens far above all others, or negatives."""
+    """Yield numbers at the ends that look like codes: nines, eights, sevens far above all others, or negatives."""
     seen = sorted(counts)
     for _ in range(CODES):
         if len(seen) <= MANY_VALUES // 2:
@@ -135,7 +135,7 @@ def _codes(counts: Counts) -> Iterator[float]:
 
 
 def _fullest(column: Numeric, counts: Counts) -> float:
-    """Return the share of the numbers that lie in the fullest bin."""
+    """Return the share, 0 to 1, of the numbers that lie in the column's fullest bin."""
     bins: dict[int, int] = {}
     for value, count in counts.items():
         place = bisect_right(column.breaks, value)
@@ -144,7 +144,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Return the ends of bins: rounded quantiles, and powers of ten beyond them."""
+    """Return the ends of bins, ascending: bounds, rounded quantiles between them, and powers of ten beyond these."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}

@@ -23,7 +23,10 @@ MOST_YEARS = 40
 
 
 def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
-    """Return the kind of a column: by its type, or by the spelling of all texts but one; None if not temporal."""
+    """Return "date", "datetime", "time" or "duration", by type or the texts' spelling; None if not temporal.
+
+    One text of all may be spelt otherwise, as a word for a missing value.
+    """
     for found, is_kind in _TYPES.items():
         if is_kind(kind):
             return found
@@ -69,7 +72,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, and carry
 
 
 def _bounds(first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime, int]:
-    """Return whole years around the extremes, or whole months below two years; and the number of bins."""
+    """Return first and last day of the years around the extremes, of months within two years; and number of bins."""
     years = last.year - first.year + 1
     if years > 2:
         return (

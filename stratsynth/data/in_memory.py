@@ -25,23 +25,23 @@ class ArrowSource(Source):
 
     @property
     def in_memory(self) -> object:
-        """The Arrow table itself."""
+        """Arrow table itself: two sources of one table have the same data."""
         return self.table
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
+        """Return the names of the table's columns, in order."""
         return tuple(self.table.column_names)
 
     def types(self) -> pa.Schema | None:
-        """Return the types of the columns."""
+        """Return the table's schema: the Arrow types of the columns."""
         return self.table.schema
 
     def all_columns(self) -> pa.Table:
-        """Return the table."""
+        """Return the Arrow table itself."""
         return self.table
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return a table of these columns of every row, in order."""
         return self.table.select(locate(columns, self.table.column_names))
 
 
@@ -56,30 +56,30 @@ class FrameSource(Source):
 
     @property
     def in_memory(self) -> object:
-        """The frame itself."""
+        """Frame itself: two sources of one frame have the same data."""
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, as text."""
+        """Return the names of the frame's columns as texts, in order."""
         return tuple(str(name) for name in self.frame.columns)
 
     def types(self) -> pa.Schema | None:
-        """Return the Arrow types that the columns are read as."""
+        """Return the Arrow types that the frame's columns are read as."""
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Types for drafts: all numbers are read as reals, and the order of categories is not read."""
+        """INTERNAL. Types for drafts, by column: all numbers are read as reals, categories without order."""
         return own_types(self.frame)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return an Arrow table of these columns of every row; the conversion of `all_columns` serves once."""
         places = locate(columns, self.columns())
         if self._next:
             return self._next.pop().select(places)
         return self._converted(places)
 
     def all_columns(self) -> pa.Table:
-        """Return all columns, converted anew, since the frame may have changed."""
+        """Return an Arrow table of all columns, converted anew, since the frame may have changed."""
         self._next[:] = [self._converted(range(self.frame.shape[1]))]
         return self._next[0]
 

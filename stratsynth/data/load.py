@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def load_rows(schema: Schema, source: Source, space: Space | None = None, *, numbers: bool = True) -> StoredRows:
-    """Read the schema's columns and encode them; an error message depends on no row.
+    """Read the schema's columns and return them encoded; an error message depends on no row.
 
     Args:
         schema: The schema that rows are encoded by.
@@ -67,7 +67,7 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return one batch of all rows, an array for each column; each part is freed as soon as it is copied."""
+    """Return the parts as one batch, an array for each column; each part is freed as soon as it is copied."""
     parts = list(coded)
     codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
     size, weights = sum(part.size for part in parts), [part.weights for part in parts if part.weights is not None]
@@ -86,7 +86,7 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
-    """Return the batch with its arrays stored in `space`."""
+    """Return a copy of the batch whose arrays lie in `space`."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))
@@ -103,7 +103,7 @@ def _put(rows: CodedRows, space: Space) -> CodedRows:
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
-    """Return all rows; for units of several rows the first `max_rows` of each unit, and no row without a unit.
+    """Return a table of all rows; of units of several rows the first `max_rows` of each, and none without a unit.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here; that of the rows' weights stays.
@@ -119,7 +119,7 @@ def kept(schema: Schema, source: Source) -> pa.Table:
 
 
 def places(owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each row the number of earlier rows of its unit."""
+    """Return for each row the number of earlier rows with its unit's number in `owner`."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], owner[order])  # where each row's unit begins
     place = np.empty(len(owner), dtype=np.int64)

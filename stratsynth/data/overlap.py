@@ -78,7 +78,7 @@ def check_public_inputs(
 
 
 def _refuse_account(data: Path) -> None:
-    """Refuse data declared public that have a ledger or a registry beside them."""
+    """Refuse, with a UsageError, a file declared public that has a ledger or a registry beside it."""
     beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
     known = [*Registry(data).names(), *(path.name for path in beside)]
     if known:
@@ -89,10 +89,10 @@ def _refuse_account(data: Path) -> None:
 
 
 def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse inputs with exactly the content of the private table, such as copies of its file or frame.
+    """Refuse, with the sentence paired with them, inputs of exactly the private table's content.
 
-    Paths and frames are read again only if their content can be equal at all; what cannot be opened as a table of
-    rows is not equal.
+    Paths and frames are read again only if their content can be equal at all; what cannot be opened as a table of rows
+    is not equal.
     """
     for inputs, refusal in given:
         each = {id(other): other for other in inputs}.values()  # once
@@ -102,7 +102,7 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 
 
 def _opened(other: Any, private: Source | None) -> Source | None:
-    """Return a source, opened if need be; None if its fingerprint cannot equal that of the private table."""
+    """Return data as a source; None if its content cannot equal that of the private table `private`."""
     if isinstance(other, Source):
         return other
     try:
@@ -118,7 +118,7 @@ def _opened(other: Any, private: Source | None) -> Source | None:
 
 
 def _is_private_table(private: Source | Path, other: Any) -> bool:
-    """True for the private table's file under any name, a file in its folder, or its object in memory."""
+    """True if `other` is the private table's file under any name, a file in its folder, or its object in memory."""
     mine, theirs = _path(private), _path(other)
     if mine is not None and theirs is not None:
         return not _inodes(mine).isdisjoint(_inodes(theirs))
@@ -127,15 +127,15 @@ def _is_private_table(private: Source | Path, other: Any) -> bool:
 
 
 def _path(data: Any) -> Path | None:
-    """Return the path of a source or of a path-like; None for data in memory."""
+    """Return the path of a source, or of a text or path-like; None for data in memory."""
     path = data.path if isinstance(data, Source) else data
     return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Return device and inode of a file, links of both kinds followed; of a folder, those of all files below it too.
+    """Return (device, inode) of a file, links followed; of a folder, those of all files below it too.
 
-    A part of the private rows is private as well.
+    A part of the private rows is private as well. Files that cannot be read are left out.
     """
     files, found = [path], set[tuple[int, int]]()
     with contextlib.suppress(OSError, ValueError):
@@ -148,7 +148,7 @@ def _inodes(path: Path) -> set[tuple[int, int]]:
 
 
 def _in_memory(data: Any) -> Any:
-    """Return the object in memory; None for a file."""
+    """Return the frame or table of a source, or `data` if it is one; None for anything in a file."""
     if isinstance(data, FrameSource):
         return data.frame
     if isinstance(data, ArrowSource):

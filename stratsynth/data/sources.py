@@ -56,12 +56,12 @@ class Source(ABC):
 
     @property
     def in_memory(self) -> object:
-        """Object that holds the rows in memory: two sources of one object have the same data."""
+        """Object that holds the rows in memory, else the source: two sources of one object have the same data."""
         return self
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns; no row is read."""
+        """Return the names of the columns, in order; no row is read."""
 
     def types(self) -> pa.Schema | None:
         """Return the declared types of the columns, from the structure alone; None if every column is plain text."""
@@ -78,19 +78,19 @@ class Source(ABC):
     """Engine that holds the rows in place; None if every engine for files or frames can."""
 
     def left_out(self) -> LeftOut:
-        """INTERNAL. Numbers of lines that are no records."""
+        """INTERNAL. Numbers of lines that are no records; 0 unless the kind of file has such lines."""
         return LeftOut()
 
     def all_columns(self) -> pa.Table:
-        """Return all columns of every row, for a fingerprint; the next `read` may reuse them."""
+        """Return a table of all columns and rows, for a fingerprint; the next `read` may reuse it."""
         return self.read(self.columns())
 
     @abstractmethod
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row, in order; SchemaError if one is absent or duplicated."""
+        """Return a table of these columns of every row; SchemaError if one is absent or duplicated."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns in batches; of a file, no more than one batch is in memory."""
+        """Yield tables of these columns, up to BATCH rows each; of a file, one at most is in memory."""
         table = self.read(columns)
         for start in range(0, table.num_rows, BATCH):
             yield table.slice(start, BATCH)
@@ -133,7 +133,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source for an existing folder or file, by the end of its name."""
+    """Return the source for an existing folder, database or file, by the end of its name; UsageError for others."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 
@@ -163,7 +163,7 @@ DATABASES = (".duckdb", ".ddb")
 
 
 def is_database(path: Path, table: str | None, query: str | None) -> bool:
-    """True if the rows lie in a database."""
+    """True if a table or query is named, or the path ends as a DuckDB database's does."""
     return table is not None or query is not None or path.name.lower().endswith(DATABASES)
 
 
@@ -178,7 +178,7 @@ class FileSource(Source):
 
     @contextmanager
     def open(self, *, known: bool = True) -> Iterator[IO[bytes]]:
-        """Open the file for reading; with `known`, only the one whose fingerprint was taken.
+        """Yield the file, open for reading; with `known`, only the one whose fingerprint was taken.
 
         Raises:
             UsageError: No file, or an unreadable one; the message quotes nothing of it.
@@ -195,7 +195,7 @@ class FileSource(Source):
             ) from None
 
     def contents(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Yield the input of the fingerprint: the bytes of the open file."""
+        """Yield the bytes of the open file, up to PIECE at once: the input of its fingerprint."""
         return iter(lambda: file.read(PIECE), b"")
 
 
@@ -209,18 +209,18 @@ class ParquetSource(FileSource):
             return tuple(pq.read_schema(file).names)
 
     def types(self) -> pa.Schema:
-        """Return the types in the file's footer."""
+        """Return the Arrow types of the columns, from the file's footer."""
         with self.open() as file:
             return pq.read_schema(file)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row."""
+        """Return a table of these columns of every row, in the file's order."""
         locate(columns, self.columns())
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:
-        """Yield these columns of all or some row groups; texts as dictionaries, as Parquet stores them."""
+        """Yield tables of these columns, of all or these row groups; texts are dictionaries, as stored."""
         locate(columns, self.columns())
         types = self.types()
         texts = [name for name in columns if _is_text(types.field(name).type)]
@@ -230,7 +230,7 @@ class ParquetSource(FileSource):
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
     def parts_to_read(self) -> int:
-        """INTERNAL. Number of batches, by the number of rows in the file's footer."""
+        """INTERNAL. Number of batches, by the number of rows in the file's footer, for a progress bar."""
         with self.open() as file:
             return -(-int(pq.read_metadata(file).num_rows) // BATCH)
 
@@ -241,5 +241,5 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """True if Parquet can hand values of the type over as a dictionary."""
+    """True for types of text or bytes, which Parquet can hand over as dictionaries."""
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))

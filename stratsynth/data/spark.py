@@ -74,11 +74,11 @@ class Spark:
         return cls(source, schema, spark_session())
 
     def counted_by(self, schema: Schema) -> Spark:
-        """Return the backend of the same source and another schema."""
+        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
         return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the keyed hash of the source's content; of files as for any engine, once executors have seen them.
+        """Return the data's hash under `key`; executors must see the same files, or it raises.
 
         Raises:
             UsageError: The executors lack this package, or the files.
@@ -98,7 +98,7 @@ class Spark:
         return SparkRows(self)
 
     def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:
-        """Return the exact cells of the tables asked for, one table after the other, counted in one pass."""
+        """Return the exact cells of the tables asked for, flat and one after the other, counted in one pass."""
         if isinstance(self.source, SparkSource):
             rows = self.source.hashed(self.columns).coalesce(tasks(self.session))
             task = CountTables(VERSION, self.schema, asked, FromSpark(self.columns, LANES))
@@ -114,11 +114,11 @@ class Spark:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that are read: those of the schema, and those of its unit and weights."""
+        """Names of the columns that are read: the schema's, and those of its unit and weights."""
         return (*self.schema.names, *self.schema.beside)
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Return the row groups of the files, in pieces of about PIECE_ROWS rows."""
+        """Return the files' row groups as pieces of about PIECE_ROWS rows, in order."""
         if isinstance(self.source, FolderSource):
             files = [(name, part, tuple(own)) for name, part, own in self.source.wanted(self.columns)]
         else:
@@ -133,7 +133,7 @@ class Spark:
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
-        """Return a DataFrame of the numbers of the pieces."""
+        """Return a DataFrame of the indices 0, 1, ... of the pieces, spread over tasks."""
         return self.session.range(0, len(pieces), 1, max(1, min(len(pieces), tasks(self.session))))
 
 
@@ -159,7 +159,7 @@ class SparkRows:
         self._held = held
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return all tables, counted in one pass, or in several if their cells are too many for one.
+        """Return, for each (path, column sets) asked for, a list of its exact tables; all are counted in few passes.
 
         Raises:
             LedgerError: The rows are not those whose fingerprint was taken.
@@ -204,7 +204,7 @@ class SparkRows:
 
 
 def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
-    """Yield the tables in order, in lists of at most `most` cells, or of one table that has more."""
+    """Yield lists of the tables, in order: each of at most `most` cells, or of one table that has more."""
     waiting: list[_Table] = []
     for table in tables:
         if waiting and sum(each.cells for each in waiting) + table.cells > most:

@@ -68,7 +68,7 @@ def spark_session() -> Any:
 
 
 def refuse_connect(held: Any) -> Any:
-    """Return a session or DataFrame; refuse one of Spark Connect, which counts in another process."""
+    """Return `held`, a session or DataFrame; refuse one of Spark Connect, which counts in another process."""
     if "connect" in type(held).__module__:
         raise Unsupported(
             "Spark Connect counts in another process, which would see exact tables. Run in the driver's own process: a "
@@ -110,7 +110,7 @@ def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Run the task on every partition of a DataFrame and add up the answers, in exact integers.
+    """Run a task on every partition of a DataFrame, and return its answers added up in exact integers.
 
     Returns:
         The number of rows with the sums of their hashes modulo 2^64; and `cells` sums of cells.
@@ -129,12 +129,12 @@ def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tup
 
 
 def tasks(session: Any) -> int:
-    """Return the largest number of tasks of a job."""
+    """Return the largest number of tasks that a job of this session is split into, at least 2."""
     return max(2, TASKS * int(session.sparkContext.defaultParallelism))
 
 
 def cells_at_once(session: Any) -> int:
-    """Return the largest number of cells that one job counts: all partial tables must fit into Spark's limit."""
+    """Return the most cells that one job counts, at least 1: all partial tables must fit into Spark's limit."""
     said = session.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
     number, unit = re.fullmatch(r"(\d+) *([kmgtp]?)b?", said.strip().lower()).groups()  # type: ignore[union-attr]
     size = int(number) * _UNITS[unit] or 1 << 40  # none stands for no limit
@@ -142,7 +142,7 @@ def cells_at_once(session: Any) -> int:
 
 
 def before(error: Exception) -> StratsynthError:
-    """Return the error for a job that failed before anything was charged."""
+    """Return (not raise) the error for a job that failed before anything was charged, by what `error` says."""
     said = str(error)
     if OTHER_VERSION in said or "No module named 'stratsynth" in said or "No module named 'pyarrow'" in said:
         return UsageError(
@@ -158,7 +158,7 @@ def before(error: Exception) -> StratsynthError:
 
 
 def after() -> StratsynthError:
-    """Return the error for a job that failed after a charge: a fixed text, since it may depend on one row."""
+    """Return (not raise) the error for a job that failed after a charge: one text, as it may depend on a row."""
     return StratsynthError(
         "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, the same "
         "fit of the same data is not charged again."

@@ -64,11 +64,11 @@ class SparkSource(Source):
 
     @property
     def in_memory(self) -> object:
-        """The DataFrame itself."""
+        """Spark DataFrame itself: two sources of one DataFrame have the same data."""
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
+        """Return the names of the DataFrame's columns, in order."""
         return tuple(self.frame.columns)
 
     def types(self) -> pa.Schema:
@@ -76,7 +76,7 @@ class SparkSource(Source):
         return self._types
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of every row, in this process's memory; refuse rows other than those fingerprinted.
+        """Return an Arrow table of these columns of every row; refuse rows other than those fingerprinted.
 
         Raises:
             LedgerError: The rows differ from those whose fingerprint was taken.
@@ -103,12 +103,12 @@ class SparkSource(Source):
         return numbered.select(*(f"c{place}" for place in places)).toDF(*(f"c{i}" for i in range(len(places))))
 
     def hashed(self, columns: Sequence[str]) -> Any:
-        """Return the DataFrame of `selected`, with the hashes of each row as further columns."""
+        """Return a Spark DataFrame of these columns, with LANES hashes of each row as further columns."""
         frame = self.selected(columns)
         return frame.select("*", *_hashes(frame.columns))
 
     def fingerprint(self, key: bytes, columns: Sequence[str] = ()) -> str:
-        """Return the keyed hash of the rows; the key stays in this process.
+        """Return the rows' hash under `key`, which stays in this process.
 
         The sums of `columns` are noted, for later passes over them to be compared with.
 
@@ -136,7 +136,7 @@ class SparkSource(Source):
         return state.hexdigest()
 
     def check(self, columns: Sequence[str], sums: tuple[int, ...]) -> None:
-        """Raise a LedgerError if a pass has read other rows than those whose fingerprint was taken."""
+        """Refuse, with a LedgerError, a pass whose `sums` are not those noted for these columns, if any are."""
         known = self._known.get(tuple(columns))
         if known is not None and known != {_rows_and_hashes(sums, LANES)}:
             raise LedgerError(
@@ -168,7 +168,7 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def _rows_and_hashes(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
-    """Return number of rows and hash sums, as zeros if no partition had a row."""
+    """Return number of rows and `lanes` sums of hashes: `sums`, or zeros if no partition had a row."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
 
 
@@ -177,7 +177,7 @@ def _is_odd(kind: pa.DataType) -> bool:
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:
-    """Return Spark's hashes of each row, from LANES starts; it skips nulls, so their places are hashed too."""
+    """Return LANES Spark expressions, hashes of a row by these columns; places of nulls are hashed too."""
     from pyspark.sql import functions
 
     values = [functions.col(name) for name in names]

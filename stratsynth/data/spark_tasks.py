@@ -65,14 +65,14 @@ class Piece:
     """Size and time of the last change of the file when the driver saw it."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield these columns of its rows; refuse a file that was changed before or meanwhile."""
+        """Yield tables of these columns of its rows; refuse a file that was changed before or meanwhile."""
         self.check()
         for batch in ParquetSource(Path(self.path)).batches(self.columns, self.groups):
             yield with_partitions(batch, self.name, columns)
         self.check()
 
     def check(self) -> None:
-        """Refuse a file that is missing or was changed."""
+        """Refuse, with a StratsynthError, a file that is missing or was changed since the driver read its stamp."""
         try:
             same = stamp(self.path) == self.stamp
         except OSError:
@@ -91,7 +91,7 @@ class Reading(Protocol):
     """Source of a task's rows."""
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield batches of rows under the schema's names, each with its `row_sums`."""
+        """Yield (table of rows, array of their number and hash sums) for batches of a task's rows."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class FromFiles:
     columns: tuple[str, ...]
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield the rows of the pieces with these indices, in batches."""
+        """Yield (table of rows, array of their number) for each batch of the pieces whose indices Spark hands out."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in self.pieces[number].tables(self.columns):
@@ -117,7 +117,7 @@ class FromSpark:
     lanes: int
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield the rows in batches larger than Spark's, which are faster to encode."""
+        """Yield (table, array of rows and hash sums) for batches larger than Spark's, which are faster to encode."""
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
@@ -145,7 +145,7 @@ class CountTables:
     reading: Reading
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the number of rows with their hash sums, and all cells: as many bytes whatever the rows."""
+        """Yield a partition's number of rows with hash sums, then all cells: as many bytes whatever the rows."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -167,7 +167,7 @@ class CountTables:
         return encode(self.schema, table, weigh=True)
 
     def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
-        """Return the exact tables of the parts, flattened, one after the other."""
+        """Return the exact tables of the rows in `parts`, flattened, one after the other."""
         counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 
@@ -179,7 +179,7 @@ class SumRows:
     version: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer, the number of rows and the hash sums."""
+        """Yield one answer: a partition's number of rows and the sums of their hashes."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -197,7 +197,7 @@ class CheckFiles:
     pieces: tuple[Piece, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer, of no rows, if all is well."""
+        """Yield one answer, of no rows, if version and files are the driver's; else raise a StratsynthError."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -208,18 +208,18 @@ class CheckFiles:
 
 
 def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[np.uint64]:
-    """Return the number of rows and the sum of each lane of hashes, modulo 2^64; [0] for no rows, added to any."""
+    """Return [rows, each lane's sum of hashes modulo 2^64] as an array; without lanes it adds to any other."""
     sums = [int(lane.to_numpy().view(np.uint64).sum()) for lane in lanes]
     return np.array([rows, *sums], np.uint64)
 
 
 def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.RecordBatch:
-    """Return one row of an answer."""
+    """Return one row of a task's answer: `first`, the place of its first cell, and `cells` as bytes."""
     return pa.RecordBatch.from_pydict({"first": [first], "cells": [cells.tobytes()]})
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Run the work; on failure raise one of a few fixed sentences, never a text that depends on a row."""
+    """Yield the batches of `work`; on failure or another version raise one of a few fixed sentences, of no row."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

@@ -31,7 +31,7 @@ class Stream:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Stream:
-        """Return the backend; Unsupported, before anything is charged, for rows that it cannot hold."""
+        """Return the backend; Unsupported, before anything is charged, for rows that `refusal` has a reason against."""
         refusal = cls.refusal(source, schema)
         if refusal is not None:
             raise Unsupported(refusal)
@@ -55,13 +55,13 @@ class Stream:
         return None
 
     def counted_by(self, schema: Schema) -> Stream:
-        """Return the backend of the same source and another schema."""
+        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
         return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the keyed hash of the source's content."""
+        """Return the hash of the source's content under `key`, as text."""
         return fingerprint(self.source, key)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read all rows, encode them and write them to the scratch file."""
+        """Read all rows and encode them into the scratch file; without `numbers` no sum may be asked."""
         return load_rows(self.schema, self.source, Scratch(), numbers=numbers)

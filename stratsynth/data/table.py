@@ -41,17 +41,17 @@ class PrivateTable:
 
     @property
     def record(self) -> str | None:
-        """Definition of one record, in words, if the kind of file leaves it open; else None."""
+        """Words on what one record is, if the kind of file leaves it open; else None."""
         return None if self.source is None else self.source.record
 
     def counted_by(self, schema: Schema) -> PrivateTable:
-        """Return the table with its rows encoded by another schema of the same columns, as code lists in groups."""
+        """Return the table with its rows encoded by another schema of its columns; itself for its own schema."""
         if schema is self.schema:
             return self
         return replace(self, schema=schema, backend=self.backend.counted_by(schema))
 
     def __repr__(self) -> str:
-        """Return public facts alone: notebooks keep what they show."""
+        """Return one line of public facts alone, no row: notebooks keep what they show."""
         return f"PrivateTable({self.backend!r}, columns {', '.join(self.schema.names)})"
 
 
@@ -69,7 +69,7 @@ def open_table(
     table: str | None = None,
     query: str | None = None,
 ) -> PrivateTable:
-    """Open a table to fit on. Its header must have the schema's columns; nothing else is read.
+    """Return a table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
         data: A path, a pandas, polars or Spark frame, an Arrow table, or the path of a DuckDB database. One record is

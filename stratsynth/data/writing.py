@@ -16,7 +16,7 @@ from stratsynth.files.atomic import new_file
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a .csv file (null is an empty field) or a .parquet file, whole or not at all."""
+    """Write a table to a .csv (null is an empty field) or .parquet file, whole or not at all; refuse other endings."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in {".csv", ".parquet"}:
@@ -31,7 +31,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as CSV can hold it: categories as their texts, durations in seconds."""
+    """Return a column in a type that CSV can hold: categories as their texts, durations in seconds."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     if pa.types.is_duration(column.type):
@@ -42,7 +42,7 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
-    """Write without quotes if no value needs them, which all readers accept; else with all text quoted."""
+    """Write a table as CSV, without quotes if no value needs them, which all readers accept; else all text quoted."""
     columns = [_flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row

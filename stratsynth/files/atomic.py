@@ -47,13 +47,13 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8, with its own line ends."""
+    """Write a text to a file in UTF-8, with its own line ends, whole or not at all; an existing one is replaced."""
     with new_file(path) as file:
         file.write(text.encode())
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write indented JSON without NaN."""
+    """Write a document to a file as indented JSON, whole or not at all; ValueError for NaN."""
     write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

@@ -41,7 +41,7 @@ class State:
 
 
 def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) -> None:
-    """Write a state, whole or not at all; `mode` is the file's permissions before the umask.
+    """Write a state to a file, whole or not at all; `mode` is the file's permissions before the umask.
 
     An array that has several names is written once. With `joined`, arrays of one type are written one after another as
     one, and their shapes as another: tens of thousands of small ones take twenty times as long one by one.
@@ -105,7 +105,7 @@ def read(path: Path, *, outside: bool = False) -> State:
 
 
 def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays by name; `numbers` has the index of each name's array, if some have several names."""
+    """Return the arrays by name; `numbers` has the index of each name's array if some share one, else None."""
     if type(names) is not list or any(type(name) is not str for name in names):
         raise ValueError("names that are none")
     if numbers is None:
@@ -122,7 +122,7 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return arrays that were written as one, by number; each is a copy, in memory of its own."""
+    """Return the arrays that were written as one, by number as text, each a copy; ValueError unless shapes fit."""
     sound = flat.ndim == shapes.ndim == 1 and shapes.dtype == "i8" and shapes.size <= MOST_SHAPES
     if not sound or (shapes < 0).any():
         raise ValueError("shapes that are none, or too many")
@@ -139,7 +139,7 @@ def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _numbers(names: list[str]) -> list[int] | None:
-    """Return the number of arrays per part if names are exactly 0/0, 0/1, 1/0, ...; else None."""
+    """Return how many names each part has, if they are exactly 0/0, 0/1, 1/0, ...; else None."""
     counts: dict[str, int] = {}
     for name in names:
         part = name.partition("/")[0]
@@ -149,7 +149,7 @@ def _numbers(names: list[str]) -> list[int] | None:
 
 
 def _numbered(names: list[Any], number: int) -> list[Any]:
-    """Return the names, expanded from numbers of arrays per part if they were written so."""
+    """Return the names of `number` arrays, expanded if they are counts by part; ValueError for another number."""
     if not names or type(names[0]) is not int:
         if len(names) != number:
             raise ValueError("another number of arrays than was written")
@@ -165,7 +165,7 @@ def _refuse_large(path: Path, size: int, most: int) -> None:
 
 
 def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """Refuse a member that is no array of numbers, or whose header states more bytes than the member has."""
+    """Refuse, with a ValueError, a member of a zip file that is no array of numbers or larger than its size."""
     from numpy.lib import format as npy
 
     with archive.open(info) as member:

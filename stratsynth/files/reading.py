@@ -20,7 +20,7 @@ _MARKS = (b",", b":", b"[", b"{")
 
 
 def open_regular(path: Path, *, error: type[StratsynthError] = UsageError) -> IO[bytes]:
-    """Open a regular file for reading: pipes, devices and folders can hang or never end.
+    """Return a regular file, open for reading: pipes, devices and folders can hang or never end.
 
     Raises:
         OSError: No such file, or one that cannot be opened.

@@ -17,7 +17,7 @@ MAX_BYTES = 16_000_000
 
 
 def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:
-    """Return the lines of a CSV file or the rows of a frame, by column; at least one.
+    """Return a CSV file's lines or a frame's rows, at least one, as mappings by column.
 
     `what` begins the messages of `error`, raised for anything else.
     """
@@ -37,13 +37,13 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
 
 
 def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
-    """Refuse a column name that occurs twice: one of them would be used silently."""
+    """Refuse, with `error`, a column name that occurs twice: one of them would be used silently."""
     if len(set(columns)) < len(columns):
         raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
 
 
 def level(value: Any) -> str:
-    """Return a level, or a whole number, as a file writes it: frames have 1.0 for 1."""
+    """Return a value as the text of a level: a real that is whole without ".0", as frames have 1.0 for 1."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 

@@ -59,7 +59,7 @@ def sweep(path: Path) -> None:
 
 
 def beside(path: Path) -> Path:
-    """Return a path beside `path` with a random part, so that two processes do not collide."""
+    """Return a hidden path beside `path` with a random part, so that two processes do not collide."""
     return path.with_name(f".{path.name}.{SystemEntropy().read(4).hex()}.part")
 
 

@@ -46,7 +46,7 @@ class Scratch:
         self._touched = 0
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return an array in the file, with its room on the disk reserved.
+        """Return an array of `size` entries in the file, with its room on the disk reserved.
 
         Raises:
             NoRoomError: The disk is full. The message does not depend on the rows.

@@ -22,7 +22,7 @@ class Space(Protocol):
         """True if arrays are in memory, so that results computed from them may be cached beside them."""
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return an array to be filled."""
+        """Return a one-dimensional array of `size` entries, to be filled."""
 
     def touched(self, size: int) -> None:
         """Note that `size` bytes of the arrays were read or written: an opportunity to free memory."""
@@ -34,7 +34,7 @@ class Heap:
     lasting = True
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return an uninitialised array of numpy."""
+        """Return a one-dimensional array of `size` entries in memory, not initialised."""
         return np.empty(size, dtype)
 
     def touched(self, size: int) -> None:

@@ -16,14 +16,14 @@ class Observer:
     """A listener to one fit, which does nothing; others inherit from it."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Called once, before anything is reserved; not for third-party programs, which have no rehearsal.
+        """Note the rehearsal, once, before anything is reserved; third-party programs have none.
 
         Args:
             rehearsal: The fit on made-up answers: its number of steps, and about how many seconds they take.
         """
 
     def step(self) -> None:
-        """Called for every batch of questions that was answered, and for every model that was fitted."""
+        """Note one more step: a batch of questions was answered, or a model fitted."""
 
 
 SILENT = Observer()
@@ -34,21 +34,21 @@ class Bar(Observer):
     """A progress bar of the steps of a fit, out of those of its rehearsal."""
 
     def __init__(self, tick: Tick) -> None:
-        """`tick` is the function that `progress.bar` yields."""
+        """Keep the function that moves the bar, as `progress.bar` yields it."""
         self._tick = tick
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Begin at 0 of all steps."""
+        """Begin the bar at 0 of all steps of the rehearsal."""
         self._tick(0, rehearsal.moments)
 
     def step(self) -> None:
-        """Count one more step."""
+        """Move the bar by one step."""
         self._tick(None, None)
 
 
 @contextlib.contextmanager
 def observing(progress: bool | None, kind: type[Bar] = Bar) -> Iterator[Observer]:
-    """Yield an observer that shows a bar if wanted, by default on a terminal or in a notebook; else a silent one.
+    """Yield an observer that shows a bar, by default on a terminal or in a notebook; else a silent one.
 
     Args:
         progress: As for `fit`.

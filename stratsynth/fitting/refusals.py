@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
-    """Refuse anything but an opened table with a reviewed schema, a budget for it, and a seed."""
+    """Refuse all but an opened table with a reviewed schema, a budget and delta that go with it, and a valid seed."""
     if not isinstance(table, PrivateTable):
         data = "data" if quoted_value(table).endswith(" object") else quoted_value(table)
         raise UsageError(
@@ -36,7 +36,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """Return the mechanism prepared for a table and a budget; refuse one that was prepared for others."""
+    """Return the mechanism prepared for a table and budget; refuse one prepared for others, and a prior of its rows."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 
@@ -73,7 +73,7 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 
 def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backend | None = None) -> None:
-    """Refuse the private table among the inputs that a fit takes for public, or for data about other people.
+    """Refuse, with a WeightsError, the private table among weights or prior of a fit, or a copy of it.
 
     Args:
         prepared: The fit, with its weights and its prior.

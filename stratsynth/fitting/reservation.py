@@ -36,7 +36,7 @@ class Reservation:
     """Schema by which rows are read."""
 
     def run(self, terms: Terms) -> Any:
-        """Return the result of a mechanism's program on private answers; afterwards nothing is read any more."""
+        """Return the result of a mechanism's program on private answers; then close them: nothing is read any more."""
         import numpy as np
 
         from stratsynth.driver.lockstep import run
@@ -57,7 +57,7 @@ def reserved(
     workers: Workers,
     step: Callable[[], object],
 ) -> Iterator[Reservation]:
-    """Reserve the allotment, or resume the reservation of an equal fit; it is done when the block ends well.
+    """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
 
     Args:
         terms: The questions and strata that the fit may ask.
@@ -93,7 +93,7 @@ def is_private(entropy: Entropy | None) -> bool:
 
 
 def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
-    """Return the request of a fit to the ledger, from public facts alone.
+    """Return the request of a fit to the ledger, from public facts alone; an equal fit has an equal one.
 
     All queries of a database's table share one account, so another query is another fit.
     """

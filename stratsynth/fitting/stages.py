@@ -50,7 +50,7 @@ class FitOptions:
         return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
-        """Return a copy with `others` where they are not None."""
+        """Return a copy with the options `others`, where they are not None."""
         return replace(self, **{name: value for name, value in others.items() if value is not None})
 
 
@@ -88,7 +88,7 @@ class Fit:
         budget: Budget,
         options: FitOptions = DEFAULTS,
     ) -> Fit:
-        """Return the fit, or refuse it by public facts. Nothing is read, and nothing reserved.
+        """Return the fit, or refuse it by public facts. No row is read, and nothing reserved.
 
         Args:
             mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed
@@ -108,7 +108,7 @@ class Fit:
         return cls(prepared, table.counted_by(prepared.public.schema), options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
-        """Refuse a fit that would take too long, or whose certificate could not be read; end the rehearsal."""
+        """Run the fit on simulated answers; Unsupported if it takes too long, or its certificate is too large."""
         from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
         from stratsynth.questions import Raw
 
@@ -122,7 +122,7 @@ class Fit:
     def reserve(
         self, observer: Observer = SILENT, folder: Path | None = None
     ) -> contextlib.AbstractContextManager[Reservation]:
-        """Reserve the allotment, or resume the reservation of an equal fit; it is done when the block ends well.
+        """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
 
         Args:
             observer: Receiver of every step.
@@ -133,7 +133,7 @@ class Fit:
         return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
     def run(self, reserved: Reservation) -> Model:
-        """Return the model of the mechanism's program on private answers; afterwards nothing is read any more."""
+        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none."""
         from stratsynth.models import Model
 
         prepared, how = self.prepared, self.prepared.mechanism
@@ -144,7 +144,7 @@ class Fit:
         return model
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
-        """Return the release of a model, with a certificate that states the charges."""
+        """Return the release of a model, with measurements and a certificate that states the charges."""
         from stratsynth.release import Release
         from stratsynth.release.certificate import certificate
         from stratsynth.release.measurements import measurements_table
@@ -162,7 +162,7 @@ class Fit:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Return the result of work on public rows; show the error of third-party code, which is hidden otherwise."""
+    """Return the result of `work` on public rows; an error of third-party code is shown in full."""
     try:
         return work()
     except MechanismError as error:
@@ -205,7 +205,7 @@ def fit(
     prior: Prior | None = None,
     weights: Weights | None = None,
 ) -> Release:
-    """Spend a budget on a table and return a release.
+    """Spend a budget on a table and return a release, which is not saved.
 
     With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
 

@@ -77,12 +77,12 @@ class Model(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Plain facts and arrays from which `from_state` makes an equal model."""
+        """Return plain facts and arrays from which `from_state` makes an equal model."""
 
     @classmethod
     @abstractmethod
     def from_state(cls, schema: Schema, state: State) -> Self:
-        """Model restored from its state.
+        """Return the model that a stored state describes.
 
         Args:
             schema: Schema of the stored model.
@@ -95,7 +95,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Combine the strata's models into one of all records.
+        """Return one model of all records, from the strata's models and their weights.
 
         Args:
             schema: All columns, including those that define the strata.
@@ -104,7 +104,7 @@ class Model(ABC):
         """
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
-        """Number of synthetic rows that a release folder holds; None if it holds none.
+        """Return the number of synthetic rows that a release folder holds; None if it holds none.
 
         Args:
             asked: Number that the caller wants; None for the default.
@@ -118,7 +118,7 @@ class Model(ABC):
         return None
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Tables of a release folder: file name without suffix -> table.
+        """Return the tables of a release folder, by file name without its ending; none by default.
 
         Args:
             rows: Synthetic rows, `rows_to_draw` of them; None if that is None.
@@ -126,23 +126,23 @@ class Model(ABC):
         return {}
 
     def table_model(self) -> TableModel:
-        """Return this model if it draws rows; refused by default."""
+        """Return this model if it draws rows; by default raise a UsageError with the release's use."""
         raise self._refused(Returns.ROWS)
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return estimates with intervals of probability `level`, in the data's units; refused by default."""
+        """Return a frame of means with intervals of probability `level`; by default raise a UsageError."""
         raise self._refused(Returns.ESTIMATES)
 
     def predictor(self) -> Predictor:
-        """Return this model if it predicts; refused by default."""
+        """Return this model if it predicts; by default raise a UsageError with the release's use."""
         raise self._refused(Returns.PREDICTIONS)
 
     def mixture(self) -> Mixture:
-        """Return this model if it mixes strata by weights that can be varied; refused by default."""
+        """Return this model if it mixes strata by weights that can be varied; by default raise a UsageError."""
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Sections of a release's report that only this kind of model has.
+        """Return Sections of a release's page that only this kind of model has; none by default.
 
         Args:
             named: Maps a group's label, empty for all records, to its name for readers.
@@ -150,7 +150,7 @@ class Model(ABC):
         return ()
 
     def foretell(self, path: StratumPath) -> str:
-        """Expected error in a group as one line of a plan, by a model fitted to simulated answers; empty by default."""
+        """Return one line of a plan on the expected error in the group of this path; empty by default."""
         return ""
 
     def _refused(self, wanted: Returns) -> UsageError:
@@ -169,21 +169,21 @@ class TableModel(Model):
 
     @abstractmethod
     def mass(self, where: Where) -> float:
-        """Probability in [0, 1] that a row meets a condition; 1 for an empty one."""
+        """Return the probability, 0 to 1, that a row meets a condition; 1 for an empty one."""
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet the condition, whose mass must be positive; level numbers by column."""
+        """Draw n rows that meet the condition, whose mass must be above 0; return level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Mixture of the parts: models that draw rows can be mixed whatever their kinds."""
+        """Return the mixture of the strata's models by their shares, whatever kinds of models they are."""
         from stratsynth.models.mixture import Mixture
 
         return Mixture(schema, dict(parts), dict(weights.shares))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TableModel:
-        """Conditional model of the rows whose columns have some levels; refused by default.
+        """Return the model of the rows whose columns have some levels; by default raise a MechanismError.
 
         Args:
             schema: Columns that vary among these rows, with the levels of the condition only.
@@ -192,13 +192,13 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw as `sample` does; a model made of strata adds to `moved` how many rows the rules changed in each."""
+        """Draw n rows that meet a condition, as level numbers by column; rows that rules change go to `moved`."""
         return self.sample(n, rng, where)
 
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[TableModel]:
-        """Draw models as independent noise would have made them if this model were the truth; refused by default.
+        """Return models as independent noise would have made them if this one were true; refused by default.
 
         Args:
             tables: Columns and noise standard deviation of every table that this model was fitted to.
@@ -212,7 +212,7 @@ class TableModel(Model):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Draw mixtures as `redrawn` draws models, for one model split by groups; refused by default.
+        """Return mixtures as `redrawn` returns models, for one model split by groups; refused by default.
 
         The model of all records is fitted again and split again, so that groups share its noise as they did.
 
@@ -226,17 +226,17 @@ class TableModel(Model):
         raise UsageError("samples: this model cannot be fitted again to other noise.")
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Probability of each level of a column, before rows that break structural rules are redrawn."""
+        """Return an array of the probability of each level of a column, before rules redraw rows."""
         return np.array([self.mass({column: frozenset({code})}) for code in range(self.schema.size(column))])
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
-        """Number asked for, else the declared size; refused if both are None."""
+        """Return the number asked for, else the declared size; UsageError if both are None."""
         if asked is None and declared is None:
             raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
         return declared if asked is None else asked
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Synthetic rows, as the table `synthetic`."""
+        """Return the synthetic rows as the table `synthetic`."""
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
@@ -245,7 +245,7 @@ class TableModel(Model):
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """Combine the strata's models into one of all records, by their weights.
+    """Return one model of all records, made of the strata's models and their weights.
 
     Raises:
         MechanismError: A part that is no model, or models of different products.

@@ -61,7 +61,7 @@ class Figures:
     """Upper clipping bound: larger values count as this one."""
 
     def check(self, number: int) -> None:
-        """Refuse arrays of the wrong type, length or range, as a damaged file may hold them."""
+        """Refuse arrays that are not `number` finite floats, of a range as their field's, with a ReleaseError."""
         for f in fields(self):
             array = getattr(self, f.name)
             sound = array.dtype == np.float64 and array.shape == (number,)
@@ -100,13 +100,13 @@ class Estimate(Model):
 
     @property
     def fourth(self) -> NDArray[np.float64]:
-        """Fourth cumulant of the privacy noise in each mean."""
+        """Fourth cumulant of the privacy noise in each mean, on the column's scale; 0 for Gaussian noise."""
         f = self.figures
         # a Laplace variable of variance v has the fourth cumulant 3 v^2
         return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4
 
     def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
-        """Ends of each mean's interval, on the column's scale: for noise, weights and sampling error.
+        """Return lower and upper ends, arrays by column on the column's scale, for noise, weights and sampling.
 
         The interval is for the mean of values clipped at `low` and `high`: if many people lie beyond, widen scale or
         radius. Without `sampling` it is for the mean of the very records that were summed.
@@ -117,7 +117,7 @@ class Estimate(Model):
         return f.value - width, f.value + width
 
     def status(self) -> list[str]:
-        """Status of each mean: `ok`, `small`, or `not_estimable`.
+        """Return `ok`, `small` or `not_estimable` for each column's mean.
 
         `small`: the noise exceeds the sampling error. `not_estimable`: the group may be empty given the noise in its
         size, or noise alone makes the interval at least half as wide as the column's public bounds.
@@ -136,7 +136,7 @@ class Estimate(Model):
         return found
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Data frame with one row per column for all records and for each group, in the unit of the data.
+        """Return a frame with a row for each column, of all records and of each group, in the unit of the data.
 
         The interval of a mean that is not estimable is the whole range between the public bounds.
 
@@ -191,35 +191,36 @@ class Estimate(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
-        """Return the estimate over all strata: means weighted by the shares, whose covariance is in their errors.
+        """Return the estimate of all records: the strata's means weighted by `weights.shares`.
 
-        A column that may lack a number is weighted by the strata's estimated sizes instead.
+        The shares' covariance enters the errors. A column that may lack a number is weighted by the strata's estimated
+        sizes instead.
         """
         from stratsynth.models.weighted import weighted
 
         return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Table `estimates` with 95 % intervals."""
+        """Return the table `estimates`, with intervals of 95 %; `rows` is not used."""
         import pyarrow as pa
 
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
 
     def mixture(self) -> Mixture:
-        """Refuse: the effect of weights is part of the intervals."""
+        """Raise a UsageError: the effect of weights is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
             "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
         )
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Section with the means of all records and of each group."""
+        """Return one Section with the means of all records and of each group; `named` names groups for readers."""
         from stratsynth.models.means_section import means_section
 
         return [means_section(self.estimates(), named)]
 
     def foretell(self, path: StratumPath) -> str:
-        """Standard deviation of the noise in each mean of a group, as one line."""
+        """Return a line with the standard deviation of the noise in each mean of a group."""
         part = dict(self.walk())[path]
         found = zip(part.columns, part.noise, part.status(), strict=True)
         return "noise in means: " + ", ".join(
@@ -228,7 +229,7 @@ class Estimate(Model):
         )
 
     def state(self) -> State:
-        """Figures, then the parts' states, each with its share."""
+        """Return figures, columns and law of the noise, then the parts' states, each with its share."""
         arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
         own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
         inner = stored(self.parts, lambda stratum: {"names": list(stratum.names), "share": self.shares[stratum]})
@@ -236,7 +237,7 @@ class Estimate(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
-        """Estimate restored from its state; what no estimate holds is refused."""
+        """Return the estimate of a state that `state` returned; ReleaseError for columns or figures that none has."""
         facts = state.facts
         columns = tuple(facts["columns"])
         if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):

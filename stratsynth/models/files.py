@@ -18,12 +18,12 @@ FORMAT = "stratsynth-model/1"
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """Registered kinds of models: name -> entry point, not yet imported."""
+    """Return the entry points of registered kinds of models, by name; none is imported."""
     return {point.name: point for point in entry_points(group="stratsynth.models")}
 
 
 def restore(kind: str, schema: Schema, state: State) -> Model:
-    """Model of a registered kind with this state; damaged states and unknown kinds are refused."""
+    """Return the model of a registered kind with this state; ReleaseError for a damaged state or unknown kind."""
     if kind not in installed():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
@@ -35,7 +35,7 @@ def restore(kind: str, schema: Schema, state: State) -> Model:
 
 
 def save(model: Model, folder: Path) -> None:
-    """Write `model.npz` and `schema.toml` into a new folder."""
+    """Write a model's `model.npz` and `schema.toml` into a new folder; OSError if the folder exists."""
     folder.mkdir()
     state = model.state()
     facts = {"format": FORMAT, "kind": model.kind, "facts": state.facts}
@@ -60,7 +60,7 @@ def made_of_prior(folder: Path) -> bool:
 
 
 def mixed_by(folder: Path) -> tuple[str, ...] | None:
-    """Columns by which a stored mixture splits its groups; None for another kind of model.
+    """Return the columns by which a stored mixture splits its groups; None for another kind of model.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.
@@ -76,7 +76,7 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
 
 
 def _stored(folder: Path) -> State:
-    """Content of a model's file, if its format is `FORMAT`."""
+    """Return the content of a folder's model.npz; ReleaseError if its format is not `FORMAT`."""
     stored = npz.read(folder / "model.npz", outside=True)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):
@@ -85,7 +85,7 @@ def _stored(folder: Path) -> State:
 
 
 def load(folder: Path) -> Model:
-    """Read a model; a missing or damaged one raises ReleaseError."""
+    """Return the model stored in a folder; ReleaseError if it is missing or damaged."""
     stored = _stored(folder)
     facts = stored.facts
     try:

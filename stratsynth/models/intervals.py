@@ -25,7 +25,7 @@ NORMAL_95 = 1.959963984540054
 
 
 def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
-    """Ends of Wilson's 95 % interval for the share part / whole; NaN if `whole` is 0."""
+    """Return lower and upper ends of Wilson's 95 % interval for the shares part / whole; NaN where `whole` is 0."""
     part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
         share, square = np.where(whole > 0, part / whole, np.nan), NORMAL_95**2 / whole
@@ -35,7 +35,7 @@ def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def effective(weights: ArrayLike) -> Floats:
-    """Scale weights to add up to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 if all weights are.
+    """Return weights scaled to add up to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 if they are.
 
     The sampling variance of a weighted share or mean is then that of as many rows of weight 1.
     """
@@ -46,7 +46,10 @@ def effective(weights: ArrayLike) -> Floats:
 
 
 def half_width(variance: float, fourth: float, level: float) -> float:
-    """Half width of the central interval that holds an error of mean 0 with probability `level`, in its unit."""
+    """Return the half width of the interval around 0 that an error is in with probability `level`.
+
+    The error is a normal plus a Laplace variable, of this variance and fourth cumulant; infinite if the variance is.
+    """
     from scipy.optimize import brentq
 
     number("the level of an interval", level, above=0, below=1, hint="; 0.95 is usual")
@@ -64,7 +67,7 @@ def half_width(variance: float, fourth: float, level: float) -> float:
 
 
 def _above(x: float, normal: float, scale: float) -> float:
-    """Tail probability P(N + L > x), x >= 0, of N normal with deviation `normal` plus L Laplace of scale `scale`."""
+    """Return P(N + L > x), x >= 0, of N normal with deviation `normal` and L Laplace of scale `scale`."""
     from scipy.special import log_ndtr, ndtr
 
     if normal < 1e-9:
@@ -78,7 +81,7 @@ def _above(x: float, normal: float, scale: float) -> float:
 
 
 def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike, covariance: ArrayLike) -> float:
-    """Variance of sum W_g M_g, for shares W with the given covariance C, independent of the group means M.
+    """Return the variance of sum W_g M_g: group means M, and independent shares W of covariance C.
 
     Exact if the M_g are independent of one another, m and w being the expectations of M and W:
 
@@ -91,16 +94,16 @@ def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike,
 
 
 def sampled_shares_covariance(shares: ArrayLike, n: float) -> Floats:
-    """Covariance of shares counted in a random sample of n people, such as a public hold-out: (diag(w) - w w') / n."""
+    """Return the covariance matrix of shares w counted in a random sample of n people: (diag(w) - w w') / n."""
     w = np.asarray(shares, dtype=float)
     found: Floats = (np.diag(w) - np.outer(w, w)) / n
     return found
 
 
 def noisy_shares_covariance(counts: ArrayLike, sigmas: ArrayLike) -> Floats:
-    """Covariance of shares c_g / sum c of counts with independent noise, to first order in the noise.
+    """Return the covariance matrix of shares c_g / sum c: counts c with independent noise, to first order in it.
 
-    With J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
+    With N = sum c and J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
     """
     c, sigma = np.asarray(counts, dtype=float), np.broadcast_to(np.asarray(sigmas, dtype=float), np.shape(counts))
     total = c.sum()

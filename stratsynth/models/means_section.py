@@ -22,14 +22,17 @@ NOTE = (
 
 
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
-    """Section of means with 95 % intervals, from the rows of `Estimate.estimates`; `named` names groups for readers."""
+    """Return the Section of means with 95 % intervals, from the rows of `Estimate.estimates`.
+
+    `named` turns a group's label into its name for readers.
+    """
     columns = table.groupby("column", sort=False)
     figures = [_means(str(name), rows.to_dict("records"), named) for name, rows in columns]
     return Section("means", "The means", text=[NOTE], figures=figures)
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
-    """Figure of one column's means: one line for all records and for each group."""
+    """Return the Figure of one column's means: a line for all records and for each group."""
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [

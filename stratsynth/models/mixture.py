@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
-    """Split n rows by weights into integers that add up to n, each with expectation n * weight.
+    """Return an array of whole numbers, one per weight, that add up to n, each with expectation n * weight / sum.
 
     Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part gets the
     floor or the ceiling of its expectation, without bias.
@@ -51,7 +51,7 @@ class Mixture(TableModel):
     """Public shares of the strata, adding up to 1."""
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
-        """Remaining condition inside a stratum; None if no row of the stratum can meet it."""
+        """Return the condition left inside a stratum, in its codes; None if no row of the stratum can meet it."""
         rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
         for column, codes in stratum.codes(self.schema).items():
             if column not in where:
@@ -72,18 +72,18 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """Weighted sum of the parts' masses."""
+        """Return the probability that a row meets a condition: the parts' masses, weighted."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw rows of all parts in the order of strata, the number from each by unbiased rounding.
+        """Draw n rows, parts in the order of strata, the number from each by unbiased rounding.
 
         Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw as `sample` does, counting each stratum's changed rows under its own name."""
+        """Draw n rows that meet a condition, as level numbers by column; `moved` gets what rules change by stratum."""
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:
@@ -103,7 +103,7 @@ class Mixture(TableModel):
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
-        """Draw rows of one part, including the columns constant in it, with merged levels numbered as in the schema."""
+        """Draw `number` rows of one part, with the columns constant in it; levels are numbered as in the schema."""
         rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
             c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)
@@ -112,12 +112,12 @@ class Mixture(TableModel):
         return {**rows, **own}
 
     def oneway(self, column: str) -> np.ndarray[Any, Any]:
-        """Probability of each level of a column: the parts' distributions, weighted."""
+        """Return an array of the probability of each level of a column: the parts' distributions, weighted."""
         shares = [self.weights[stratum] * self.inside(stratum, column) for stratum in self.parts]
         return np.asarray(np.sum(shares, axis=0), dtype=np.float64)
 
     def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
-        """Probability of each level of a column within one stratum; 0 outside the stratum's own levels."""
+        """Return an array of each level's probability within one stratum; 0 outside the stratum's own levels."""
         part = self.parts[stratum]
         if column not in stratum.levels:
             return part.oneway(column)
@@ -131,12 +131,12 @@ class Mixture(TableModel):
         return self
 
     def state(self) -> State:
-        """States of the parts side by side, each with its weight and kind."""
+        """Return the parts' states side by side, each with its weight and kind."""
         return stored(self.parts, lambda stratum: {"weight": self.weights[stratum], "kind": self.parts[stratum].kind})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Mixture:
-        """Mixture restored from its state; weights that do not add up to 1 are refused."""
+        """Return the mixture of a stored state; ReleaseError unless weights add up to 1 and parts draw rows."""
         from stratsynth.models.files import restore  # restoring a part looks its kind up, mixtures included
 
         parts: dict[Stratum, TableModel] = {}

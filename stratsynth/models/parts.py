@@ -29,9 +29,9 @@ MANY = 1_000
 
 
 def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str, Any]]) -> State:
-    """State that holds the parts' states, array names prefixed by the part's number; `own` adds facts to each part.
+    """Return one state that holds the parts' states, array names prefixed by the part's number.
 
-    Lists that several parts share are written once, by `written_once`.
+    `own` adds facts to each part. Lists that several parts share are written once, by `written_once`.
     """
     states = {stratum: part.state() for stratum, part in parts.items()}
     common, mine = written_once([state.facts for state in states.values()])
@@ -43,7 +43,7 @@ def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str,
 
 
 def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any], Schema, State]]:
-    """Stratum -> (its stored facts, schema inside it, state of its model), as `stored` wrote them.
+    """Return, by stratum, its stored facts, the schema inside it and its model's state, as `stored` wrote them.
 
     Raises:
         ReleaseError: Strata that do not belong to one split.
@@ -70,7 +70,7 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
 
 
 def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Stratum:
-    """Stratum from stored levels, with the stored display names of its levels if there are any."""
+    """Return the stratum of stored levels; `names` are stored names of its levels, None if there are none."""
     stratum = Stratum.from_dict(levels)
     if names is None:
         return stratum
@@ -81,7 +81,7 @@ def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Strat
 
 
 def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Facts shared by all parts, and each part's own; the former is empty if up to `MANY` parts all differ.
+    """Return facts that parts share, and each part's own; the former {} if up to `MANY` parts all differ.
 
     Args:
         parts: The facts of each part.
@@ -99,7 +99,7 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Shared facts of each part, empty if it shares none; damaged or more than `MOST_ALIKE` characters are refused."""
+    """Return each part's shared facts, {} if none; ReleaseError if damaged or above `MOST_ALIKE` characters."""
     known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
     items, told = facts.get("items", []), facts.get("itemised", [])
     sound = all(type(one) is dict and one == _lists(one) for one in known) and type(items) is type(told) is list
@@ -124,12 +124,12 @@ def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts that parts may share: all lists except nested parts, which are read by a model of their own."""
+    """Return the facts that parts may share: all lists but `parts`, which models of their own read."""
     return {key: value for key, value in facts.items() if isinstance(value, list) and key != "parts"}
 
 
 def _itemised(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Structures in which keys that always hold lists of lists refer to the distinct inner lists by number."""
+    """Return structures whose keys of lists of lists refer to the distinct inner lists by number, with these lists."""
     every = dict.fromkeys(key for one in structures for key in one)
     names = [key for key in every if all(type(item) is list for one in structures for item in one.get(key, ()))]
     items: dict[str, int] = {}

@@ -31,13 +31,13 @@ class Shown(dict[str, "NDArray[np.integer[Any]]"]):
     """
 
     def __init__(self, codes: Codes, numbers: Mapping[str, NDArray[np.float64]]) -> None:
-        """`numbers`: numeric column -> values within its bounds, NaN if the row has none."""
+        """Keep level numbers by column, and `numbers` by numeric column: values within bounds, NaN for none."""
         super().__init__(codes)
         self.numbers = dict(numbers)
 
 
 def numbers_of(rows: Codes) -> Mapping[str, NDArray[np.float64]]:
-    """Numbers of the numeric columns; empty for rows that are level numbers alone."""
+    """Return the numbers of numeric columns by column; {} for rows that are level numbers alone."""
     return rows.numbers if isinstance(rows, Shown) else {}
 
 
@@ -52,11 +52,11 @@ class Predictor(Model):
     @property
     @abstractmethod
     def inputs(self) -> tuple[str, ...]:
-        """Columns that the model reads, a subset of its schema's."""
+        """Names of the columns that the model reads, among its schema's."""
 
     @abstractmethod
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Predictions, one entry per row along the first axis, in the order of the rows.
+        """Return predictions, one entry per row along the first axis, in the order of the rows.
 
         Args:
             rows: At least one row, as level numbers of `inputs` in this model's schema; with the numbers of numeric
@@ -64,16 +64,16 @@ class Predictor(Model):
         """
 
     def seeded(self, seed: int) -> Predictor:
-        """Return the model with the seed of its random predictions; a deterministic model returns itself."""
+        """Return a copy with this seed for random predictions; a deterministic model returns itself."""
         return self
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Columns that `stratsynth predict` writes, one array each: the predictions, and what a model adds to them."""
+        """Return arrays by column that `stratsynth predict` writes: `prediction`, and what a model adds."""
         return {"prediction": self.predict(rows)}
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Predictor by group: each row is predicted by its stratum's model, and no weight enters a prediction."""
+        """Return a predictor by group: each row gets its stratum's model, and no weight enters a prediction."""
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:
@@ -81,13 +81,13 @@ class Predictor(Model):
         return self
 
     def shown(self, data: Data) -> Codes:
-        """Rows of a file, a data frame or an Arrow table as `predict` takes them; other columns are not read."""
+        """Return the rows of a file, frame or Arrow table as `predict` takes them; other columns are not read."""
         from stratsynth.data.sources import open_source
 
         return self.encoded(open_source(data).read(self.inputs))
 
     def encoded(self, data: pa.Table) -> Codes:
-        """Level numbers of `inputs`, row by row, and the numbers of the numeric ones.
+        """Return the level numbers of `inputs` by column, with the numbers of the numeric ones.
 
         Raises:
             UsageError: Rows with a value that the schema does not admit, or no rows.
@@ -119,29 +119,29 @@ class ByGroup(Predictor):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns that define the strata, and the inputs of the parts."""
+        """Names of the columns that define the strata, and of those that the parts read."""
         read = {name for stratum, part in self.parts.items() for name in (*stratum.columns, *part.inputs)}
         return tuple(name for name in self.schema.names if name in read)
 
     def seeded(self, seed: int) -> Predictor:
-        """Return the predictor with an independent seed for each part."""
+        """Return a predictor whose parts have independent seeds, drawn from `seed`."""
         seeds = np.random.SeedSequence(seed).generate_state(len(self.parts), np.uint64)
         return replace(
             self, parts={s: p.seeded(int(own)) for (s, p), own in zip(self.parts.items(), seeds, strict=True)}
         )
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Predictions of each row by its stratum's model, in the order of the rows."""
+        """Return an array of predictions, each by its row's stratum's model, in the order of the rows."""
         return self._by_part(rows, lambda part, own: {"": part.predict(own)})[""]
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Columns of each row by its stratum's model, in the order of the rows; all parts write the same columns."""
+        """Return arrays by column, each row's by its stratum's model; all parts write the same columns."""
         return self._by_part(rows, lambda part, own: part.table(own))
 
     def _by_part(
         self, rows: Codes, told: Callable[[Predictor, Codes], Mapping[str, NDArray[Any]]]
     ) -> dict[str, NDArray[Any]]:
-        """Arrays that `told` returns for each stratum's model and rows, in the order of the rows."""
+        """Return arrays by name: `told` of each stratum's model and its rows, put in the order of all rows."""
         places, found = [], []
         for stratum, part in self.parts.items():
             numbers = stratum.codes(self.schema)
@@ -158,7 +158,7 @@ class ByGroup(Predictor):
         return {name: np.concatenate([one[name] for one in found])[order] for name in found[0]}
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Sections of the parts, merged by name into one each, in which the reader chooses a group."""
+        """Return the parts' Sections, those of one name merged into one in which the reader chooses a group."""
         whole: dict[str, Section] = {}
         for stratum, part in self.parts.items():
             for section in part.sections(_below(stratum, named)):
@@ -175,16 +175,16 @@ class ByGroup(Predictor):
         return list(whole.values())
 
     def foretell(self, path: StratumPath) -> str:
-        """Line of a plan from the model of the path's first stratum."""
+        """Return the line of a plan by the model of the path's first stratum; empty for the empty path."""
         return self.parts[path[0]].foretell(path[1:]) if path else ""
 
     def state(self) -> State:
-        """States of the parts side by side, each with its kind."""
+        """Return the parts' states side by side, each with its kind."""
         return stored(self.parts, lambda stratum: {"names": list(stratum.names), "kind": self.parts[stratum].kind})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ByGroup:
-        """Restore each part from its own state; strata that leave some row without a part are refused."""
+        """Return the predictor of a stored state; ReleaseError if a row may lack a part, or a part not predict."""
         from stratsynth.models.files import restore  # restoring a part looks its kind up, this one included
 
         parts: dict[Stratum, Predictor] = {}
@@ -200,5 +200,5 @@ class ByGroup(Predictor):
 
 
 def _below(stratum: Stratum, named: Callable[[str], str]) -> Callable[[str], str]:
-    """Function from a group's label inside a stratum to its name for readers."""
+    """Return the function from a group's label inside a stratum to its name for readers."""
     return lambda label: named("|".join(filter(None, (stratum.label, label))))

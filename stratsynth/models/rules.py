@@ -49,16 +49,16 @@ class Moved:
     """Stratum whose counts `add` changes."""
 
     def inside(self, stratum: str) -> Moved:
-        """Return a view of the same counts in which `add` counts for a stratum inside this one."""
+        """Return a view of these counts in which `add` counts for `stratum`, inside this one."""
         return Moved(self.rows, self.redrawn, self.mended, "|".join(filter(None, (self.stratum, stratum))))
 
     def add(self, rows: int, redrawn: int, mended: int) -> None:
-        """Add the counts of one draw."""
+        """Add, to this stratum's counts, the rows of one draw: drawn, drawn again, and mended at last."""
         for counts, number in ((self.rows, rows), (self.redrawn, redrawn), (self.mended, mended)):
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
-        """Totals, and the counts of each stratum with redrawn rows."""
+        """Return numbers of rows drawn, drawn again and mended, in all and for each stratum with some drawn again."""
         strata = {
             name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
             for name, number in self.redrawn.items()
@@ -76,7 +76,7 @@ def draw_allowed(
     fixed: Collection[str] = (),
     moved: Moved | None = None,
 ) -> Codes:
-    """Draw n rows that break no rule.
+    """Return n rows, as level numbers by column, that break none of the schema's rules.
 
     Args:
         schema: Schema whose rules are kept.
@@ -106,7 +106,7 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace rows that break a rule by rows that do not; return the number of rows repaired in the end."""
+    """Replace, in place, the rows numbered `wrong` by rows that break no rule; return how many had to be mended."""
     for _ in range(ROUNDS):
         if not wrong.size:
             return 0
@@ -124,12 +124,12 @@ def _redraw(
 
 
 def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
-    """Mask of the rows that break a rule of the schema."""
+    """Return a mask of the rows, given as level numbers by column, that break a rule of the schema."""
     return _broken(_boxes(schema), rows)
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Forbidden boxes of all rules, level sets as masks for fast lookup."""
+    """Return a box of forbidden cells for each rule: by column, a mask of its forbidden levels."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -156,7 +156,10 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Repair rows: give one column of a violated box a random level outside the box, until none is violated."""
+    """Return the rows, changed in place: a violated box's column gets a random level outside, until none is violated.
+
+    MechanismError if rules contradict each other. Columns in `fixed` stay.
+    """
     for _ in range(SWEEPS):
         if not _broken(boxes, rows).any():
             return rows
@@ -172,6 +175,6 @@ def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> 
 
 
 def forbidden(model: TableModel) -> float:
-    """Upper bound on the model's mass on forbidden rows: the sum over the rules' boxes, at most 1."""
+    """Return an upper bound, at most 1, on a model's mass on forbidden rows: the sum over the rules' boxes."""
     boxes = [box for rule in model.schema.rules for box in rule.cells(model.schema)]
     return min(1.0, float(sum(model.mass(box) for box in boxes if all(box.values()))))

@@ -32,7 +32,7 @@ def weighted(
     *,
     of_rows: bool = False,
 ) -> Estimate:
-    """Weighted mean of the strata's estimates.
+    """Return the estimate of all records: the strata's estimates, their means weighted by the shares.
 
     `covariance` is that of the shares, in the order of the parts; None if they are exact. Shares counted in a public
     sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`
@@ -62,22 +62,23 @@ def weighted(
 
 
 def complete(schema: Schema, name: str) -> bool:
-    """True if every record has a number in this column, by the schema."""
+    """True if the schema gives every record a number in the column: numeric, without missing values and words."""
     column = schema.column(name)
     return isinstance(column, Numeric) and not column.missing and not column.words
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:
-    """Figures of one column, by name."""
+    """Return the figures of column number `i` of an estimate, by name."""
     return {key: float(array[i]) for key, array in vars(part.figures).items()}
 
 
 def _combined(
     parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """Figures of one column over all groups, weighted by `w`; by the groups' sizes if `w` is None.
+    """Return the figures of one column over all groups, weighted by `w`; by the groups' sizes if `w` is None.
 
-    `mixed`: largest weighted number of rows that one person adds to the groups' sizes; 0 if the sizes are not random.
+    `c` is the covariance of `w`, None if exact; `law` is True for Laplace noise. `mixed`: largest weighted number of
+    rows that one person adds to the groups' sizes; 0 if the sizes are not random.
     """
     f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
     sizes = f["size"]

@@ -82,26 +82,26 @@ class Plan:
     """Warnings to read before anything is spent."""
 
     def __repr__(self) -> str:
-        """Return mechanism, budget and number of strata."""
+        """Return one line: Plan(mechanism; epsilon, delta; number of strata)."""
         strata = f"{len(self.strata)} strata" if len(self.strata) > 1 else "everybody together"
         return f"Plan({self.mechanism}; epsilon {self.epsilon:g}, delta {self.delta:g}; {strata})"
 
     def __str__(self) -> str:
-        """Return the text that `stratsynth plan` prints."""
+        """Return the plan as text for a terminal, as `stratsynth plan` prints it."""
         from stratsynth.planning.page import plan_page
         from stratsynth.report.text import render
 
         return render(plan_page(self))
 
     def _repr_html_(self) -> str:
-        """Return the plan as HTML for a notebook."""
+        """Return the plan as an HTML fragment for a notebook, with the tables of budget, needs and strata."""
         from stratsynth.planning.page import plan_page
         from stratsynth.report.notebook import render
 
         return render(plan_page(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values for JSON; a stratum's infinite error becomes None."""
+        """Return the plan's fields as JSON values; a stratum's infinite number becomes None."""
         plain = asdict(self)
         for stratum in plain["strata"]:
             stratum.update({k: None for k, v in stratum.items() if v == math.inf})
@@ -118,7 +118,7 @@ def plan(
     prior: PriorSource | None = None,
     weights: Weights | None = None,
 ) -> Plan:
-    """Run a mechanism on simulated answers. Reads no data and spends nothing.
+    """Return the plan of a fit by running a mechanism on simulated answers. Reads no private data and spends nothing.
 
     Args:
         mechanism: What would be fitted, or the name of an installed mechanism.
@@ -178,7 +178,7 @@ def plan(
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Return the source of the shares of strata, or of the groups `by` that are none."""
+    """Return the plan's entry on weights: source and citation of the groups' shares; source "none" without groups."""
     layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
@@ -186,7 +186,7 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """Return the certificate's statement on the prior, and the most records that it is assumed to be worth."""
+    """Return the plan's entry on the prior, with the most records that its rows can be worth; None without a prior."""
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
@@ -198,7 +198,7 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """Return the factors by which weights raise the noise: of a total, and relative to it if the mean weight is known.
+    """Return factors by which row weights raise noise: of a total, and relative to it (None if unknown); or None.
 
     A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
     what is measured, noise is the largest over the mean weight times that of the unweighted sample.

@@ -22,7 +22,7 @@ ENDS = (40, 20)
 
 
 def plan_page(plan: Plan) -> Page:
-    """Return the page: budget, prices, source of the shares, merges, and a row for each stratum."""
+    """Return the Page of a plan: warnings, budget with prices, needs, merges, and a row for each stratum."""
     prices = price_figure(plan.prices, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
     budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"
     needs = [
@@ -49,7 +49,7 @@ def plan_page(plan: Plan) -> Page:
 
 
 def _strata(plan: Plan) -> Iterator[Figure]:
-    """Yield a row for each stratum, the largest first; beyond MOST strata also a count of each verdict."""
+    """Yield a Figure with a row for each stratum, the largest first; beyond MOST strata also one of verdicts."""
     ordered = sorted(plan.strata, key=lambda s: -s.size)
     ranged = any(s.size_low is not None for s in ordered)
     columns = {
@@ -93,7 +93,7 @@ def _strata(plan: Plan) -> Iterator[Figure]:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    """Yield the meanings of columns and dashes, and the limits of the errors."""
+    """Yield sentences on the columns and dashes in the table of strata, and on the limits of its errors."""
     yield "rounds: how often it chooses what to measure next, about; where answers decide, fits differ."
     yield "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
     yield "noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone."
@@ -118,7 +118,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the engine that holds the rows, its disk space and passes."""
+    """Yield one ("Rows", text) on the engine that holds the rows, its disk space and passes; nothing if unknown."""
     held = plan.rows
     if held is None:
         return
@@ -132,7 +132,7 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield the ledger's account after this fit, and every refusal."""
+    """Yield (name, text) pairs on the ledger's account after this fit, and every refusal; nothing without a ledger."""
     if account is None:
         return
     spent, after, cap = (account[f"{key}_epsilon"] for key in ("spent", "after", "cap"))
@@ -150,7 +150,7 @@ def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
 
 
 def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the column of the row weights, and its noise beside the same budget without weights."""
+    """Yield one ("Counted", text) on the column of row weights and the noise they cause; nothing without weights."""
     weight = plan.row_weight
     if weight is None:
         return
@@ -168,7 +168,7 @@ def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the prior and the assumption on its worth."""
+    """Yield (name, text) pairs on the prior's rows and tables and what they are worth; nothing without a prior."""
     prior = plan.prior
     if prior is None:
         return
@@ -227,14 +227,14 @@ def _small(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _merged(plan: Plan) -> Table:
-    """Return a table of the merges: name, levels, reason."""
+    """Return a Table with a row for each merge of the plan: name, levels, reason."""
     rows = [[merge["stratum"], joined(merge["levels"]), merge["why"]] for merge in plan.merged]
     heads = [Column(name, "text") for name in ("stratum", "of", "why")]
     return Table("", heads, rows, most=MOST, ends=ENDS, rest="merges between, which --json has")
 
 
 def percent(error: float | None) -> str | None:
-    """Return a relative error as a percentage; `> 10x` from 10 on, None if unknown."""
+    """Return a relative error, 1 being all, as "12 %"; "> 10x" from 10 on, None if unknown."""
     if error is None or error >= 10:
         return None if error is None else "> 10x"
     return f"{100 * error:.2g} %" if error < 1 else f"{100 * error:.0f} %"

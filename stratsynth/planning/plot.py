@@ -23,9 +23,10 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, *, declared_size: int) -> None:
-    """Draw a line for each epsilon, with a point for each stratum, into a .png, .svg or .pdf file.
+    """Draw expected errors of one-way counts by group size, a line for each epsilon, into a .png, .svg or .pdf file.
 
-    Of the budget asked for, bars show between which sizes a group may lie, and hollow points groups that are small.
+    Each stratum is a point. Of the budget asked for, bars show between which sizes a group may lie, and hollow points
+    groups that are small. UsageError if no stratum with people is asked for one-way tables.
     """
     check_path(path)
     figure = new_figure()
@@ -60,7 +61,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
 
 
 def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:
-    """Draw each size's interval as a line, and small groups as hollow points."""
+    """Draw into `axes` each stratum's interval of sizes as a line, and small strata as hollow points."""
     for s in strata:
         if s.size <= 0 or s.oneway_error is None:
             continue

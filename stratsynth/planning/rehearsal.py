@@ -110,7 +110,7 @@ class Rehearsal:
 
 
 def rehearse(prepared: Prepared) -> Rehearsal:
-    """Run a mechanism's rehearsal. Reads no data and reserves nothing.
+    """Return the result of a mechanism run on simulated answers. Reads no private data and reserves nothing.
 
     Raises:
         StratsynthError: Whatever the fit would be refused for after its reservation.
@@ -136,20 +136,20 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:
-    """Return the public size of a path in records: declared size times shares."""
+    """Return the public number of records in a path of strata: declared size (or UNKNOWN) times the strata's shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     size = UNKNOWN if prepared.public.size is None else prepared.public.size
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(size))
 
 
 def rows_of(prepared: Prepared) -> float:
-    """Return the estimated number of rows: the declared size, over the mean weight where rows have weights."""
+    """Return the estimated number of rows: declared size (or UNKNOWN) over the mean row weight, if there is one."""
     size = prepared.public.size or UNKNOWN
     return size / (prepared.public.schema.row_weight.mean or 1.0)
 
 
 def check_effort(estimate: float) -> float:
-    """Return the estimate in seconds; refuse a fit that would take longer than `MOST_DAYS`.
+    """Return `estimate`, the seconds of a fit, unchanged; refuse a fit that would take longer than `MOST_DAYS`.
 
     Raises:
         Unsupported: More than `MOST_DAYS`.
@@ -189,7 +189,7 @@ def certificate_values(charges: Sequence[Charge]) -> int:
 
 
 def about(estimate: float) -> str:
-    """Return a duration in words, rounded to its precision."""
+    """Return seconds as words, such as "about 3 hours", rounded to their precision; "less than a minute" below 60."""
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if estimate >= size:
             number = estimate / size

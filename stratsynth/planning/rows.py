@@ -47,14 +47,14 @@ class RowsPlan:
 
 
 def held_bytes(prepared: Prepared) -> float:
-    """Return the bytes of the rows by the declared size, in memory or a scratch file; twice if they are split."""
+    """Return the bytes that the declared number of rows takes, in memory or a scratch file; twice if they are split."""
     needs = prepared.mechanism.needs
     once = rows_of(prepared) * width(prepared.public.schema, numbers=Total in needs)
     return once * (2 if Split in needs else 1)
 
 
 def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
-    """Return memory, disk space and passes with this engine; `auto` decides as `open_table` does for a file.
+    """Return engine, memory, disk space and passes of a fit; `auto` decides as `open_table` does for a file.
 
     Raises:
         Unsupported: An engine that cannot answer what the mechanism asks, as a fit would refuse.

@@ -83,19 +83,19 @@ class _Along(Generic[T]):
     """Index of questions or charges by the first stratum of their paths."""
 
     def __init__(self, items: Iterable[T]) -> None:
-        """Index the items by the first stratum of their paths."""
+        """Index questions or charges by the first stratum of their paths, in their order."""
         self._by: dict[StratumPath, list[tuple[int, T]]] = {}
         for number, item in enumerate(items):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """Return the items of everybody, of the path and below it, in order; for the empty path all items."""
+        """Return items of everybody and of the path's stratum, in order; for the empty path all items."""
         among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
         return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
 
     @property
     def everybody(self) -> list[T]:
-        """Items of the empty path."""
+        """Questions or charges of the empty path, which are about everybody, in order."""
         return [item for _, item in self._by.get((), [])]
 
 
@@ -103,7 +103,7 @@ class Foreseen:
     """Rehearsal by strata; strata that are asked alike share one computation."""
 
     def __init__(self, prepared: Prepared, found: Rehearsal) -> None:
-        """Index the rehearsal's questions and charges."""
+        """Index the questions and charges of a rehearsal by stratum, for one fit."""
         self._prepared = prepared
         self._account = found.account
         self._model = found.model
@@ -113,7 +113,7 @@ class Foreseen:
         self._known: dict[StratumPath, _Asked] = {}
 
     def stratum(self, path: StratumPath) -> StratumPlan:
-        """Return the plan of a path of at most one stratum."""
+        """Return the plan of one stratum, given as a path; of everybody for the empty path."""
         first = self._first(path)
         if first not in self._known:
             self._known[first] = self._asked(first)
@@ -147,11 +147,11 @@ class Foreseen:
         )
 
     def pooled(self, path: StratumPath) -> bool:
-        """Return True if more than the strata's sizes is asked of everybody: there is a model to start from."""
+        """True if the stratum starts from a model of everybody: more than the strata's sizes is asked of all."""
         return bool(path) and bool(self._everybody(path))
 
     def _asked(self, path: StratumPath) -> _Asked:
-        """Return the questions of a path, of everybody above it and of the strata below it, summed up."""
+        """Return the sums over the questions of everybody, of the path and of the strata below it."""
         account, schema = self._account, self._prepared.public.schema
         mine = self._seen.of(path)
         below = [s for s in mine if s.path[: len(path)] == path]
@@ -172,12 +172,12 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return the tables of everybody's model: all but those of the strata's own columns."""
+        """Return the tables asked of everybody, but for those of the strata's own columns alone."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
     def _free(self, path: StratumPath) -> int:
-        """Return the number of columns that do not define the stratum."""
+        """Return the number of the schema's columns that do not define the stratum; all for the empty path."""
         return len([name for name in self._prepared.public.schema.names if not path or name not in path[0].columns])
 
 
@@ -202,23 +202,24 @@ class _Asked:
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
-    """Return the verdict on a stratum that starts from a model of everybody."""
+    """Return words on the use of a stratum's counts, where its model starts from everybody's."""
     if not measured:
         return "as everybody: too small to measure how it differs"
     return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Return memory in MB: exact and noisy tables, candidates' from all rounds, and one round's model."""
+    """Return the memory in MB for exact and noisy tables, all candidates' tables, and one round's model."""
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """Return the median over tables of k columns of a cell's noise relative to its mean count, times the people.
+    """Return a cell's noise relative to its mean count, times the people: the median over tables of k columns.
 
-    Without such tables, over the sets of k columns within larger ones: a count there is a sum of cells.
+    Without such tables, over the sets of k columns within larger ones, where a count is a sum of cells; None if there
+    are none.
     """
     own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]
     if not own:
@@ -233,14 +234,14 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """Return a noise of `_noise` as a relative error in a group of this size; infinite for an empty group."""
+    """Return noise, times people as `_noise` has it, as a part of a count in a group of `size`; infinite for size 0."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf
 
 
 def verdict(error: float | None) -> str:
-    """Return words for the use of one-way counts with this relative error."""
+    """Return words on the use of one-way counts with this relative error, from "good" to "noise"; also for None."""
     if error is None:
         return "no one-way tables: see the mechanism"
     for most, words in (

@@ -17,7 +17,7 @@ FILE = "file"
 
 
 def file_hash(data: object) -> dict[str, str]:
-    """SHA-256 of a file under its key; empty for frames and for folders.
+    """Return the SHA-256 of a file under the key FILE; {} for frames and for folders.
 
     Raises:
         UsageError: A file that has become unreadable.
@@ -31,5 +31,5 @@ def file_hash(data: object) -> dict[str, str]:
 
 
 def section_digest(section: Mapping[str, Any]) -> str:
-    """Digest of a certificate's section on a prior, independent of the order of its keys."""
+    """Return the digest, a text, of a certificate's section on a prior; the order of its keys does not matter."""
     return digest(json.dumps(section, sort_keys=True))

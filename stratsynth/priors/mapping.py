@@ -62,11 +62,11 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse other words for `unknown`."""
+        """Refuse any `unknown` but "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
-        """Refuse rules about columns and levels that the schema does not have."""
+        """Refuse rules on columns or levels that the schema lacks, and recoding of columns with numbers."""
         for what, names in (("rename", self.rename), ("recode", self.recode), ("without", self.without)):
             for name in names:
                 if name not in schema.columns:
@@ -84,7 +84,11 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules that do not fit the schema, and a prior that lacks columns not listed under `without`."""
+        """Refuse rules on names that the schema lacks, and a prior that lacks one of its columns.
+
+        Of the prior's columns `found` each must be there once, under its name or by `rename`, unless it is in
+        `without`; one must.
+        """
         self.check_names(schema)
         for name in schema.names:
             theirs = self.rename.get(name, name)
@@ -101,7 +105,7 @@ class Rules:
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Rows of a prior as level numbers of a schema; weights in people, scaled to their effective number (Kish).
+    """Return a prior's rows as level numbers of a schema; weights are people, scaled to their effective number (Kish).
 
     Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
@@ -151,7 +155,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Level number of each row; -1 if the schema has none, which is refused unless such rows are dropped."""
+    """Return each row's level number of column `name`; -1 if the schema has none, refused unless "drop" is chosen."""
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:
@@ -173,7 +177,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
 
 
 def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
-    """Values under their new names; each distinct value is looked up once."""
+    """Return the column with its values, as text, replaced by `values` where it has them; null stays."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -184,7 +188,7 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
 
 
 def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
-    """Thin rows to at most `most` evenly spaced ones of positive weight, scaled to the same total weight."""
+    """Return at most `most` rows, evenly spaced among those of positive weight, scaled to the same total weight."""
     chosen = np.flatnonzero(weights > 0)
     if chosen.size <= most:
         return rows, weights
@@ -195,7 +199,7 @@ def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Code
 
 
 def _steps() -> Iterator[float]:
-    """Fractional parts of the square roots of the primes, which are linearly independent over the rationals."""
+    """Yield the fractional parts of the primes' square roots, which are linearly independent over the rationals."""
     number = 2
     while True:
         if all(number % smaller for smaller in range(2, math.isqrt(number) + 1)):
@@ -206,7 +210,10 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Add copies for missing columns and rows for missing levels; the mask tells rows added for levels."""
+    """Return rows, weights and mask: `copies` of each row for missing columns, and rows added for missing levels.
+
+    The mask tells the rows that were added for levels.
+    """
     # one copy per level of a missing column, with the weight split evenly
     missing = [name for name in schema.names if name in without]
     place = np.repeat(np.arange(weights.size), copies)

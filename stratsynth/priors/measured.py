@@ -32,7 +32,7 @@ MOST_TABLES = 1_000
 
 
 def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
-    """Tables of a release as shares by the levels of a schema; tables that do not fit it are left out.
+    """Return a release's tables as shares by the levels of a schema; those that do not fit it are left out.
 
     The caller has checked that `FILES` match the hashes in the certificate.
     """
@@ -53,7 +53,7 @@ def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema
 
 
 def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
-    """Columns, noisy counts and noise standard deviation of the tables of all records, in order."""
+    """Return columns, noisy counts (an axis per column) and noise standard deviation of each table of all records."""
     frame = read_measurements(folder).to_pandas()
     frame = frame[frame["stratum"].astype(str) == ""]
     if "sum" in frame:
@@ -72,7 +72,7 @@ def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np
 
 
 def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
-    """Number in the schema of each of the release's levels of a column; None unless these cover the schema's levels."""
+    """Return the schema's number for each of the release's levels of a column; None unless they cover all levels."""
     theirs = rules.rename.get(name, name)
     if theirs not in old.names:
         return None
@@ -92,7 +92,7 @@ def _known(
     rules: Rules,
     schema: Schema,
 ) -> Known | None:
-    """One table, summed over columns that the schema lacks; None if no column is left."""
+    """Return one table of shares in the schema's levels, summed over columns that it lacks; None if none is left."""
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]
     if not left:

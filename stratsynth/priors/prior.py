@@ -83,7 +83,7 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Take rows that anyone can get: last year's public file, or a neighbouring state's.
+        """Return a prior of rows that anyone can get: last year's public file, or a neighbouring state's.
 
         Args:
             data: A file, a frame or an Arrow table.
@@ -122,7 +122,7 @@ class Prior(PriorSource):
         recode: Mapping[str, Mapping[str, str]] | None = None,
         unknown: str = "refuse",
     ) -> Prior:
-        """Take published tables and no rows: marginals of some columns, with or without their standard errors.
+        """Return a prior of published tables and no rows: marginals of some columns, with or without standard errors.
 
         Args:
             tables: Each a `PublishedTable(file_or_frame, citation)` with the levels of some columns and `share` or
@@ -153,7 +153,7 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Take an earlier release of this program: it was charged, and its guarantee and the new one add up.
+        """Return a prior of an earlier release of this program; its guarantee and the new one add up.
 
         Args:
             folder: The release folder, whose files must match the hashes in its certificate.
@@ -195,7 +195,7 @@ class Prior(PriorSource):
         return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
 
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Rows and tables in the columns and levels of a schema; computed once for each schema.
+        """Return rows and tables in the columns and levels of a schema; computed once for each schema.
 
         Raises:
             UsageError: Columns that the prior lacks, and values that the schema does not know, with the number of rows
@@ -211,7 +211,7 @@ class Prior(PriorSource):
         return self._mapped[key]
 
     def rows(self, schema: Schema) -> PriorRows | None:
-        """Rows in the columns and levels of a schema; None if there are tables alone."""
+        """Return the rows in the columns and levels of a schema; None if there are tables alone."""
         return self.in_schema(schema).rows
 
     def _mapped_once(self, schema: Schema) -> MappedPrior:
@@ -234,7 +234,7 @@ class Prior(PriorSource):
         return MappedPrior(stated, digest(stated, marks), rows, known, self.origins)
 
     def _stated_of_file(self) -> dict[str, Any]:
-        """Section of the certificate on the rows, with the hash of their file."""
+        """Return the certificate's section on the rows, with the hash of their file if it is one."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property
@@ -267,7 +267,7 @@ HELP = {
 
 
 def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
-    """Prior that a recipe's section [prior] describes; its path is relative to the recipe's folder."""
+    """Return the prior that a recipe's section [prior] describes; its path is relative to the recipe's folder."""
     check_keys(section, KEYS, "[prior]")
     origin = section.get("origin", "public")
     one_of("[prior] origin", origin, ORIGINS)
@@ -293,7 +293,7 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
 
 
 def _table(section: object, folder: Path) -> PublishedTable:
-    """Published table of one section [[prior.tables]]."""
+    """Return the published table of one section [[prior.tables]]; its path is relative to `folder`."""
     if not isinstance(section, Mapping):
         raise UsageError("[prior] tables are sections [[prior.tables]], each with path and citation.")
     check_keys(section, {"path": str, "citation": str}, "[[prior.tables]]")
@@ -309,7 +309,7 @@ def _published(tables: object) -> tuple[PublishedTable, ...]:
 
 
 def _texts(what: str, given: object) -> dict[str, str]:
-    """Mapping from texts to texts, copied; anything else is refused."""
+    """Return a copy of a mapping from texts to texts; {} for None, UsageError for anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for item in given.items() for text in item):

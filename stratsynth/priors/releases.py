@@ -9,7 +9,7 @@ from stratsynth.release.hashes import CERTIFICATE
 
 
 def release_of(path: Path) -> Path | None:
-    """Release folder that holds or is linked to by a file, or by a file below a folder; None if there is none."""
+    """Return the release folder with a file of `path`, or with the file it links to; None if there is none."""
     folders = dict.fromkeys(folder for place in _files(path) for folder in (place.parent, _real(place).parent))
     return next((folder for folder in folders if (folder / CERTIFICATE).exists()), None)
 
@@ -25,7 +25,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _real(path: Path) -> Path:
-    """Path with links resolved; the path itself if that fails."""
+    """Return the path with links resolved; the path itself if that fails."""
     try:
         return path.resolve()
     except (OSError, ValueError, RuntimeError):  # links in a circle, and names that no system can have

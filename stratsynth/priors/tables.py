@@ -53,7 +53,7 @@ class PublishedTable:
     """Place of publication, which the certificate lists as taken for public."""
 
     def __post_init__(self) -> None:
-        """Refuse a missing citation, and a file of private rows or of a release."""
+        """Refuse a citation that is missing or a template's, and a file of a release or with an account."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
@@ -70,7 +70,7 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """Published table in the levels of a schema, and its entry in the certificate.
+    """Return a published table as shares in the levels of a schema, and its entry in the certificate.
 
     Raises:
         UsageError: Columns, levels or figures that have no place in the schema, and missing cells.
@@ -120,7 +120,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
 
 
 def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:
-    """Kind of figures, "share" or "count"; and column of the schema -> name in the table, for those in the table."""
+    """Return "share" or "count", the kind of figures, and by column of the schema its name in the table."""
     have = [name for name in ("share", "count") if name in line]
     if len(have) != 1:
         raise UsageError("prior: a published table has a column `share` or a column `count`, and not both.")
@@ -143,7 +143,7 @@ def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str,
 def _cell(
     line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
 ) -> tuple[int, ...] | None:
-    """Level numbers of a line; None if it has a level unknown to the schema, and such lines are dropped."""
+    """Return the level numbers of a table's line; None if the schema lacks one and unknown values are dropped."""
     found = []
     for name in clique:
         said = level(line[ours[name]])
@@ -170,7 +170,7 @@ def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
 def _complete(
     values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
 ) -> float:
-    """Sum of the figures; a table is refused if it lacks a cell that the structural rules allow."""
+    """Return the sum of a table's figures; refuse one that lacks an allowed cell, or sums to 0, or shares not to 1."""
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}
     inside = schema.restrict(clique)

@@ -89,7 +89,7 @@ class Recipe:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Recipe:
-        """Return the recipe in a file, parsed and checked.
+        """Return the recipe in a TOML file, parsed and checked; its data are not opened.
 
         Raises:
             RecipeError: No such file, or no valid recipe.
@@ -133,7 +133,7 @@ class Recipe:
         )
 
     def budget(self) -> Budget:
-        """Return the budget of the fit."""
+        """Return the fit's budget: epsilon, delta and neighbours as [budget] states them."""
         return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
 
     def table(self, new_account: str | None = None) -> PrivateTable:
@@ -152,7 +152,7 @@ class Recipe:
         )
 
     def schema(self) -> Schema:
-        """Return the schema, read once, without the data."""
+        """Return the schema that [data] names, read once; the data are not opened."""
         return self._schema
 
     @cached_property
@@ -182,7 +182,7 @@ class Recipe:
 
     @cached_property
     def prior(self) -> Prior | None:
-        """Public rows that the fit starts from; None without [prior]. They are read when the fit is prepared."""
+        """Public information that the fit starts from; None without [prior]. Rows are read when a fit is prepared."""
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
@@ -191,11 +191,11 @@ class Recipe:
         return found
 
     def groups(self) -> Groups:
-        """Return the declarations of [strata] besides the columns."""
+        """Return the declarations of [strata] besides the columns; the defaults without [strata]."""
         return Groups() if self.strata is None else self.strata.groups
 
     def run(self, folder: Path, options: RecipeOptions | None = None, observer: Observer = SILENT) -> Release:
-        """Fit and write the release folder. After any interruption, the same recipe resumes the fit.
+        """Fit, write the release folder, and return the release; after an interruption it resumes.
 
         Args:
             folder: The release folder, which must not exist.
@@ -218,12 +218,12 @@ class Recipe:
 
     @property
     def options(self) -> RecipeOptions:
-        """Options of the fit: the recipe's seed and workers."""
+        """Options of the fit with the recipe's seed and workers; the others are the defaults."""
         return RecipeOptions(seed=self.release.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:
-        """Folder of the release if the command line names none."""
+        """Folder of the release if the command line names none: the recipe's, else `release` beside it."""
         return self.release.directory or self.folder / "release"
 
     @property
@@ -233,7 +233,7 @@ class Recipe:
 
     @property
     def rows(self) -> int:
-        """Number of synthetic rows to write."""
+        """Number of synthetic rows to write; RecipeError if it is missing or below 0."""
         # a total of weights is no number of rows; the schema is read only where that matters
         if self.release.rows is None and (weight := self.schema().row_weight.column) is not None:
             raise RecipeError(
@@ -248,7 +248,7 @@ class Recipe:
         return rows
 
     def drawn(self) -> int | None:
-        """Return the number of rows in the release, None if it has none; plans refuse what a fit would."""
+        """Return the number of rows in the release, None if it has none; refuse too many for the memory."""
         from stratsynth.release.sampling import check_rows
 
         if self.how().returns != Returns.ROWS:

@@ -41,7 +41,7 @@ class DataSection:
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown engines, and rows with no place or two, as a plan has to."""
+        """Refuse a missing path, unknown engines, and table or query that do not go with path and engine."""
         if self.engine == "spark" and self.query is not None:
             raise RecipeError("[data] query is of a database; of Spark, name a table or view.")
         if self.path is None and (self.table is None or self.engine != "spark"):
@@ -59,7 +59,7 @@ class DataSection:
 
     @property
     def name(self) -> str:
-        """Name of the rows in messages."""
+        """Name of the file or Spark table with the rows, for messages."""
         return str(self.table) if self.path is None else self.path.name
 
     @property
@@ -81,7 +81,7 @@ class DataSection:
 
     @property
     def holds(self) -> str:
-        """Engine of the rows, with "duckdb" for "auto" if they lie in a database."""
+        """Engine of the rows; for "auto" it is "duckdb" if they lie in a database."""
         from stratsynth.data.sources import is_database
 
         if self.path is None or self.engine != "auto":
@@ -129,7 +129,7 @@ class BudgetSection:
     """Table of the budgets of single strata."""
 
     def __post_init__(self) -> None:
-        """Refuse a cap that is no positive number, and a name that is no line of text."""
+        """Refuse a cap that is no positive number, and an account's name that is no line of text."""
         check_account(self.ledger_epsilon, self.account)
 
 
@@ -165,9 +165,9 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """Return the section, its keys and types checked against the fields of `cls`; paths are joined to `folder`.
+    """Return an object of `cls` from a recipe's section; unknown keys and other types are refused.
 
-    `where` names file and section in messages.
+    Paths are joined to `folder`; `where` names file and section in messages.
     """
     keys = _keys(cls)
     check_keys(section, keys, where)
@@ -190,7 +190,7 @@ def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
 
 
 def _keys(cls: type[Any]) -> dict[str, Any]:
-    """Return each key with its type; a field that is a dataclass holds keys of the same section."""
+    """Return by key of a section its type, from the fields of `cls`; a field's dataclass holds keys of the section."""
     found: dict[str, Any] = {}
     for key, hint in get_type_hints(cls).items():
         if is_dataclass(hint):

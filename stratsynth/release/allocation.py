@@ -35,7 +35,11 @@ RowsByGroup: TypeAlias = "Mapping[str | tuple[str, ...], int] | pd.DataFrame | s
 def wanted(
     model: TableModel, n_by_group: Any, by: Sequence[str], where: Where, n: int | None = None
 ) -> list[tuple[Where, int]]:
-    """Return condition and number of rows of each group that is named; others get no row."""
+    """Return (condition, rows) of each group with rows in `n_by_group`; a condition maps columns to codes.
+
+    UsageError: a group twice, one without weight in the model, a total that is not `n`. `where` is part of each
+    condition.
+    """
     schema, seen, found, total = model.schema, set(), [], 0
     for levels, number in _numbers(n_by_group, by):
         condition = _both({column: frozenset({schema.index(column, value)}) for column, value in levels}, where)
@@ -55,9 +59,10 @@ def wanted(
 def balanced(
     model: TableModel, n: int, columns: Sequence[str], where: Where, rng: Generator
 ) -> list[tuple[Where, int]]:
-    """Return equally many rows of each group of some columns, up to one; n in all.
+    """Return (condition, rows) of each group of `columns`: equally many rows up to one, n in all; groups of 0 left out.
 
-    Groups that cannot occur get none: those without weight in the model, and those that a rule or `where` forbids.
+    Groups that cannot occur get none: those without weight in the model, and those that a rule or `where` forbids. If
+    all are such and n is not 0, UsageError.
     """
     schema = model.schema
     groups = [
@@ -72,7 +77,7 @@ def balanced(
 
 
 def _both(group: Where, where: Where) -> Where:
-    """Return both conditions at once; an empty set of codes for a column if they exclude each other."""
+    """Return the mapping from column to codes that demands both conditions; no codes where they exclude each other."""
     return {**where, **{column: codes & where.get(column, codes) for column, codes in group.items()}}
 
 
@@ -86,7 +91,7 @@ def _possible(model: TableModel, condition: Where) -> bool:
 
 
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, str], ...], int]]:
-    """Return each group's levels with their columns, and its number of rows."""
+    """Return (column, level) pairs and number of rows of each group in `n_by_group`, a mapping, frame or file."""
     if isinstance(given, Mapping):
         names = _columns("by", by)
         if not names:

@@ -51,7 +51,7 @@ def certificate(
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
 ) -> CertificateRecord:
-    """Return every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
+    """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
 
     In the paths of charges the levels of a merge are joined by `|`; `strata.merged` has its name in other files.
 
@@ -113,7 +113,7 @@ def certificate(
 
 
 def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
-    """Return declared beside measured numbers, notices and small groups; empty entries are left out."""
+    """Return the record's entries `declared_and_measured`, `notices` and `small_groups`; empty ones are left out."""
     found = comparisons(prepared, counted)
     said = notices(prepared, found, close=too_close(prepared, found))
     record = {
@@ -125,7 +125,7 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """Return the entry about row weights; empty if every row counts 1."""
+    """Return the record's entry with column, maximum and missing value of row weights; {} if every row counts 1."""
     weight = table.schema.row_weight
     if weight.column is None:
         return {}
@@ -133,7 +133,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the entry about strata: three keys, and more for merges, small groups and budgets of their own."""
+    """Return the record's value of `strata`: `by`, `cells`, `merged`; more for small groups, families, own budgets."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -153,7 +153,7 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """Return the entry about weights: the source, and shares that rules removed.
+    """Return the record's value of `weights`: source and citation, and the share that rules removed, if any.
 
     If the groups are no strata, `by` has their columns.
     """
@@ -172,7 +172,7 @@ def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
 
 
 def read_certificate(folder: Path) -> CertificateRecord:
-    """Return the certificate of a release folder.
+    """Return the content of a release folder's certificate.json, after a check that its numbers agree.
 
     Raises:
         ReleaseError: No certificate, a damaged one, or one that was edited: its numbers contradict each other.
@@ -193,7 +193,7 @@ def read_certificate(folder: Path) -> CertificateRecord:
 
 
 def read_record(folder: Path) -> CertificateRecord:
-    """Return the certificate of a release folder, without a check that its numbers agree.
+    """Return the content of a release folder's certificate.json; only its form is checked, not if its numbers agree.
 
     Raises:
         ReleaseError: No certificate, or one without the form of `stratsynth.certificate`.
@@ -216,7 +216,7 @@ def read_record(folder: Path) -> CertificateRecord:
 
 
 def _written_by(record: object) -> str:
-    """Return the version that wrote a release, to be added to a refusal; empty if its certificate has none."""
+    """Return "; it was written by stratsynth VERSION", the end of a refusal; empty if the record names no version."""
     software = record.get("software") if isinstance(record, dict) else None
     version = software.get("stratsynth") if isinstance(software, dict) else None
     return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

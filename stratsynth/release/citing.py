@@ -22,17 +22,17 @@ KNOWN = {str(paper): paper for paper in PAPERS}
 
 
 def software(version: str = VERSION) -> Reference:
-    """Return the entry of this program in one of its versions."""
+    """Return the bibliography entry of stratsynth in the given version."""
     return Reference(key="stratsynth", kind="software", title=TITLE, authors=("stratsynth authors",), version=version)
 
 
 def works() -> list[Reference]:
-    """Return the entries of the installed software and of every paper that it follows."""
+    """Return bibliography entries of stratsynth, in the installed version, and of every paper that it follows."""
     return [software(), *PAPERS]
 
 
 def works_of(certificate: Certificate) -> list[Reference]:
-    """Return the works that a release rests on, as its certificate names them.
+    """Return the bibliography entries of the works that a release rests on, as its certificate names them.
 
     They are the release itself where it has a title, the version of the software that made it, the papers of the
     mechanism and, in strata, of stratification, and the published sources of the weights and of the prior.
@@ -65,7 +65,7 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield the paper of the mechanism, and that of its base mechanism."""
+    """Yield the bibliography entry of a mechanism's paper, if it names one, and those of `base` in its settings."""
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))
     base = settings.get("base")
@@ -75,7 +75,7 @@ def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the citations of published figures among the sources of weights, without confidential ones."""
+    """Yield citation texts of the published, not confidential sources in a certificate's `weights`, inner first."""
     parts = [weights.get("prior"), weights.get("start"), *(weights.get("margins") or ())]
     inner = [part for part in parts if isinstance(part, Mapping)]
     for part in inner:
@@ -88,7 +88,7 @@ def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _prior(prior: PriorStated) -> Iterator[str]:
-    """Yield the citations of the prior's rows, if it has any, and of each of its tables."""
+    """Yield citation texts: of the prior's rows, if it has rows, and of each of its tables."""
     texts = list(dict.fromkeys(table.citation for table in prior.tables))
     if prior.citation != "; ".join(texts):  # a prior without rows cites its tables alone
         yield prior.citation

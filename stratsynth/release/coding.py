@@ -43,7 +43,7 @@ class Recoded:
 
 
 def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
-    """Return rows of a release in the coding of another file.
+    """Return rows of a release with each value as text, spelt as another file spells it.
 
     Args:
         table: The rows.
@@ -67,7 +67,7 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
-    """Return one column's values in the file's spelling; unchanged where the file has no spelling of a value."""
+    """Return one column as texts in the spelling of `texts`; a value that the file does not have keeps its own."""
     null = np.asarray(data.is_null())
     own = column.not_applicable
     nothing = own if own is not None and own in texts else _null(column, texts)
@@ -85,14 +85,14 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """Return the file's commonest spelling of a missing value that is no level; None, an empty field, without one."""
+    """Return the commonest spelling of a missing value in the file that is no level; None if there is none."""
     levels = column.levels if isinstance(column, Categorical) else column.words
     found = [text for text in NULLS if text in texts and text not in levels]
     return max(found, key=texts.__getitem__) if found else None
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the file's spelling of a level: the level itself, another spelling of its number, or its label."""
+    """Return the file's spelling of a level: itself, a text of equal number, or its label; itself if none is there."""
     if level == MISSING and MISSING not in column.levels:
         return _null(column, texts)
     if level in texts:
@@ -104,7 +104,7 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """Return the function that spells a column's numbers as the file does: with its decimals, or leading zeros."""
+    """Return the function from a number's text to the file's way to write it: its decimals, or leading zeros."""
     numbers = [text for text in texts if number(text) is not None and text not in column.words]
     if not numbers or isinstance(column, Temporal):
         return lambda text: text

@@ -50,12 +50,12 @@ class Stated:
 
     @property
     def slack(self) -> float:
-        """Delta at which amounts are converted: the promised one without the samplers' share."""
+        """Delta at which amounts are converted to epsilon: the promised one without the samplers' share."""
         return self.budget.delta - self.budget.truncation_delta
 
 
 def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
-    """Return the numbers of a certificate as objects of the accounting.
+    """Return a certificate's budget, allotment, charges and worst case as objects of the accounting.
 
     Args:
         certificate: The sections.
@@ -118,7 +118,7 @@ def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
 
 
 def contradictions(stated: Stated, prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield sentences on numbers of a certificate that contradict each other; none if they agree.
+    """Yield a sentence for each disagreement between a certificate's numbers; nothing if they agree.
 
     Args:
         stated: The guarantee and charges.

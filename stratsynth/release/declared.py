@@ -41,7 +41,7 @@ class MeasuredCount:
     noise_sd: float
 
     def __str__(self) -> str:
-        """Return `4,985 give or take 12`, the half-width of a 95 % interval."""
+        """Return the number with the half-width of a 95 % interval, as "4,985 give or take 12"."""
         return f"{max(self.value, 0.0):,.0f} give or take {NORMAL_95 * self.noise_sd:,.0f}"
 
 
@@ -65,15 +65,15 @@ class Comparison:
 
     @property
     def estimate(self) -> MeasuredCount:
-        """Measured number with its noise."""
+        """Measured number of records with the standard deviation of its noise."""
         return MeasuredCount(self.measured, self.noise_sd)
 
 
 def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparison]:
-    """Return the comparisons, all records first, then the strata in order; none if no answer counts records.
+    """Return declared beside noisy numbers of records, all first, then strata; [] if no answer counts records.
 
-    With weights of rows, tables and declared sizes both count weights. Rows of one weight above 1 are not
-    compared: their tables count weights, and a size counts records.
+    With weights of rows, tables and declared sizes both count weights. Rows of one weight above 1 are not compared:
+    their tables count weights, and a size counts records.
     """
     weight = prepared.public.schema.row_weight
     if weight.column is None and weight != ONE:
@@ -102,7 +102,7 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
-    """True if shares that are given as other people's fit the noisy totals better than other people's could.
+    """True if shares declared of other people fit the noisy totals of groups better than other people's could.
 
     Were the rows independent of the shares, a group's noisy total would miss its share of everybody by the noise and
     by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less
@@ -125,7 +125,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def _measured(counted: Sequence[Counted]) -> dict[StratumPath, MeasuredCount]:
-    """Return the number of records by path, the combination of all tables and counts that were asked there."""
+    """Return, by path of strata, the noisy number of records: the mean of its answers, weighted by 1 / variance."""
     ways: dict[StratumPath, list[MeasuredCount]] = {}
     for one in counted:
         ways.setdefault(one.path, []).append(MeasuredCount(one.records, one.noise_sd))
@@ -133,7 +133,7 @@ def _measured(counted: Sequence[Counted]) -> dict[StratumPath, MeasuredCount]:
 
 
 def _together(ways: Sequence[MeasuredCount]) -> MeasuredCount:
-    """Return the mean of independent measurements, each weighted by the inverse of its variance."""
+    """Return the mean of independent measurements, weighted by 1 / variance; the first one without noise, if any."""
     exact = [way for way in ways if not way.noise_sd > 0]
     if exact:
         return exact[0]
@@ -145,10 +145,10 @@ def _together(ways: Sequence[MeasuredCount]) -> MeasuredCount:
 def _compared(
     what: str, stratum: str, declared: float | None, measured: MeasuredCount, z: float, *, sampled: int = 0
 ) -> Comparison:
-    """Return one comparison; differences of up to `z` standard deviations are none.
+    """Return the comparison of one declared number of records (None: not declared) with the measured one.
 
-    `sampled` is the largest weight of a row if rows are a sample of the declared, else 0: a total of weights varies by
-    at most that many times as much as a count.
+    Differences of up to `z` standard deviations are none. `sampled` is the largest weight of a row if rows are a sample
+    of the declared, else 0: a total of weights varies by at most that many times as much as a count.
     """
     noise, value = measured.noise_sd, measured.value
     sd = math.hypot(noise, math.sqrt(sampled * (declared or 0.0)))

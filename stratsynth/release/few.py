@@ -34,9 +34,10 @@ LISTED = 1000
 
 
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return each group whose public size is below FEW or below its noise, or that was fitted in a merge.
+    """Return a record (levels, people, fitted_in, few) of each group that is small or was fitted in a merge.
 
-    Groups that cannot occur are left out. The size is None if none is public.
+    Small is a public size below FEW or below its noise. Groups that cannot occur are left out. People is None if no
+    size is public. Without strata, [].
     """
     layout, size, weight = prepared.strata, prepared.public.size, prepared.public.schema.row_weight
     if layout is None:
@@ -63,7 +64,7 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 
 
 def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
-    """Warn if rows of listed groups are drawn by name; `parts` are conditions and numbers of rows."""
+    """Issue a FewPeopleWarning if one of the (condition, rows) pairs allows only a certificate's small groups."""
     listed, by = certificate.small_groups, certificate.strata.by
     if not listed or any(group.levels.keys() != {*by} for group in listed):
         return
@@ -89,7 +90,7 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
 
 
 def _warnings(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
-    """Yield the warning about a condition, if it allows listed groups alone."""
+    """Yield at most one text: size and merge of the groups that a condition allows, if `cells` has all of them."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
         group
@@ -114,5 +115,5 @@ def _warnings(where: Where, schema: Schema, order: Sequence[str], cells: Mapping
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
-    """Return each group once, though it may have several cells."""
+    """Return groups, each object once, in order of first appearance."""
     return {id(group): group for group in groups}.values()

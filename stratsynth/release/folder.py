@@ -27,7 +27,7 @@ RULES = "rules.json"
 
 
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
-    """Write a release's folder, with the content that `Release.save` describes."""
+    """Write a release's folder with certificate, model, measurements, page, tables (CSV if `csv`); return its path."""
     from stratsynth.data.writing import write_table
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
@@ -71,7 +71,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path]:
-    """Return a folder's model, certificate and path, or refuse it as `Release.load` describes."""
+    """Return model, certificate (without `files`) and path of a release folder; ReleaseError if it is damaged."""
     path = given_path("the release", folder, error=ReleaseError)
     record = read_certificate(path)
     check_files(path, record.statement, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
@@ -92,7 +92,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
-    """Return the path of a new release; refuse one that exists, or where no folder can be made."""
+    """Return the path for a new release; UsageError if something is there, or no folder can be made there."""
     target = given_path("the release's folder", folder)
     try:
         os.lstat(target)

@@ -24,7 +24,7 @@ LARGEST_FOLDER = 10_000
 
 
 def listed_files(folder: Path) -> dict[str, str]:
-    """Return name and SHA-256 of every file of a release folder but its certificate, for the certificate."""
+    """Return the SHA-256 of every file of a release folder but certificate.json, by relative path."""
     return {name: sha256(folder / name) for name in names(folder) if name != CERTIFICATE}
 
 
@@ -51,12 +51,12 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def schema_of(certificate: Certificate) -> str:
-    """Return the SHA-256 of the schema in the model's folder: the table's, unless the model has fewer columns."""
+    """Return the stated SHA-256 of the schema in the model's folder: the table's, if the model has all columns."""
     return certificate.schema.model_sha256 or certificate.schema.sha256
 
 
 def check_files(folder: Path, certificate: Certificate, wanted: Sequence[str]) -> None:
-    """Refuse files of a release that differ from the list in its certificate; without a list, refuse none.
+    """Refuse files of `wanted` that differ from the certificate's list of hashes; without a list, refuse none.
 
     Raises:
         ReleaseError: A file that is missing, unreadable, not listed, or different from the listed one.

@@ -55,7 +55,7 @@ KEY = "not_protected"
 
 
 def disclosed(certificate: Certificate) -> dict[str, str]:
-    """Return the disclosures without noise, by subject, for the names under a certificate's `unprotected`."""
+    """Return sentences on what a release discloses without noise, by subject; {} if there is nothing of the kind."""
     found = {}
     if named := certificate.public_columns:
         found["Public columns"] = (
@@ -91,7 +91,7 @@ def disclosed(certificate: Certificate) -> dict[str, str]:
 
 
 def limits(certificate: Certificate) -> dict[str, str]:
-    """Return all limits of a release, by subject; its own limits come first."""
+    """Return sentences on what the guarantee does not cover, by subject; those of this release alone come first."""
     found = {}
     if not certificate.private:
         found["Everybody"] = "This is no private release: it protects nobody."
@@ -101,5 +101,5 @@ def limits(certificate: Certificate) -> dict[str, str]:
 
 
 def sentences(certificate: Certificate) -> list[str]:
-    """Return the limits as a certificate has them, one string each."""
+    """Return the limits of `limits` as strings "subject: sentence", for the certificate's `unprotected`."""
     return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]

@@ -47,7 +47,7 @@ MAX_UNPACKED = 2**31
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """Return one row for each cell of every released table, and each coordinate of every released sum."""
+    """Return an Arrow table with one row for each cell of every noisy table and each coordinate of every noisy sum."""
     if not measurements:
         return COLUMNS.empty_table()
     sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]
@@ -79,11 +79,11 @@ class LazyTable:
     """A dataclass field for measurements, or for the folder from which they are read when first asked for."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Set the name of the attribute in which an instance keeps it."""
+        """Note under which attribute an instance keeps its table or folder: the field's name after `_`."""
         self._name = f"_{name}"
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        """Return the table, read from the folder if need be."""
+        """Return an instance's table, read from its folder the first time; AttributeError on the class."""
         if instance is None:  # a dataclass asks for the default: there is none
             raise AttributeError(self._name)
         kept = vars(instance)[self._name]
@@ -92,12 +92,12 @@ class LazyTable:
         return kept
 
     def __set__(self, instance: Any, value: Any) -> None:
-        """Keep a table, or a folder."""
+        """Keep `value`, a table or the folder of a release, for an instance; nothing is read."""
         vars(instance)[self._name] = value
 
 
 def read_measurements(folder: Path) -> pa.Table:
-    """Return the measurements of a release folder.
+    """Return a release folder's measurements.parquet as an Arrow table.
 
     Raises:
         ReleaseError: No measurements, damaged ones, or more than are read at once.
@@ -115,7 +115,7 @@ def read_measurements(folder: Path) -> pa.Table:
 
 @contextmanager
 def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
-    """Yield the file, with its columns and sizes checked by its footer alone."""
+    """Yield measurements.parquet, open; ReleaseError if its footer has other columns, or sizes too large or wrong."""
     import pyarrow.parquet as pq
 
     try:

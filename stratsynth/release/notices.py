@@ -28,7 +28,7 @@ FAR = ("far fewer", "far more")
 
 
 def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
-    """Return kind and text of each notice; `close` is True if declared shares fit the noisy totals too well."""
+    """Return {"kind", "text"} of each notice; `close` is True if declared shares fit the noisy totals too well."""
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     weight = prepared.public.schema.row_weight
     cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
@@ -48,13 +48,13 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
 
 
 def named(groups: Sequence[str]) -> str:
-    """Return the first groups by name, and the number of the others."""
+    """Return the first NAMED groups joined by commas, then "and N more groups" if there are more."""
     more = f" and {len(groups) - NAMED} more groups" if len(groups) > NAMED else ""
     return f"{', '.join(groups[:NAMED])}{more}"
 
 
 def open_columns(names: Sequence[str]) -> Iterator[str]:
-    """Yield the notice about a release that protects some columns alone; none if it protects all."""
+    """Yield the text of the notice that the named public columns are not protected; nothing if there are none."""
     if names:
         yield (
             f"NOT PROTECTED: the columns {', '.join(names)}, and the number of records. The release may show them as "
@@ -63,7 +63,7 @@ def open_columns(names: Sequence[str]) -> Iterator[str]:
 
 
 def measured_line(certificate: Certificate) -> str:
-    """Return declared and measured numbers in one line; empty if nothing was compared."""
+    """Return declared and measured numbers of records as one line of text; empty if nothing was compared."""
     found = certificate.declared_and_measured  # none in 0.1.0
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     if not everybody:
@@ -80,7 +80,10 @@ def measured_line(certificate: Certificate) -> str:
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """Yield the notice about the declared size; `cut` is one more reason why weighted rows count less than declared."""
+    """Yield the text on a declared size that the measured one contradicts; none if they agree.
+
+    `cut` is one more reason why weighted rows count less than declared.
+    """
     declared = "" if c.declared is None else f"declared {c.declared:,.0f}; "
     if c.verdict == "nothing":
         yield (

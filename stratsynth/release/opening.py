@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_answers(folder: Path) -> Answers:
-    """Return the source of answers to questions about a saved release.
+    """Return the object that answers queries about a saved release; measurements and model are read when needed.
 
     Raises:
         ReleaseError: A folder that is no release, or files that differ from the list in its certificate.

@@ -29,7 +29,10 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:
-    """Return the figure of `Release.plot`."""
+    """Return a figure of each column's shares by level, of drawn and `real` rows; save it unless `path` is None.
+
+    UsageError if the file exists or is of another kind; with `real` also if it lies in a release.
+    """
     from stratsynth.data.draft import refuse_release_folder
 
     target = None if path is None else check_path(path)
@@ -58,7 +61,7 @@ def columns_plot(
 
 
 def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
-    """Return the share of each category, by column."""
+    """Return, by column, an array of each level's share of the rows, in the schema's order of levels."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 
@@ -68,7 +71,7 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """Draw a numeric column as steps, bin by bin, any other as bars of its commonest levels.
+    """Draw shares of a numeric column into `axes` as steps, bin by bin; of others as bars of the commonest levels.
 
     Bins are drawn equally wide, whatever they span: a long tail would otherwise be invisible.
     """

@@ -24,7 +24,7 @@ ROW = "row"
 
 
 def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
-    """Return one prediction per row, in the order of the rows.
+    """Return an array of one prediction per row of `data`, in the order of its rows; `seed` is for chance, or None.
 
     Raises:
         UsageError: Rows that have no order.
@@ -33,7 +33,7 @@ def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
 
 
 def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequence[str] = ()) -> pa.Table:
-    """Return the columns `keep`, else `row`; `prediction`; and further columns of the model.
+    """Return an Arrow table: the columns `keep`, else `row` from 0; `prediction`; and further columns of the model.
 
     Raises:
         UsageError: Rows without order, if no column is kept; columns named as the predictions are.
@@ -52,7 +52,7 @@ def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequen
 
 
 def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa.Array:
-    """Return a column; of a frame as pandas has it, so that large whole numbers are not read as reals."""
+    """Return one column of `data`: of a frame with pandas' own type, of any other source the column of `rows`."""
     import pandas as pd
     import pyarrow as pa
 
@@ -65,7 +65,7 @@ def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa
 
 
 def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
-    """Return these columns; if `ordered`, refuse sources that may return rows in any order."""
+    """Return columns of `data`; if `ordered`, UsageError for a database, Spark, or a file with lines left out."""
     source = open_source(data)
     if ordered and source.engine is not None:
         raise UsageError(

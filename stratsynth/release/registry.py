@@ -62,7 +62,7 @@ class Person:
     """Sector, one of the registry's words; None for no entry."""
 
     def check(self) -> None:
-        """Refuse missing facts, all by name, and values that the registry does not accept."""
+        """Refuse missing facts, all by name, and a slug, a day or a sector that the registry does not accept."""
         missing = [f"--{f.name}" for f in fields(self) if f.name != "sector" and not getattr(self, f.name)]
         if missing:
             raise UsageError(
@@ -76,7 +76,7 @@ class Person:
             raise UsageError(f"--sector must be one of: {', '.join(SECTORS)}.")
 
     def refuse_any(self) -> None:
-        """Refuse any fact, if no record is wanted."""
+        """Refuse every fact that is set, with a UsageError that names the first: no registry record is wanted."""
         given = [f"--{f.name}" for f in fields(self) if getattr(self, f.name)]
         if given:
             raise UsageError(f"{given[0]} goes with --registry.")
@@ -91,7 +91,7 @@ def _is_date(text: str) -> bool:
 
 
 def registry_record(folder: Path, person: Person) -> str:
-    """Return the record as YAML, a draft of tier 3.
+    """Return a draft record of tier 3 of the registry of deployments, as YAML text.
 
     Args:
         folder: A release.
@@ -241,7 +241,7 @@ def _mechanisms(certificate: Certificate) -> str:
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Yield YAML of tables, lists of texts, texts and numbers; texts are quoted as in JSON, which YAML accepts."""
+    """Yield lines of YAML of a mapping of mappings, lists of texts, texts and numbers; texts are quoted as in JSON."""
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield f"{indent}{key}:"

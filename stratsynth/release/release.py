@@ -46,7 +46,7 @@ class Release:
     """Number of rows that `save` writes by default."""
 
     def __post_init__(self) -> None:
-        """Keep the certificate as an object that notebooks show in words."""
+        """Make the certificate a CertificateRecord, which notebooks show in words, if it is another mapping."""
         if not isinstance(self.certificate, CertificateRecord):
             object.__setattr__(self, "certificate", CertificateRecord(self.certificate))
 
@@ -56,7 +56,7 @@ class Release:
         return self.certificate.statement
 
     def __repr__(self) -> str:
-        """Return the mechanism and the guarantee, in a line."""
+        """Return one line: Release(mechanism, strata, epsilon, delta; number of columns)."""
         return release_text(self.certificate, len(self.model.schema.names))
 
     def plot(
@@ -67,7 +67,7 @@ class Release:
         columns: Sequence[str] | None = None,
         seed: int = 0,
     ) -> Figure:
-        """Return a picture of each column of the release: matplotlib's figure.
+        """Return a matplotlib figure with a picture of each column of the release, and save it if `path` is given.
 
         Args:
             path: A new .pdf, .svg or .png file; None to have the figure alone.
@@ -84,7 +84,7 @@ class Release:
         return columns_plot(self, None if path is None else Path(path), real, columns, seed)
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook, with published facts only."""
+        """Return the release as HTML for a notebook: guarantee, groups and numbers, published facts only."""
         return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
 
     def sample(
@@ -97,7 +97,7 @@ class Release:
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Return exactly n synthetic rows, in random order. Drawing costs no privacy.
+        """Return a frame of exactly n synthetic rows, in random order. Drawing costs no privacy.
 
         Groups come by the release's own proportions, unless `n_by_group` or `balance` asks for something else. Such
         samples are for training on, not for totals.
@@ -136,7 +136,7 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return the rows of `sample` as an Arrow table; `moved` counts rows that the schema's rules move."""
+        """Return n synthetic rows as an Arrow table, as `sample` draws them; `moved` counts what rules change."""
         import pyarrow as pa
 
         wanted, model = SampleRequest(n, where or {}, n_by_group, by, balance), self.table_model
@@ -147,7 +147,7 @@ class Release:
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
-        """Return the numbers of rows that the schema's rules move: drawn again or mended, in all and by stratum.
+        """Return numbers of rows drawn again or mended for the schema's rules, as JSON values, in all and by stratum.
 
         The counts are those of `sample(n, seed=seed)`, which is drawn for it and costs nothing. A model that holds
         the rules itself draws none that must be drawn again.
@@ -165,11 +165,11 @@ class Release:
 
     @property
     def table_model(self) -> TableModel:
-        """Model that draws rows; a UsageError with the release's use if it draws none."""
+        """Model that draws the release's rows; UsageError with the release's use if it draws none."""
         return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return the means of a release that holds estimates.
+        """Return a frame with the means and intervals of a release that holds estimates.
 
         Args:
             level: The confidence level of each interval.
@@ -193,7 +193,7 @@ class Release:
         quantile: float = 0.5,
         versus: Mapping[str, str] | None = None,
     ) -> pd.DataFrame:
-        """Return estimates with intervals, from all noisy tables by generalised least squares. Costs no privacy.
+        """Return a frame of estimates with intervals, from all noisy tables by least squares. Costs no privacy.
 
         Estimates are unbiased and unrounded, and may lie below 0; those of groups add up to those of all records.
 
@@ -222,7 +222,7 @@ class Release:
         return self.answers.frame(asked)
 
     def samples(self, m: int = 20, n: int | None = None, *, seed: int | None = None) -> list[pd.DataFrame]:
-        """Return synthetic tables whose differences carry the noise's uncertainty, for analyses that `query` lacks.
+        """Return m synthetic tables whose differences carry the noise's uncertainty, for analyses that `query` lacks.
 
         Each is drawn from a model that is fitted again, to this one's answers with fresh noise. Analyse each
         table alike and give the results to `stratsynth.answers.combine`. For `independent` and `fixed`, alone or in
@@ -244,13 +244,13 @@ class Release:
 
     @cached_property
     def answers(self) -> Answers:
-        """Source of answers to questions; `answers.frames` takes many questions at once."""
+        """Object that answers queries from the noisy tables; `answers.frames` takes many queries at once."""
         from stratsynth.answers import Answers
 
         return Answers(self.model.schema, self.statement, lambda: self.measurements, lambda: self.model)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
-        """Return predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
+        """Return an array of predictions for some rows. They cost no privacy, and nothing of `data` is kept.
 
         Args:
             data: Rows with the columns that the model reads, `release.model.predictor().inputs`, as in the private
@@ -277,7 +277,7 @@ class Release:
         return predicted_table(self.model.predictor(), data, seed, keep)
 
     def cite(self, format: str = "bibtex") -> str:  # noqa: A002 - the command's option
-        """Return the works that the release rests on: software, papers of its method, sources of weights and prior.
+        """Return a bibliography, as text, of software, papers of the method, sources of weights and prior.
 
         Args:
             format: `bibtex`, `apa`, or `json`, which is CSL-JSON.
@@ -291,7 +291,7 @@ class Release:
         return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
-        """Return the release with a title and a publisher, for certificate, report and citation.
+        """Return a copy with title and publisher in its certificate; itself if both are None.
 
         Raises:
             UsageError: A title or publisher that is no line of text.
@@ -310,7 +310,7 @@ class Release:
         seed: int | None = None,
         csv: bool = False,
     ) -> Path:
-        """Write the release folder, whole or not at all.
+        """Write the release's folder, whole or not at all, and return its path.
 
         If the schema has structural rules, `rules.json` has the numbers of rows of the synthetic table that they moved.
         `report.html` shows certificate, measurements and model to a reader. `certificate.json` lists the SHA-256 of
@@ -333,7 +333,7 @@ class Release:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
-        """Return the release in a folder.
+        """Return the release in a folder; its measurements are read when they are first asked for.
 
         Args:
             folder: A folder written by `save` or `stratsynth fit`, of this version or an earlier one.

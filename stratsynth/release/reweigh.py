@@ -36,17 +36,17 @@ class RatioOfShares:
     b: Floats
 
     def at(self, shares: Floats) -> float:
-        """Return the result at these shares; NaN if no record has a number."""
+        """Return the overall result (shares @ a) / (shares @ b) at shares of groups; NaN if the divisor is 0."""
         below = float(shares @ self.b)
         return float(shares @ self.a) / below if below > 0 else math.nan
 
     def pull(self, value: float) -> Floats:
-        """Return a - value b: per unit of a group's weight, numerator above `value` times denominator."""
+        """Return the array a - value b, an entry a group: shares whose product with it is 0 have the result `value`."""
         return self.a - value * self.b
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return the share of one group at which the result is `value`, the others in proportion; None if there is none."""
+    """Return one group's share, 0 to 1, at which the result is `value`, the others in proportion; None without one."""
     rest = 1 - shares[group]
     if rest <= 0:
         return None  # the others have no proportions
@@ -60,7 +60,7 @@ def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> f
 
 
 def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the shares within intervals, of sum 1, that maximise their product with `pull`."""
+    """Return the array of shares, each from `low` to `high`, sum 1, whose product with the array `pull` is largest."""
     order = np.argsort(-pull, kind="stable")
     room = (high - low)[order]
     before = np.cumsum(room) - room
@@ -71,7 +71,7 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
-    """Return the largest (sign 1) or smallest (-1) result over all shares within intervals."""
+    """Return the largest (sign 1) or smallest (-1) result over groups' shares, each from `low` to `high`, sum 1."""
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
     # Dinkelbach (1967): maximise a - value b, linear in the shares, then take the result there as the next value.
@@ -84,12 +84,12 @@ def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, 
 
 
 def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
-    """Return intervals in which every share is off by at most the part `off` of itself."""
+    """Return lower and upper ends, in 0 to 1, of shares that are each off by at most the part `off` of themselves."""
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 
 def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
-    """Return the relative error of every share from which the result can move; None if 1 is not enough.
+    """Return the least relative error of all shares at once that moves the result by `moved`; None if even 1 does not.
 
     Bisection: the wider the intervals, the further the result can move.
     """

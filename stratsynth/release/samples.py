@@ -34,7 +34,7 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return the tables of `Release.samples`."""
+    """Return m frames of n rows, each of a model fitted again with fresh noise; Unsupported where that is not sound."""
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
     name, weights = release.statement.mechanism.name, release.statement.weights.source
@@ -55,7 +55,7 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
 
 
 def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> Sequence[TableModel]:
-    """Return `times` models like the release's, each fitted to measurements with fresh noise."""
+    """Return `times` models of the kind of the release's, each fitted to its measurements with fresh noise added."""
     found: dict[str, list[tuple[Columns, np.ndarray[Any, Any], float]]] = {}
     for label, columns, values, sigma in measured(release.measurements):
         found.setdefault(label, []).append((columns, values, sigma))
@@ -81,7 +81,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return models of one stratum, or of all records, fitted to fresh noise."""
+    """Return `times` models of these records, fitted to tables with fresh noise; without tables `model` itself."""
     if not tables:
         return [model] * times
     return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
@@ -90,7 +90,7 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return models of all records, fitted to fresh noise and mixed by the same shares."""
+    """Return `times` mixtures: models of all records, fitted to tables with fresh noise, by the mixture's shares."""
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")
@@ -100,7 +100,7 @@ def _together(
 
 
 def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:
-    """Return the number of rows: the linear combination of the tables' sums with the smallest variance, at least 1."""
+    """Return the estimated number of rows, at least 1: the tables' sums averaged by inverse variance."""
     worth = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     sums = np.array([values.sum() for _, values, _ in tables])
     return max(float(worth @ sums / worth.sum()), 1.0)

@@ -49,7 +49,10 @@ class SampleRequest:
     """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse requests that no release could meet."""
+        """Refuse a request without number, or with one that is negative or no integer.
+
+        Refused are also `n_by_group` together with `balance`, and `by` without a mapping `n_by_group`.
+        """
         if self.n is None and self.n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
         object.__setattr__(self, "n", int(self.n) if isinstance(self.n, np.integer) else self.n)
@@ -78,7 +81,7 @@ class Drawing:
 
     @classmethod
     def of(cls, model: TableModel, certificate: Certificate, wanted: SampleRequest, seed: int | None) -> Drawing:
-        """Return the checked request, with nothing drawn; without a seed, one is drawn."""
+        """Return a sample's conditions with numbers of rows, and its seed (random for None); no row is drawn."""
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
@@ -88,16 +91,16 @@ class Drawing:
 
     @property
     def rows(self) -> int:
-        """Number of rows in all."""
+        """Number of rows in all parts of the sample."""
         return sum(number for _, number in self.parts)
 
     @property
     def pieces(self) -> int:
-        """Number of pieces, at least one."""
+        """Number of pieces of at most PIECE rows, at least one."""
         return max(1, -(-self.rows // PIECE))
 
     def piece(self, number: int, moved: Moved) -> pa.Table:
-        """Return the rows of one piece, in random order."""
+        """Return piece `number`, from 0, as an Arrow table in random order; `moved` counts what rules change."""
         import pyarrow as pa
 
         from stratsynth.schema.codec import decode
@@ -119,7 +122,7 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return conditions, each with its number of rows."""
+    """Return (condition, rows) pairs of a request, conditions by column; UsageError if nothing can be drawn."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
@@ -135,7 +138,7 @@ def _parts(
 
 
 def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return a condition's levels by column; refuse levels that the schema lacks."""
+    """Return tuples of levels by column; UsageError if `where` has another form or levels the schema lacks."""
     if not isinstance(where, Mapping):
         raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {quoted_value(where)}.")
     found = {}
@@ -150,14 +153,14 @@ def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[st
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
-    """Return rows that meet a condition and break no rule."""
+    """Return n rows, as codes by column, that meet a condition and break no rule; `moved` counts what rules change."""
     return draw_allowed(
         model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
     )
 
 
 def check_rows(rows: int, schema: Schema) -> None:
-    """Refuse more rows than memory holds at once, by the width of the schema.
+    """Refuse more rows of a schema than memory holds at once, by its number of columns.
 
     Raises:
         Unsupported: The rows would take more than `MOST_BYTES`.

@@ -93,7 +93,7 @@ class WeightSensitivity:
     """Groups whose figures come from `DRAWN` rows each, since rules reject many of their model's rows."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return threshold, intervals, results and drawn groups as a dict of JSON values."""
         return asdict(self)
 
 
@@ -105,7 +105,7 @@ def weight_sensitivity(
     off: float | None = None,
     intervals: Any = None,
 ) -> WeightSensitivity:
-    """Return overall results for other weights, and the errors of weights that move them.
+    """Return how each overall result changes with the strata's weights, and the errors of weights that move it.
 
     Shares add up to one throughout.
 
@@ -152,7 +152,7 @@ def weight_sensitivity(
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Return rows of one group as a release draws them, no rule broken."""
+    """Return DRAWN rows of one group, as codes by column, that break no rule; drawn with seed 0."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
@@ -160,7 +160,10 @@ def _sample(model: Mixture, stratum: Stratum) -> Codes:
 def _quotients(
     model: Mixture, column: str, samples: Mapping[Stratum, Codes]
 ) -> Iterator[tuple[str | None, RatioOfShares]]:
-    """Yield the mean of a numeric column, by the middles of its bins; the share of each level of any other."""
+    """Yield (None, mean) of a numeric column, by the middles of its bins; else (level, share) of each level.
+
+    Means and shares are functions of the groups' weights; `samples` replaces the models of groups that know no rules.
+    """
     kind = model.schema.column(column)
     tables = np.array(
         [
@@ -211,7 +214,11 @@ def _tip(quotient: RatioOfShares, strata: Sequence[Stratum], shares: Floats, i: 
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return the ends of each group's interval; a group that is not named keeps its share."""
+    """Return arrays of lower and upper ends, an entry a group; a group that is not named keeps its share.
+
+    Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
+    1.
+    """
     low, high = shares.copy(), shares.copy()
     places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}
     seen: set[int] = set()

@@ -9,9 +9,9 @@ from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 
 def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
-    """Return a row for each result, the most delicate first; of a column's levels only the most delicate one.
+    """Return a Page with a row for each result, the most delicate first.
 
-    `every` shows all levels.
+    A column's levels are shown by the most delicate one, with `every` all.
     """
     points = f"{100 * found.threshold:g}"
     shown = sorted(found.results if every else _most_delicate(found.results), key=lambda result: result.first)
@@ -52,7 +52,7 @@ def _name(result: Result) -> str:
 
 
 def _sentence(result: Result, points: str) -> str:
-    """Return the main finding as a sentence."""
+    """Return the sentence on the share that moves the first shown result, `points` being the threshold in percent."""
     tip = result.tips[0]
     what = f"mean of {result.column}" if result.level is None else f"share of {_name(result)}"
     moves = f"moves by more than {points} {'%' if result.level is None else 'points'}"

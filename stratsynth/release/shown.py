@@ -20,17 +20,17 @@ class CertificateRecord(dict[str, Any]):
 
     @cached_property
     def statement(self) -> Certificate:
-        """Typed certificate; ValueError names a key that does not belong there."""
+        """Certificate as typed sections; ValueError names the first key of another type, or missing."""
         from stratsynth.certificate import Certificate
 
         return Certificate.from_dict(self)
 
     def __repr__(self) -> str:
-        """Return the guarantee in one line."""
+        """Return one line: Certificate(mechanism, strata, epsilon, delta), or its number of entries."""
         return f"Certificate({_in_short(self)})"
 
     def _repr_html_(self) -> str:
-        """Return the page of `stratsynth certificate`, in short."""
+        """Return HTML of the brief certificate page; the record's text in <pre> if it is damaged."""
         from stratsynth.release.page.summary import certificate_page
         from stratsynth.report import notebook
 
@@ -41,12 +41,12 @@ class CertificateRecord(dict[str, Any]):
 
 
 def release_text(certificate: CertificateRecord, columns: int) -> str:
-    """Return a release in one line."""
+    """Return one line: Release(mechanism, strata, epsilon, delta; number of columns)."""
     return f"Release({_in_short(certificate)}; {columns} column{'s' * (columns != 1)})"
 
 
 def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
-    """Return a release as HTML for a notebook."""
+    """Return a release as HTML for a notebook: the brief certificate page, with columns and declared size if known."""
     from stratsynth.release.page.summary import certificate_page
     from stratsynth.report import notebook
 

@@ -24,12 +24,15 @@ FORMAT = "stratsynth-sample/1"
 
 
 def is_folder(out: Path) -> bool:
-    """True if a sample goes into a folder: a name without ending, or an existing folder."""
+    """True if the path `out` is for a folder of parts: its name has no ending, or a folder is there."""
     return out.suffix == "" or out.is_dir()
 
 
 def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: Path, moved: Moved) -> int:
-    """Write one Parquet file, a piece at a time, whole or not at all; return the number of rows."""
+    """Write a sample to one Parquet file, a piece at a time, whole or not at all; return the number of rows.
+
+    Numbers of rows that rules change are added to `moved`.
+    """
     import pyarrow.parquet as pq
 
     _check_parent(out)
@@ -47,7 +50,7 @@ def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: P
 
 
 def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out: Path) -> int:
-    """Write a folder with a Parquet file for each piece, or resume it; return the number of rows.
+    """Write a sample as a folder with a Parquet file for each piece, or resume it; return the number of rows.
 
     Raises:
         UsageError: A folder with other content, or with another sample, or one that is complete.
@@ -88,7 +91,7 @@ def _check_parent(out: Path) -> None:
 
 
 def _begun(out: Path) -> Mapping[str, Any]:
-    """Return the folder's description, if it is an incomplete sample; empty for a new folder."""
+    """Return a begun sample's description; {} if nothing or an empty folder is there; UsageError for anything else."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         _check_parent(out)
         return {}

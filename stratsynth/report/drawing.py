@@ -17,7 +17,7 @@ COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "ta
 
 
 def new_figure(width: float = 7.2, height: float = 4.6) -> Figure:
-    """Return an empty figure of this size in inches."""
+    """Return an empty matplotlib figure of this width and height in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -27,7 +27,7 @@ def new_figure(width: float = 7.2, height: float = 4.6) -> Figure:
 
 
 def check_path(path: str | Path) -> Path:
-    """Refuse other kinds of files, existing files and missing folders, before anything is drawn."""
+    """Return the path; UsageError if it is no .pdf, .svg or .png, exists, or its folder does not."""
     path = Path(path)
     if path.suffix not in KINDS:
         raise UsageError(f"{path}: a figure is written as .pdf, .svg or .png.")
@@ -38,7 +38,7 @@ def check_path(path: str | Path) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the figure without a date, so that equal figures give equal bytes."""
+    """Write a matplotlib figure to a file, without a date, so that equal figures give equal bytes."""
     import matplotlib as mpl
 
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix, {})
@@ -47,7 +47,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def stamp(figure: Figure, text: str) -> None:
-    """Write a warning in red at the foot of the figure."""
+    """Write `text` in red at the foot of a matplotlib figure, in place."""
     foot = 0.2 / figure.get_figheight()
     engine = figure.get_layout_engine()
     if engine is not None:

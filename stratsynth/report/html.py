@@ -23,7 +23,7 @@ WORD = 20
 
 
 def render(page: Page) -> str:
-    """Return the HTML; equal pages give equal bytes."""
+    """Return a Page as the text of one HTML file; equal pages give equal bytes."""
     styles = [_read("style.css")] + ([_read("internal.css")] if page.internal else [])
     script = _read("page.js")
     # the policy allows just these texts, by their hashes
@@ -63,7 +63,7 @@ def _environment() -> Environment:
 
 
 def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int | None]:
-    """Return a cell's text or picture, the sorting key of its row if any, and its shade in a heat map, 0 to 8."""
+    """Return a value's text or picture, its row's sorting key or None, and its shade in a heat map, 0 to 8, or None."""
     if isinstance(value, Cell):
         return value.text, value.key, None
     if isinstance(value, Points):
@@ -81,7 +81,7 @@ def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int |
 
 
 def form(table: Table) -> str:
-    """Return the class of a table's layout on a phone."""
+    """Return the CSS classes of a table's layout on a phone: "plain", "stack", or "heat" with few, some or many."""
     if any(column.kind == "shade" for column in table.columns):
         many = len(table.columns) - 1
         return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"

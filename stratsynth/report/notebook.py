@@ -17,7 +17,7 @@ _CELL = "text-align:{};padding:.1em .7em .1em 0;vertical-align:top;overflow-wrap
 
 
 def render(page: Page) -> str:
-    """Return the HTML of the page without its details; every text is escaped, and no picture is drawn."""
+    """Return a Page as an HTML fragment, without details and pictures; every text is escaped."""
     stamp = [f"INTERNAL: {page.internal}"] if page.internal else []
     boxes = [_tag("div", text, "border:2px solid currentColor;padding:.2em .6em") for text in [*stamp, *page.warnings]]
     head = [_tag("strong", page.title), *(_tag("div", str(text)) for text in [page.subtitle, *page.lead] if text)]

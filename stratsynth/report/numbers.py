@@ -59,12 +59,12 @@ def _plain(value: Any) -> Any:
 
 
 def known(value: float | None) -> float | None:
-    """Return a finite number; None for None, NaN and infinity."""
+    """Return the number as a float if it is finite; None for None, NaN and infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def short(value: float | None, digits: int = 3) -> str:
-    """Return a number with `digits` significant digits; a dash for None, NaN and infinity."""
+    """Return a number as text with `digits` significant digits; a dash for None, NaN and infinity."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
@@ -76,12 +76,12 @@ def short(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share as a percentage."""
+    """Return a share, 1 being all, as "12.3 %"; a dash for None, NaN and infinity."""
     return "–" if share is None or not math.isfinite(share) else f"{100 * share:.3g} %".replace("-", "−")
 
 
 def spelt(value: str | float | None, kind: str) -> str:
-    """Return a value of a column of this kind (`page.Column`); a dash for a missing number."""
+    """Return the text of a table's value, for a column of kind `kind` (`page.Column`); a dash for a missing number."""
     if kind == "text" or isinstance(value, str):
         return str(value)
     number = known(value)
@@ -93,19 +93,19 @@ def spelt(value: str | float | None, kind: str) -> str:
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """Return "a, b and c"."""
+    """Return texts joined as "a, b and c", with `last` in place of "and"; empty for none."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def several(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: "1 group", "2 groups"."""
+    """Return a number with its noun, "1 group", "2 groups"; the plural is `many`, or `one` with an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def setting_text(value: Any) -> str:
-    """Return a setting in words: nested settings in brackets, lists as lists."""
+    """Return a mechanism's setting as text: nested settings in brackets, lists by commas, yes or no for booleans."""
     if isinstance(value, Mapping):
         if set(value) == {"name", "settings"}:
             settings = setting_text(value["settings"])

@@ -43,7 +43,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Axis:
-        """Return a scale that holds all finite values; with `log`, all positive ones."""
+        """Return an axis that spans all finite values, and 0 if `zero`; with `log`, all positive ones."""
         numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not numbers:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
@@ -55,7 +55,7 @@ class Axis:
         return cls(low, high if high - low > TINY else low + 1.0)
 
     def at(self, value: float) -> float:
-        """Return percent from the left; values outside are put at the edge."""
+        """Return the place of a number in percent of the width, from the left; numbers outside are put at the edge."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log(low), math.log(high), math.log(max(value, self.low))
@@ -63,7 +63,7 @@ class Axis:
         return EDGE + share * (100 - 2 * EDGE)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Return round numbers on the scale, about `most` of them."""
+        """Return about `most` round numbers within the axis, in ascending order."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
@@ -91,11 +91,11 @@ class Mark:
 
     @property
     def bounded(self) -> bool:
-        """True if both ends of the interval are known."""
+        """True if both ends of the interval are finite numbers."""
         return known(self.low) is not None and known(self.high) is not None
 
     def __str__(self) -> str:
-        """Return name, value and interval in words."""
+        """Return the mark's name, value and interval as words; the interval only if both ends are known."""
         if known(self.value) is None:
             return f"{self.name} not estimable"
         ends = f" ({short(self.low)} to {short(self.high)})" if self.bounded else ""
@@ -103,7 +103,7 @@ class Mark:
 
 
 def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
-    """Return points on one line, the first two joined if they are to be compared."""
+    """Return an SVG of marks on one line, with intervals; if `joined`, a line joins the first two."""
     there = [mark for mark in marks if known(mark.value) is not None]
     said = "; ".join(map(str, marks)) or "nothing"
     parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
@@ -130,7 +130,7 @@ def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str 
 
 
 def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup:
-    """Return a bar from 0, with the interval of its end; nothing is drawn below 0."""
+    """Return an SVG of a bar from 0 to `value`, and its interval `low` to `high`; nothing is drawn below 0."""
     zero = scale.at(max(0.0, scale.low))
     end = scale.at(max(value, 0.0))
     parts = [
@@ -141,7 +141,7 @@ def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup
 
 
 def axis(scale: Axis, unit: str = "") -> Markup:
-    """Return the numbers of a scale, above the pictures of a column."""
+    """Return an SVG of an axis' ticks and numbers, with `unit` after each, to stand above a column of pictures."""
     parts = []
     for tick in scale.ticks():
         at = scale.at(tick)
@@ -156,14 +156,14 @@ def axis(scale: Axis, unit: str = "") -> Markup:
 
 
 def picture(said: str, parts: Sequence[Markup], height: int) -> Markup:
-    """Return a drawing with its description for screen readers."""
+    """Return an SVG of these parts, `height` pixels high, described to screen readers by `said`."""
     return Markup('<svg width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
         height, said, said, Markup("").join(parts)
     )
 
 
 def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
-    """Return the meanings of colours and shapes."""
+    """Return an HTML list of names, each with the mark of its series number; `note` is a last item if not empty."""
     parts = [
         Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
             Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
@@ -178,7 +178,7 @@ def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
 
 
 def tick_text(value: float) -> str:
-    """Return a number of an axis, in short form."""
+    """Return a number of an axis as text, thousands as "k" from 10,000."""
     if abs(value) >= 10_000:
         return f"{value / 1000:,.10g}k"
     return f"{value:,.10g}".replace("-", "−")

@@ -21,7 +21,7 @@ CODES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\r\v\f"}
 
 
 def render(page: Page) -> str:
-    """Return the text: warnings and stamp first; details are left to the page."""
+    """Return a Page as text for a terminal: stamp and warnings first; sections and figures for detail are left out."""
     stamp = [f"INTERNAL: {page.internal[:1].lower()}{page.internal[1:]}"] if page.internal else []
     warnings = [folded(f"*** {text} ***", indent=4) for text in page.warnings]
     head = [line for line in (page.title, page.subtitle) if line]
@@ -34,7 +34,7 @@ def render(page: Page) -> str:
 
 
 def folded(text: str, indent: int = 0) -> str:
-    """Return a text in lines of the terminal's width, all but the first indented."""
+    """Return a text in lines of the terminal's width, all but the first indented by `indent` blanks."""
     return textwrap.fill(
         text.translate(CODES), WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -78,7 +78,7 @@ def _figure(figure: Figure, table: Table) -> Iterator[str]:
 
 
 def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
-    """Return heads and rows in columns of one width, a text each row: texts to the left, numbers to the right."""
+    """Return a line (or lines in one text) for the heads and for each row: texts to the left, numbers to the right."""
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
     cells += [[column.text(row[i]) for i, column in columns] for row in rows]

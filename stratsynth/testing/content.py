@@ -19,12 +19,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def content(value: Any) -> str:
-    """Digest that is equal for values of equal content, to the last bit, in any process."""
+    """Return a digest, as text, that is equal for values of equal content, to the last bit, in any process."""
     return digest(_plain(value))
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - a table of kinds
-    """Value as `digest` accepts it; an unknown type is represented by its text, without memory addresses."""
+    """Return a value in kinds that `digest` accepts; one of unknown type as its text, without memory addresses."""
     if value is None or isinstance(value, bool | int | float | str | Digested | type):
         return value
     if isinstance(value, Schema):

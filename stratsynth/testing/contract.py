@@ -68,7 +68,7 @@ def check_contract(
     neighbours: int = 10,
     seed: int = 0,
 ) -> list[Finding]:
-    """Violations found, in which the mechanism depends on rows without paying; empty if it is sound.
+    """Return the ways in which a mechanism depends on rows without paying, as Findings; [] if it is sound.
 
     First, in separate processes where nothing has been run before, two very different tables are fitted in both orders,
     with answers about the same one of them: every run must be equal. That detects state kept from one run to the next,
@@ -131,12 +131,15 @@ def check_contract(
 
 
 def _course(run: Run) -> Counter[Any]:
-    """Number of charges by path, kind, amount and price factor under replace-one."""
+    """Return the number of charges by path, kind, amount and price factor under replace-one."""
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Findings of two tables fitted in both orders, each order in its own process, answered from the first table."""
+    """Yield findings on two tables fitted in both orders, each order in a process of its own.
+
+    All questions are answered from the first table, so all runs must be equal.
+    """
     one = world.table(rng, "any")
     many = world.stranger(one, rng, "many")
 
@@ -158,7 +161,7 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit once, and report anything changed outside the fit."""
+    """Fit once; return the record of it, and findings on failures, missing charges and anything changed outside."""
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []
@@ -173,7 +176,7 @@ def _quietly(
 
 
 def _traces(run: Run) -> Iterator[Finding]:
-    """Side effects that a fit may not have, on any table."""
+    """Yield a finding for each side effect of a run that a fit may not have, on any table."""
     for event in sorted(run.watched.did):
         yield Finding("files", f"a fit does what others can see: {event}")
     for what in sorted(run.watched.changed):
@@ -186,7 +189,10 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 
 
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
-    """Compare the privacy loss between neighbouring tables with the charges, for each question and in all."""
+    """Yield findings on questions by which two neighbouring tables' exact answers differ by more than was charged.
+
+    `here` and `there` are the exact answers; all questions together are checked too.
+    """
     neighbours, everywhere = budget.neighbours, Fraction(0)
     for (a, answer), one, two in zip(_asked(run), here, there, strict=True):
         cost = privacy_loss(a, one, two, neighbours, answer)
@@ -202,7 +208,7 @@ def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Bu
 
 
 def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
-    """Chi-square test of the pooled standardised noise; each side has probability `NEVER` under the declared noise."""
+    """Yield a finding if standardised noise fails a chi-square test; right noise fails each side by chance `NEVER`."""
     from scipy import stats
 
     pooled = np.concatenate([*noise, np.zeros(0)])
@@ -212,7 +218,7 @@ def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
 
 
 def _compare(first: Run, second: Run) -> Iterator[Finding]:
-    """Report every difference between runs on neighbouring tables with the same answers."""
+    """Yield a finding for each difference between runs on neighbouring tables with the same answers."""
     if second.failure:
         yield Finding("failure", second.failure)
     yield from _traces(second)

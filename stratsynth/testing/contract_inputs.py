@@ -18,7 +18,7 @@ ROWS = 40
 
 
 def given_out(model: Model) -> list[Any]:
-    """Outputs that a release, its report and a reader get from a model; a refusal counts as its text."""
+    """Return a list of what a release, its report and a reader get from a model; a refusal counts as its text."""
     returns = _tried(lambda: model.returns)
     asked: list[Callable[[], Any]] = [
         lambda: [str(returns), model.kind, model.schema.sha256],
@@ -52,7 +52,7 @@ def _masses(model: TableModel) -> list[Any]:
 
 
 def _drawn(model: TableModel) -> list[Any]:
-    """Rows, some of them under a condition, as level numbers and as the files of a release."""
+    """Return drawn rows and three under a condition (or None), as level numbers, and the rows as a release's tables."""
     rng, last = np.random.default_rng(1), model.schema.names[-1]
     rows = model.sample(ROWS, rng)
     where = {last: frozenset({model.schema.size(last) - 1})}

@@ -22,26 +22,29 @@ if TYPE_CHECKING:
 
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
-    """Exact answers to the questions on these rows, without noise."""
+    """Return the answers to the questions on these rows, without noise; a step on a sample reads all rows."""
     return Reader(rows, SystemEntropy()).read([(a.path, _reads_of_all_rows(a)) for a in asked])
 
 
 def _reads_of_all_rows(asked: Asked) -> Wanted:
-    """Statistics that a question asks for, computed on all rows: a sample of them moves by no more."""
+    """Return the statistics that a question asks for, computed on all rows: a sample of them moves by no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 
 
 def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """Cost, in the fit's currency, of telling two tables apart by this answer; sound if at most what was charged."""
+    """Return the cost, in the fit's currency, of telling two tables apart by this answer to their exact ones.
+
+    It is sound if that is at most what was charged.
+    """
     return asked.question.cost(Setting(asked.schema, neighbours), here, there, answer)
 
 
 def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
-    """Noise of the answer divided by its declared scale, one array for each table or sum."""
+    """Return the noise of an answer divided by its declared scale, one array for each table or sum."""
     return asked.question.standard_noise(Setting(asked.schema, neighbours), exact, answer)
 
 
 def shape(asked: Asked, answer: Answer) -> Any:
-    """Properties of an answer that may be public without its values, such as lengths and types."""
+    """Return properties of an answer that may be public without its values, such as lengths and types."""
     return asked.question.shape(answer)

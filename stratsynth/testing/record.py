@@ -77,7 +77,7 @@ class Run:
     """Type and text of the exception; empty if there was none."""
 
     def parts(self) -> dict[str, str]:
-        """Digests, by kind of finding, of everything that may depend on rows only through the answers."""
+        """Return digests, by kind of finding, of all that may depend on rows only through the answers."""
         return {
             "questions": digest(self.questions),
             "charges": content(self.charges),
@@ -107,13 +107,13 @@ class _Recorder(AnswerSource):
     frozen: Run | None
 
     def admit(self, asked: Asked) -> None:
-        """Refuse questions that the mechanism has not declared, as a fit does."""
+        """Refuse questions that the mechanism has not declared, with a MechanismError as in a fit."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self.prepared.admit(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Answer; record questions, charges and shapes; pass on the recorded or the twin's answers, if any."""
+        """Answer questions, and record them with charges and shapes; return recorded or the twin's answers, if any."""
         answers = self.answers(asked)
         self.run.batches.append(list(asked))
         self.run.questions.append(_what(asked))
@@ -140,7 +140,7 @@ def record(
     seed: int = 0,
     twin: pd.DataFrame | None = None,
 ) -> Run:
-    """Fit once and record.
+    """Fit once and return what was seen of it from outside.
 
     Args:
         mechanism: Mechanism to fit.
@@ -191,7 +191,7 @@ def record(
 
 
 def _stated(mechanism: Mechanism[Any], *further: Any) -> list[Any]:
-    """Declarations of a mechanism about itself."""
+    """Return a mechanism's declarations about itself, with `further` ones, as a list to be compared."""
     return [
         describe(mechanism),
         mechanism.name,
@@ -212,7 +212,7 @@ PATIENCE = 600.0
 
 
 def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] | None:
-    """Parts of some runs made in a child process, where this mechanism has not been run before.
+    """Return what `runs` returns in a child process, where this mechanism has not been run before.
 
     Returns:
         Parts of each run; None if the process ended before it wrote them.

@@ -80,7 +80,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def watching(seen: Watched) -> Iterator[None]:
-    """Fill `seen` with the side effects of the block."""
+    """Fill `seen` with output, audit events and changes of the process that happen within the block."""
     before = _process()
     stream = _Hearing()
     with (
@@ -97,7 +97,7 @@ def watching(seen: Watched) -> Iterator[None]:
 
 
 def _process() -> dict[str, Any]:
-    """State of the process that a fit must leave unchanged."""
+    """Return the state of the process that a fit must leave as it is, by name: random state, working folder."""
     _, *words = np.random.get_state()  # noqa: NPY002 - looked at, not used
     states = hash(random.getstate()), [np.asarray(part).tobytes() for part in words]
     return {"global random state": states, "working folder": os.getcwd()}  # noqa: PTH109
@@ -107,12 +107,12 @@ class _Hearing(io.StringIO):
     """Text stream that records writing and ignores `close`, for those who keep a reference to it."""
 
     def close(self) -> None:
-        """Stay open."""
+        """Do nothing: the stream stays open."""
 
 
 @contextlib.contextmanager
 def _logs(stream: _Hearing) -> Iterator[None]:
-    """Record every log message of every logger, whatever its level, propagated or not."""
+    """Write every log message within the block to `stream`: of every logger and level, propagated or not."""
     enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
 
     def heard(self: logging.Logger, record: logging.LogRecord) -> None:
@@ -129,7 +129,7 @@ def _logs(stream: _Hearing) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _terminal(stream: _Hearing) -> Iterator[None]:
-    """Record the standard streams, and what is written directly to their file descriptors."""
+    """Write to `stream` what the block prints to standard output and error, or to their file descriptors."""
     with contextlib.ExitStack() as stack:
         kept = stack.enter_context(tempfile.TemporaryFile())
         for number in (1, 2):
@@ -178,7 +178,7 @@ def _importing() -> bool:
 
 @contextlib.contextmanager
 def _events(did: set[str]) -> Iterator[None]:
-    """Collect the names of audit events in `did`."""
+    """Add the names of audit events within the block to `did`."""
     if not _HOOKED:
         sys.addaudithook(_hook)
         _HOOKED.append(True)
@@ -191,7 +191,7 @@ def _events(did: set[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ctrl_c() -> Iterator[None]:
-    """Make the user's Ctrl-C raise `Interrupted` in the main thread, the only one that signals interrupt."""
+    """Make the user's Ctrl-C raise `Interrupted` within the block, in the main thread, which alone gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -21,7 +21,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Check the certificate's section on its account, then the account itself if it is at hand."""
+    """Add to `notes` how the certificate's account, and its ledger if not None, agree with the stated charges."""
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
     if record.statement.private and delta is not None:
@@ -84,12 +84,12 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Total variation between a fit's noise as drawn, tails cut off, and as priced: the sum over its charges."""
+    """Return the sum over a run's charges in the ledger: total variation between noise as drawn and as priced."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Check that the part of delta kept for cut-off tails suffices.
+    """Add to `notes` if delta's part for cut-off tails suffices, given the total variations of runs.
 
     A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
@@ -106,7 +106,7 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Reservations, among those with a release's charges, that may be its own.
+    """Return the reservations, of those numbered `same` among `made`, that may be the release's own.
 
     A certificate states how many reservations there were when its fit made one, so it is the last of these; or an
     earlier one, if an interrupted fit was continued when the last existed already.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check hashes, missing and added files; then the schema, the strata, the prior and the shares."""
+    """Add to `notes` if a folder's files, schema, strata, prior and shares are those of its certificate."""
     try:
         listed, present = certificate.files, names(folder)
     except (OSError, ReleaseError) as error:
@@ -48,7 +48,7 @@ def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: 
 
 
 def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
-    """Require that a model made of a prior's rows has a certificate that names the prior."""
+    """Add a finding if the model is made of a prior's rows and the certificate names no prior."""
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
@@ -60,7 +60,7 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Require that a model mixing groups that are no strata has a certificate that names the source of their shares."""
+    """Add a finding if the groups that the model mixes by shares are not those that the certificate states."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -94,7 +94,7 @@ def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes:
 
 
 def _is(path: Path, wanted: str) -> bool:
-    """True for a file with this hash that is no symbolic link: a copy of the folder would not contain the target."""
+    """True if the path is a file with the SHA-256 `wanted`, and no link: a copy of the folder would lack its target."""
     try:
         return not path.is_symlink() and sha256(path) == wanted
     except (OSError, ReleaseError):
@@ -120,7 +120,7 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check the public columns under attribute privacy: those of the schema, and stated first in the certificate."""
+    """Add to `notes` if the certificate's public columns are the schema's, and are stated where they must be."""
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -140,7 +140,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that schema and certificate agree on the largest weight of a row, which scales every sensitivity."""
+    """Add to `notes` if schema and certificate agree on a row's largest weight, which scales every sensitivity."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -152,7 +152,7 @@ def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
-    """Check that schema and certificate agree on the protected unit and the rows it may have: charges are for these."""
+    """Add a finding if schema and certificate disagree on the protected unit, or the rows it may have."""
     said, declared = (
         f"one {unit}" if isinstance(unit, str) else f"one {unit.column}, of at most {unit.max_rows:,} rows"
         for unit in (certificate.unit, schema.unit)
@@ -164,7 +164,7 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charged strata are groups by declared columns and levels: only then do charges compose in parallel."""
+    """Add to `notes` if charged strata are groups by declared columns and levels, as parallel composition needs."""
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

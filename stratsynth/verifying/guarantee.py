@@ -28,7 +28,7 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Recompute epsilon, delta and prices from the certificate's charges alone, and add what is wrong to `notes`."""
+    """Add to `notes` if epsilon, delta and prices follow from the certificate's charges, which alone are read."""
     if not certificate.private:
         notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))
@@ -60,7 +60,7 @@ def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _epsilon(stated: Stated, notes: Notes) -> None:
-    """Recompute epsilon from what was reserved, after consistency checks that take no time have passed."""
+    """Add to `notes` epsilon recomputed from the reserved amount, or that it is above the stated one."""
     budget, allot, spent = stated.budget, stated.allot, float(stated.spending.spent())
     source = CONVERSIONS[allot.currency]["source"]
     wrong = _steps(stated) if allot.currency == Currency.SAMPLED else _claims(stated)
@@ -83,7 +83,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Epsilon of the reserved amount, at the stated delta."""
+    """Return the epsilon of the reserved amount, at the stated delta."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)
@@ -95,7 +95,7 @@ def _reserved(stated: Stated) -> float:
 
 
 def _steps(stated: Stated) -> str:
-    """Contradiction among steps on samples (DP-SGD); empty if there is none."""
+    """Return a sentence on steps on samples (DP-SGD) that are not as reserved; empty if they are."""
     allot = stated.allot
     kept = all(
         (c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate) for c in stated.spending.charges
@@ -107,7 +107,10 @@ def _steps(stated: Stated) -> str:
 
 
 def _claims(stated: Stated) -> str:
-    """Contradiction among the deltas of claims, which add up along paths as epsilons do; empty if there is none."""
+    """Return a sentence on claims whose deltas are missing or add up to too much; empty if neither.
+
+    They add up along paths as epsilons do.
+    """
     if stated.allot.currency != Currency.CLAIMED:
         return ""
     deltas: list[Any] = [charge.details.get("delta") for charge in stated.spending.charges]
@@ -121,7 +124,7 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Compare every stated price with those that follow from the charges, in each reading of an older certificate."""
+    """Add to `notes` if every stated price follows from the charges, in one reading of an older certificate."""
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append(
@@ -145,7 +148,7 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
 
 
 def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
-    """Possible reserved amounts and worst cases: the stated ones, or all that an older certificate may mean."""
+    """Return possible (allotment, worst case) pairs: the stated one, or all that an older certificate may mean."""
     allots, spent = [stated.allot], float(stated.spending.spent())
     if not stated.reserved and 0 < spent < stated.allot.amount:
         allots.append(replace(stated.allot, amount=spent))
@@ -157,7 +160,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
 
 
 def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
-    """True if every stated price equals the recomputed one."""
+    """True if every stated price, by step, equals the recomputed one."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 
 
@@ -170,7 +173,7 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that the charges along the way into each stratum are within the stratum's own budget."""
+    """Add to `notes` if the charges on the way into each stratum are within its own budget; nothing without budgets."""
     own = certificate.strata.epsilon
     if not own:
         return

@@ -31,7 +31,7 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Check each charge by itself, then all of them against measurements.parquet."""
+    """Add to `notes` if each charge pays for its noise, and if measurements.parquet holds what was charged."""
     charges = stated.spending.charges
     paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
@@ -55,7 +55,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Error in a charge's price or sensitivity; empty if there is none, or the kind is unknown."""
+    """Return words on what is wrong in a charge's price or sensitivity; empty if nothing is, or its kind is unknown."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
@@ -77,7 +77,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
 
 
 def _at_least(charge: Charge, added: float, times: float) -> bool:
-    """True if the sensitivity is at least `added` for one record more, and `times` that for an exchanged record."""
+    """True if a charge's sensitivity is at least `added` for one record more, and `times` its own for an exchange."""
     one, two = (charge.sensitivity[notion] * (1 + TOLERANCE) for notion in (Neighbours.ADD_REMOVE, Neighbours.REPLACE))
     return one >= added and two >= times * charge.sensitivity[Neighbours.ADD_REMOVE]
 
@@ -109,7 +109,10 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """Compare the released tables and sums, counted by stratum and noise, with those that were charged."""
+    """Add to `notes` if the released tables and sums, by stratum and noise, are those that were charged.
+
+    `strict` is False if charges of unknown kinds may have paid for more.
+    """
     tables: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
     for charge in charges:
@@ -145,7 +148,10 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Report sums without a charge; unreleased sums are allowed, as of older versions and long descents."""
+    """Add a finding on released sums without a charge; charged sums that are not released are allowed.
+
+    Older versions and long descents have such.
+    """
     if held - paid:
         name, sigma = next(iter(held - paid))
         notes.findings.append(
@@ -167,18 +173,18 @@ def _where(name: str) -> str:
 
 
 def _digits(sigma: float) -> float:
-    """Number rounded to nine significant digits: a sum's noise is stored in units of its grid, and converted back."""
+    """Return the number rounded to nine significant digits: a sum's noise is stored in units of its grid."""
     return float(f"{sigma:.9g}")
 
 
 def _deviation(charge: Charge) -> float:
-    """Standard deviation of the noise of a sum; sqrt(2) b for Laplace noise of scale b."""
+    """Return the standard deviation of a charged sum's noise; sqrt(2) b for Laplace noise of scale b."""
     details: Any = charge.details
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, is a sum, noise standard deviation) of each table and sum, in batches: the file may be large."""
+    """Yield (stratum, True for a sum, noise's standard deviation) of each table and sum in a release's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

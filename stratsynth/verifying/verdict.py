@@ -40,16 +40,16 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """True if no check failed. Statements that could not be checked do not count."""
+        """True if no check failed; statements that could not be checked do not count."""
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Verdict as plain values, for programs."""
+        """Return `ok`, and the lists of findings, checks that passed and statements not checked."""
         parts = {"findings": self.findings, "checked": self.checked, "unchecked": self.unchecked}
         return {"ok": self.ok, **{name: list(sentences) for name, sentences in parts.items()}}
 
     def to_text(self) -> str:
-        """Verdict as text, the outcome first."""
+        """Return the verdict as text for a terminal, the outcome first."""
         parts = {"": self.findings, "Checked:": self.checked, "Not checked, and to be believed:": self.unchecked}
         sections = [Section("", head, text=[f"- {line}" for line in lines]) for head, lines in parts.items() if lines]
         return render(Page("What was looked at holds." if self.ok else "DOES NOT HOLD:", sections=sections))

@@ -23,7 +23,7 @@ def verify(
     ledger: str | os.PathLike[str] | None = None,
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Verdict:
-    """Recompute the guarantee of a release from its charges, and compare its files with those it lists.
+    """Return the verdict on a release: its guarantee recomputed from its charges, its files compared with its list.
 
     Nothing is written, and no private row is read.
 
@@ -68,7 +68,7 @@ def verify(
 
 
 def _guarded(notes: Notes, check: Callable[[], object]) -> None:
-    """Run a check; an exception caused by a damaged certificate becomes a finding."""
+    """Run a check; if it raises as on a damaged certificate, add a finding to `notes` instead."""
     try:
         check()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that claims, disclosures and limits are listed, as charges and sections require."""
+    """Add to `notes` if claims, disclosures and limits are listed as charges and sections require."""
     found = [*_claims(certificate, stated), *_disclosed(certificate), *_stamped(certificate)]
     if certificate.software.stratsynth == VERSION:
         if list(certificate.not_protected) != sentences(certificate):
@@ -33,7 +33,7 @@ def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _claims(certificate: Certificate, stated: Stated) -> Iterator[str]:
-    """Claims of third-party code without a sentence that says whose they are."""
+    """Yield a sentence if a charge is third-party code's claim and `unverified` does not say whose."""
     for charge in stated.spending.charges:
         if charge.kind == "raw" or charge.currency == Currency.CLAIMED:
             by = str(charge.details.get("claimed_by", ""))
@@ -46,7 +46,7 @@ def _claims(certificate: Certificate, stated: Stated) -> Iterator[str]:
 
 
 def _disclosed(certificate: Certificate) -> Iterator[str]:
-    """Disclosures without noise that the figures show, and that `unprotected` does not name."""
+    """Yield a sentence for each disclosure without noise that the certificate shows and `unprotected` does not name."""
     declared = any(c.what == DECLARED_SIZE and c.declared is not None for c in certificate.declared_and_measured)
     if declared and DECLARED_SIZE not in certificate.unprotected:
         yield "certificate.json states a declared size, and does not list it as unprotected."
@@ -57,7 +57,7 @@ def _disclosed(certificate: Certificate) -> Iterator[str]:
 
 
 def _stamped(certificate: Certificate) -> Iterator[str]:
-    """A release that claims to be private, and was charged to no account or has a warning that it is not."""
+    """Yield sentences on a release called private that was charged to no account, or warns that it is not private."""
     if certificate.private and not certificate.ledger.releases:
         yield "certificate.json says that the release is private, and that no account was charged for it."
     if certificate.private and certificate.warning:

@@ -40,7 +40,7 @@ LARGEST = 400
 
 
 def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Section | None:
-    """Return the chapter; None where no table answers anything.
+    """Return the Section in which a reader chooses questions; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
@@ -78,7 +78,7 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return each set of columns with its levels and, for each group and statistic, every level's figures."""
+    """Return a dict (`columns`, `levels`, `answers`) for each column, and pair measured together, that has answers."""
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}
@@ -102,7 +102,7 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
 
 
 def _named(schema: Schema, name: str) -> list[str]:
-    """Return a column's levels with their meanings."""
+    """Return the levels of the column `name` as texts, with the meaning in brackets where the schema has one."""
     labels = schema.column(name).labels
     return [f"{level} ({labels[level]})" if level in labels else level for level in schema.levels(name)]
 
@@ -110,7 +110,10 @@ def _named(schema: Schema, name: str) -> list[str]:
 def _asked(
     squares: Squares, schema: Schema, columns: tuple[str, ...], by: Sequence[str]
 ) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """Yield statistic, group, and a row of figures a level; only where all of them are known."""
+    """Yield (statistic, group's name, [estimate, two intervals' ends] of each level) for `columns`.
+
+    Groups are everybody and, by `by`, each crossed level; one with an unknown figure is left out.
+    """
     for groups in ((), tuple(by)) if by else ((),):
         named = [
             ", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"

@@ -47,7 +47,7 @@ def release_page(
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
 ) -> Page:
-    """Return the page of report.html.
+    """Return the Page of report.html.
 
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
 
@@ -164,7 +164,7 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return the groups' estimated sizes beside the noise of one count."""
+    """Return a Figure of the groups' estimated sizes, in records, beside the noise of one count."""
     ordered = sorted(sized, key=lambda s: -s.value)
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
@@ -213,16 +213,16 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
 
 
 def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Yield the limits of the protection, and the unit if it may have several rows."""
+    """Yield (subject, sentence) on each limit of the protection, and on the unit if it may have several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
         yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the section "How it was made".
+    """Return the Section "How it was made": facts, and a Figure of the measured tables if there are any.
 
-    It has mechanism, charges, accounting, software, noisy sums, rules, and a table of the measured tables.
+    Facts are mechanism, charges, account, schema, code lists, accounting, software, and noisy sums and rules if any.
     """
     facts = [
         *words.made_facts(certificate),
@@ -237,7 +237,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable]) -> Figure:
-    """Return the measured tables by columns: number of groups, cells, range of sigma."""
+    """Return a Figure: for each set of columns measured, in how many groups, its cells, least and largest sigma."""
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
         found.setdefault(t.clique, []).append(t)

@@ -51,7 +51,7 @@ class GroupTable:
 
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
-    """Return every table of every group, in the order in which they were first measured."""
+    """Return each group's tables in order of first measurement; repeated ones are averaged by 1 / sigma^2."""
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
     worth: dict[tuple[str, str], list[float]] = {}
     sizes: dict[tuple[str, str], int] = {}
@@ -69,7 +69,7 @@ def measured(measurements: pa.Table) -> list[GroupTable]:
 
 
 def number_of_sums(measurements: pa.Table) -> int:
-    """Return the number of noisy sums that were published."""
+    """Return the number of noisy sums in the measurements; 0 if they have no column `sum`."""
     import pyarrow.compute as pc
 
     if "sum" not in measurements.column_names:
@@ -91,7 +91,10 @@ class GroupSize:
 
 
 def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
-    """Return each group's size: the mean of its tables' sums, weighted by inverse variance, as noise is independent."""
+    """Return each group's number of records: its one-column tables' sums, averaged by inverse variance.
+
+    Groups without a table of one column are left out.
+    """
     found, groups = [], dict[str, list[GroupTable]]()
     for table in tables:
         groups.setdefault(table.group, []).append(table)
@@ -111,7 +114,7 @@ class Names:
     """Names of groups and cells, from the schema and the certificate, which are public."""
 
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
-        """Collect the groups from the paths of the charges."""
+        """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
@@ -129,11 +132,11 @@ class Names:
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
     def group(self, name: str) -> str:
-        """Return a group's columns and levels, with the levels' meanings."""
+        """Return a group's columns and levels with their meanings; `name` itself if there is no such group."""
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
-        """Return the names of the cells of a table of one column."""
+        """Return the cells' names of a one-column table: levels with meanings; "cell 0", ... if not as many."""
         try:
             levels = within(self._schema, self._paths.get(table.group, ())).levels(table.clique)
         except StratsynthError:
@@ -148,20 +151,23 @@ class Names:
 
 
 def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
-    """Return a charge's path with its merges under their public names."""
+    """Return a charge's path of strata, with merges under the names that the certificate gives them."""
     merged = {tuple(merge.levels.items()): merge.stratum for merge in certificate.strata.merged}
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
 
 def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
-    """Return a stratum, under its public name if it is a merge."""
+    """Return the stratum with names from `merged` (by its items) if it is a merge; else the stratum itself."""
     name = merged.get(stratum.items)
     parts = () if name is None else tuple(name.split("|"))
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum
 
 
 def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
-    """Return each column's counts, group by group."""
+    """Return the Section with a Figure of each group: bars of each column's noisy counts.
+
+    Tables of at most CELLS cells in all are shown.
+    """
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(
         (t for t in tables if t.clique and "," not in t.clique), key=lambda t: place.get(t.group, len(place))

@@ -19,14 +19,14 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """Return the page of a certificate as text; see `certificate_page`."""
+    """Return guarantee, prices, groups and limits (`brief`: their names) of a certificate as text for a terminal."""
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
 
 def certificate_page(
     record: Mapping[str, Any], title: str = "Certificate", *, brief: bool = False, more: Sequence[Fact] = ()
 ) -> Page:
-    """Return the guarantee, its prices under other notions of neighbour, the groups, and the limits.
+    """Return the Page of a certificate: guarantee, prices under other notions of neighbour, groups, limits.
 
     Args:
         record: The content of certificate.json.
@@ -94,7 +94,7 @@ def price_figure(
     *,
     adaptive: bool,
 ) -> Figure:
-    """Return the epsilon of each step that a unit can take, and the questions' price factors."""
+    """Return a Figure: epsilon of each step that a unit can take, and an exchange's factor by kind of question."""
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"
         for kind, v in kinds.items()

@@ -78,13 +78,13 @@ STRATA = str(STRATIFICATION)
 
 
 def unit(certificate: Certificate) -> str:
-    """Return the unit of privacy: `record`, or its column and largest number of rows."""
+    """Return the unit of privacy as a text: "record", or its column with its largest number of rows."""
     found = certificate.unit
     return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
 
 def weighted(certificate: Certificate) -> str:
-    """Return the words on row weights; empty where every row counts 1."""
+    """Return the words, without a full stop, on counting records by their weight; empty where every row counts 1."""
     weight = certificate.row_weight
     if weight is None:
         return ""
@@ -96,7 +96,7 @@ def weighted(certificate: Certificate) -> str:
 
 
 def promise(certificate: Certificate) -> list[str]:
-    """Return the guarantee as sentences."""
+    """Return the guarantee as sentences in plain words, for one unit of privacy."""
     guarantee, one = certificate.guarantee, unit(certificate)
     epsilon, delta = guarantee.epsilon, guarantee.delta
     factor = short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
@@ -137,14 +137,14 @@ STEPS = {
 
 
 def price(neighbours: str, epsilon: float | None) -> str:
-    """Return one price; for None `not protected` between attribute neighbours, else `unknown`."""
+    """Return an epsilon as text; for None "not protected" if `neighbours` is "attribute", else "unknown"."""
     if epsilon is None:
         return "not protected" if neighbours == "attribute" else "unknown"
     return f"{epsilon:.4g}"
 
 
 def strata(certificate: Certificate) -> str:
-    """Return the sentences on the groups, their merges and how they share the budget."""
+    """Return sentences, as one text, on the groups, their merges and how they share the budget."""
     found = certificate.strata
     if not found.by:
         return (
@@ -176,18 +176,18 @@ def groups(certificate: Certificate) -> int:
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return the levels of each column that a merge combines."""
+    """Return "column level + level" for each column with several levels, joined by commas; empty if none has."""
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
 def merges(certificate: Certificate) -> str:
-    """Return the merged strata with levels and reason."""
+    """Return each merged stratum with its levels and the reason, as one text; empty without merges."""
     merged = certificate.strata.merged
     return "; ".join(f"{merge.stratum} is {joined(merge.levels)} ({merge.why})" for merge in merged)
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """Return one sentence on the rows of a sample that structural rules changed; refuse a damaged count."""
+    """Return words on the rows that rules changed, from rules.json; ReleaseError for a damaged count."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -200,7 +200,7 @@ def rules_line(moved: Mapping[str, Any]) -> str:
 
 
 def mechanism(certificate: Certificate) -> str:
-    """Return name and settings, without strata and weights, which have sentences of their own."""
+    """Return the mechanism's label, name and settings as one text; strata and weights have sentences of their own."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = setting_text(
@@ -211,7 +211,7 @@ def mechanism(certificate: Certificate) -> str:
 
 
 def weights(certificate: Certificate) -> str:
-    """Return the source of the groups' shares."""
+    """Return words on the source of the groups' shares; "Not needed." without a source."""
     found = certificate.weights
     if found.citation is None:
         return "Not needed."
@@ -225,7 +225,7 @@ def weights(certificate: Certificate) -> str:
 
 
 def account(certificate: Certificate) -> str:
-    """Return the total spent on these data, and the versions and accounts that share it."""
+    """Return a sentence on the epsilon spent on these data in all, and the accounts and versions that share it."""
     ledger = certificate.ledger
     if ledger.note and ledger.spent_delta is None:  # public data, of which nothing is charged
         return f"{ledger.note[:1].upper()}{ledger.note[1:].rstrip('.')}."
@@ -245,7 +245,7 @@ def account(certificate: Certificate) -> str:
 
 
 def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[str]:
-    """Return citations of the release, the software and the method."""
+    """Return texts to cite: the release, the software, and the papers of the mechanism and of strata, if any."""
     guarantee, by, called = certificate.guarantee, certificate.strata.by, certificate.called or Title()
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate.private else " NOT A PRIVATE RELEASE."
@@ -268,7 +268,7 @@ def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[
 
 
 def warnings(certificate: Certificate) -> list[str]:
-    """Return faults of the release, and claims that have to be believed, the gravest first."""
+    """Return sentences on faults of the release and on unverified claims, the gravest first; [] without any."""
     found = [notice.text for notice in certificate.notices]
     if not certificate.private:
         found.insert(0, certificate.warning or "NOT PRIVATE")
@@ -278,7 +278,10 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
-    """Yield groups and their shares, merges, small groups, and epsilons of their own; `named` names a group."""
+    """Yield (name, text) facts: groups, shares, merges, small groups, own epsilons.
+
+    `named` turns a group's name into the words shown.
+    """
     found = certificate.strata
     yield "Groups", strata(certificate)
     yield "Their shares", weights(certificate)
@@ -298,7 +301,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield mechanism, charges, account, schema and code lists."""
+    """Yield (name, text) facts: mechanism, charges by kind, account, schema and each code list."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
