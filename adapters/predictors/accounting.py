@@ -32,7 +32,7 @@ UNSOUND = {
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the rho of one step: the price of asking group k at rhos[k] and using the sum weighted by weights[k]."""
+    """Return the rho of one step, if group k is asked at rhos[k] and the groups' sum is weighted by weights[k]."""
     if accounting == "paper":
         return math.fsum(rhos)
     if accounting == "parallel":

@@ -70,7 +70,11 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the families whose columns vary; refuse unknown columns, and sizes that do not match the groups."""
+    """Return the families of groups, without columns that do not vary here.
+
+    Refuse unknown columns, crossings above `MOST_CELLS` under `combined`, and `sizes` that name other groups or not
+    all.
+    """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.group_columns), public)
     varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]

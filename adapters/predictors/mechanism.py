@@ -144,7 +144,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def families(self) -> tuple[tuple[str, ...], ...]:
-        """Columns of each family of groups."""
+        """Columns of each family of groups, a tuple per family; empty without groups."""
         plain = tuple(name for name in self.groups if isinstance(name, str))
         return (plain,) if plain else tuple(tuple(family) for family in self.groups)
 
@@ -170,7 +170,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def plan_of(self) -> Objective:
-        """Objective of the fit."""
+        """Objective of the fit, made of the settings: kind, weights, sharpness, bounds and multiplier."""
         return Objective(self.objective, self.group_weights, self.sharpness, self.loss_bounds, self.multiplier)
 
     @property
@@ -185,11 +185,11 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def tau(self) -> float:
-        """Fraction of the budget, after counts, for stage 1."""
+        """Fraction, of the budget that counts leave, for stage 1: the setting, or 0.2 for `DPSE` and 0 for `DPNoSE`."""
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
         if self.model == "network":
             self.network(public)
         self.task(public)
@@ -201,7 +201,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def families_here(self, public: Public) -> Families:
-        """Return the groups with their sizes."""
+        """Return the groups, in families, with public sizes or sizes to be counted with noise."""
         return families_of(self, public)
 
     @once
@@ -211,7 +211,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def network(self, public: Public) -> NetworkProblem:
-        """Return the task of a network: its logistic precursor's, with the network's rate and clip."""
+        """Return the network's task: that of its logistic or softmax precursor, with the network's rate and clip."""
         return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
@@ -233,7 +233,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Return the groups' sizes, in records times their weight, as sums count them, and the rho that is left."""
+        """Return each group's records times a row's weight, at least one row's, and the rho that counting leaves."""
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:
@@ -248,5 +248,5 @@ class GroupRegression(Mechanism[Regression | Network]):
 
 
 def _different(names: object) -> bool:
-    """Return True for a list of different texts."""
+    """Return True if `names` is a list of texts, none of them twice; the empty list is one."""
     return is_texts(names) and len(set(names)) == len(names)

@@ -43,7 +43,10 @@ class Objective:
     """Slope G of the penalty for a broken bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse undeclared groups, weights that do not add up to 1, and bounds outside 0 and 1."""
+        """Refuse labels not in `labels`, weights or bounds outside [0, 1], weights with another kind than `weights`.
+
+        Refused too are weights that lack a group or do not add up to 1 within 0.001. `who` opens the messages.
+        """
         if bool(self.weights) != (self.kind == "weights"):
             raise UsageError(f'{who}: group_weights go with objective = "weights".')
         for what, given in (("group_weights", self.weights), ("loss_bounds", self.bounds)):

@@ -35,19 +35,19 @@ class Function(ABC):
 
     @abstractmethod
     def value(self, z: Floats) -> float:
-        """Return the function's value."""
+        """Return the function of the numbers `z`, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in's value; by default the function needs none."""
+        """Return the smooth stand-in of the function at `z`; by default the function itself."""
         return self.value(z)
 
     @abstractmethod
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient of the smooth stand-in."""
+        """Return the gradient of the smooth stand-in at `z`, an array of z's size."""
 
     @abstractmethod
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant for J = `size`."""
+        """Return the L2 Lipschitz constant of the function of `size` numbers."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Largest(Function):
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth maximum."""
+        """Return the smooth maximum of the numbers `z`."""
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the smooth maximum's gradient, a probability vector."""
+        """Return the smooth maximum's gradient at `z`: numbers from 0 that add up to 1."""
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:
@@ -88,13 +88,13 @@ class Spread(Function):
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the function's value with smooth absolute differences."""
+        """Return the function of `z` with smooth absolute differences."""
         # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient with smooth absolute differences."""
+        """Return the gradient at `z` of the function with smooth absolute differences, an array of z's size."""
         slopes = smoothing.absolute((z[:, None] - z).ravel())[1].reshape(len(z), len(z))
         found: Floats = slopes.sum(axis=1) - self.parameter
         return found

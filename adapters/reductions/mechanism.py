@@ -146,7 +146,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Refuse unknown constraints, and bounds that no classifier can satisfy or that all do."""
+        """Refuse unknown constraints, bounds out of range, and losses of probabilities if candidates are drawn."""
         for name, bound in self.constraints.items():
             one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
             largest = self.loss_clip if measured_by(name) == "log" else 1
@@ -169,7 +169,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Kinds of losses of probabilities in the goal."""
+        """Measures, `squared` or `log`, of losses of probabilities in objective and constraints; may be empty."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 
@@ -184,7 +184,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
         self.task(public)
         return budget.zcdp()
 
@@ -194,7 +194,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return task_of(self, public)
 
     def goal(self, sizes: Sizes) -> Goal:
-        """Return objective, constraints and penalty for groups of these sizes."""
+        """Return objective, constraints and penalty as one goal for groups of these sizes."""
         objective = objective_of(self.objective, sizes, self.floor)
         parts, lacking = constraints_of(self.constraints, sizes, self.versus, self.floor)
         if objective.name != self.objective:
@@ -204,7 +204,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def in_words(self) -> str:
-        """Description of the method in words."""
+        """Text for readers on the method: its candidates, or its steps with their gradients."""
         if self.method == "sampling":
             return f"one of {self.number} candidates ({self.candidates}) by the exponential mechanism"
         inner = (
@@ -224,7 +224,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, rho: float) -> Program[tuple[Sizes, float]]:
-        """Return the groups' sizes by label, and the rho that is left."""
+        """Return sizes by group and label, times a row's weight, and the rho left: all, or what counting leaves."""
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
         if task.sizes is not None:
