@@ -146,7 +146,7 @@ class DPFermi(Mechanism[Designed]):
             raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return all steps, with the least noise whose price is within the budget."""
+        """Return an allotment of all steps, with the least noise in the budget; refuse settings that do not fit it."""
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
@@ -188,7 +188,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult) -> dict[str, Any]:
-        """Return the figures of the fit: public numbers and noisy answers."""
+        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; captions and texts for readers."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
         within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""

@@ -101,15 +101,15 @@ class FermiProblem:
         return f"{self.link} regression of {self.target} on {len(self.names)} features"
 
     def start(self, models: int, rng: Generator) -> Floats:
-        """Return the first coefficients of each model: 0."""
+        """Return coefficients of 0 for several models, an array models x features (x classes); `rng` is not used."""
         return np.zeros((models, *self.shape))
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the model with these coefficients."""
+        """Return the regression with the coefficients `theta` and these facts."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
-        """Return the question of a step: gradients and, with `slopes`, gradients of the penalty and sums by cell.
+        """Return the question of a step: gradients of each model and, with `slopes`, the penalty's and sums by cell.
 
         Args:
             theta: The coefficients, one entry a model.
@@ -119,7 +119,7 @@ class FermiProblem:
         return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
 
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
-        """Return the query for the gradient of the loss alone, and for sums by cell that count records.
+        """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
 
         Cells are those of `by`, or true classes without a penalty.
         """
@@ -134,12 +134,12 @@ class FermiProblem:
 
     @property
     def adversary_radius(self) -> float:
-        """Largest Frobenius norm of W, D; by default twice its norm at independence, which is sqrt(classes)."""
+        """Largest Frobenius norm of a matrix W; by default twice its norm at independence, which is sqrt(classes)."""
         return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
 
 
 def task_of(settings: DPFermi, public: Public) -> FermiProblem:
-    """Return the task, or refuse with a message that names the column and the remedy."""
+    """Return the fit's task; refuse unknown or unfit columns and sizes, groups of a stratum, a penalty of no groups."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
@@ -169,7 +169,10 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse features and target that are not declared public, and a sensitive attribute that is."""
+    """Refuse, for `protect = "sensitive"`, features or target that are groups or not public, and public groups.
+
+    Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
+    """
     who = f'{settings.name}: protect = "sensitive"'
     for name in columns:
         if name in settings.groups:
@@ -197,7 +200,7 @@ A logistic loss has a curvature of at most a quarter of that square, so this is 
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return declared sizes or shares: a column per group, one row, or for odds one per true class; else None."""
+    """Return declared sizes, true classes (1 for parity) x groups, or None; refuse unknown and missing labels."""
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

@@ -39,11 +39,11 @@ class Specialised(Mechanism[Any]):
         return self.base.returns
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment in zCDP of the whole budget: the rho per row that epsilon and delta convert to."""
+        """Return the whole budget as a zCDP allotment: the rho per row that epsilon and delta convert to."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Choose and measure in rounds, if any candidate is affordable; otherwise return everybody's model as it is."""
+        """Choose, measure and fit in rounds; return the stratum's model, everybody's if it can afford nothing."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         learner = yield from self.everybody.stratum(public, self.prior)

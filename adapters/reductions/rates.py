@@ -144,7 +144,7 @@ class Sizes:
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
-        """Return a mask, groups x labels, of the cells whose records are the loss's denominator; None for all groups."""
+        """Return a mask, groups x labels, of cells whose records are the loss's denominator; None for all groups."""
         found = np.zeros(self.numbers.shape, bool)
         for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
             found[slice(None) if group is None else group, label] = True

@@ -71,7 +71,7 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a dict each for objective, constraints, goals lacking records: value by noisy counts, bound, noise, status."""
+    """Return a dict each for objective, constraints, goals lacking records: bound, value by noisy counts, status."""
     rows = [_row(goal.objective, goal, counts, noise, "objective")]
     rows += [_row(part, goal, counts, noise, "constraint") for part in goal.constraints]
     nothing = {"kind": "constraint", "bound": None, "value": None, "noise": None, "status": "not_estimable"}

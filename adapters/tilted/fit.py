@@ -77,7 +77,7 @@ class Tilted:
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """Solve the problems one by one."""
+    """Solve the problems one by one: for each the rows' new weights and its dual unknowns."""
     return [_tilt(problem) for problem in problems]
 
 
@@ -151,7 +151,7 @@ def _counted(aim: Aim) -> NDArray[np.bool_]:
 
 
 def _numbers(problem: Tilt) -> float:
-    """Return the work of one step: rows x tables."""
+    """Return the work of one step, for sharing it out: rows x tables."""
     return float(problem.base.size * len(problem.aims))
 
 

@@ -90,13 +90,13 @@ class TiltedLearner(Learner[TiltedRows]):
     """Rows of the last fit, by column."""
 
     def __post_init__(self) -> None:
-        """Start from the prior's weights."""
+        """Set the weights to the prior's, as before the first fit."""
         self._numbers = np.zeros(0)
         self._rows, self._start = self.codes, self.base
         self.begin()
 
     def begin(self) -> None:
-        """Reset the weights to the initial ones."""
+        """Reset the rows' weights to the initial ones, those of the rows of the next fit."""
         self._take(self._start)
 
     def _take(self, weights: NDArray[np.float64]) -> None:
@@ -105,7 +105,10 @@ class TiltedLearner(Learner[TiltedRows]):
         self._telling = self._sample = None
 
     def lend(self, rows: Mapping[str, NDArray[np.integer[Any]]]) -> None:
-        """Add rows of another model from the next fit on, in place of those added before."""
+        """Add another model's `rows`, codes by column, from the next fit on, in place of those added before.
+
+        Rows of length 0 change nothing.
+        """
         n = len(next(iter(rows.values()), ()))
         if not n:
             return
@@ -142,7 +145,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
-        """Make a learner that starts from the prior in `public`."""
+        """Return a learner of the prior in `public`, with no table measured; `given` are further fields."""
         rows = public.prior
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
@@ -167,7 +170,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return TiltedRows(self.schema, self._fitted, self.weights)
 
     def _off(self) -> dict[str, float]:
-        """Return by column the total variation distance between the prior's distribution and the current one."""
+        """Return, by column, the total variation distance (0 to 1) of the last fit's shares from the prior's."""
         names, sizes = self.schema.names, {name: self.schema.size(name) for name in self.schema.names}
         before = np.zeros(self.weights.size)  # added rows come after the prior's
         before[: self.base.size] = self.base
@@ -176,7 +179,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return dict(zip(names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Take in the new tables, then fit the weights."""
+        """Take in the new tables, then fit the weights: in `ROUND_STEPS` steps, or after the last round in more."""
         yield from self.liken()
         self._take_in()
         each = [STEPS_A_COLUMN if len(table.clique) == 1 else STEPS_A_TABLE for table in self.tables]
@@ -215,12 +218,12 @@ class TiltedLearner(Learner[TiltedRows]):
         self.begin()
 
     def _public(self) -> list[Aim]:
-        """Return the public tables as problems' tables, with their own noise: no trust in the prior enters."""
+        """Return the public tables as fit tables with their own noise: trust in the prior does not enter."""
         tables = believed(self.published, self.tables, self.total)
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the cells of each clique, with the weights of the last fit."""
+        """Return for each clique the array of its cells' probabilities, by the last fit without negligible rows."""
         if self._telling is None:
             self._telling = self._weighed.heaviest(NEGLIGIBLE)
         return self._telling.marginals(cliques)
@@ -253,11 +256,11 @@ class TiltedLearner(Learner[TiltedRows]):
         return learner
 
     def _worth(self) -> float:
-        """Return the median trust if the prior was wrong about most tables, else infinity."""
+        """Return a number of people: the median trust if the prior was wrong about most tables, else infinity."""
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the rows with these levels."""
+        """Return the last fit's rows that have the level numbers `levels`, in the columns of `schema`."""
         return self.model.conditioned(schema, levels)
 
 
@@ -282,12 +285,12 @@ def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, mos
 
 
 def drawn(model: TableModel, n: int, schema: Schema) -> Codes:
-    """Draw about `n` rows of a model in the columns of a schema, with a fixed seed."""
+    """Return about `n` rows of a model, codes by column of `schema`, with a fixed seed; forbidden ones are left out."""
     return shaped(sampled(model, n), n, schema)
 
 
 def sampled(model: TableModel, n: int) -> Codes:
-    """Draw `n` rows of a model, with a fixed seed."""
+    """Return `n` rows of a model, codes by column, drawn with a fixed seed."""
     return model.sample(n, np.random.default_rng(0))
 
 

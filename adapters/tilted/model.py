@@ -45,7 +45,7 @@ class TiltedRows(TableModel):
     """Total weight of the rows that are not the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the cells of many sets of columns, which share the work."""
+        """Return for each clique the array of its cells' probabilities, axes in its order; all share the work."""
         return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
@@ -53,15 +53,15 @@ class TiltedRows(TableModel):
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Return the marginal of one column."""
+        """Return the probabilities of one column's levels."""
         return self.marginal((column,))
 
     def mass(self, where: Where) -> float:
-        """Return the total weight of the rows that meet a condition."""
+        """Return the total weight, 0 to 1, of the rows that meet a condition: column -> level numbers allowed."""
         return min(1.0, float(self._met(where).sum()))
 
     def _met(self, where: Where) -> NDArray[np.float64]:
-        """Return the weights, 0 for rows that do not meet a condition."""
+        """Return the rows' weights, 0 for rows that do not meet a condition (column -> level numbers allowed)."""
         weights = self.weights
         for column, allowed in where.items():
             inside = np.zeros(self.schema.size(column), dtype=bool)
@@ -109,19 +109,19 @@ class TiltedRows(TableModel):
         return TiltedRows(schema, codes, weights / weights.sum(), self.total)
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return a report's chapter on the prior's distance by column, if it is known."""
+        """Return the page's section on the prior's distance by column; none if it is not known."""
         from stratsynth.adapters.tilted.page import prior_section
 
         return () if self.off is None else (prior_section(self.off, self.made),)
 
     def state(self) -> State:
-        """Return the weights and level numbers as arrays, the figures as facts."""
+        """Return the model for a file: arrays (weights, level numbers by column) and facts (total, off, made)."""
         facts = {"total": self.total, "off": None if self.off is None else dict(self.off), "made": self.made}
         return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Rebuild a model from a file, or refuse weights that are no distribution and level numbers out of range."""
+        """Return the model of a stored state; refuse weights, level numbers and figures out of range (ReleaseError)."""
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:
