@@ -30,7 +30,7 @@ hidden units and its constant. That is one over the largest curvature of a logis
 
 @dataclass(frozen=True, eq=False)
 class Straight:
-    """A regression: logits are linear in the features."""
+    """Form of a regression, logistic or softmax: logits are linear in the features."""
 
     schema: Schema
     design: Coded
@@ -39,7 +39,7 @@ class Straight:
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
-        """Link by the number of classes."""
+        """Link of the regression: `logistic` for a target of two levels, else `softmax`."""
         return "logistic" if self.schema.size(self.target) == 2 else "softmax"
 
     @property
@@ -50,7 +50,7 @@ class Straight:
 
     @property
     def wide(self) -> float:
-        """Bound on every row's gradient norm: the largest residual times the largest norm of features."""
+        """Bound on the L2 norm of every row's gradient: the largest residual times the largest norm of features."""
         return RESIDUAL[self.link] * largest_norm(self.design)
 
     @property

@@ -71,13 +71,13 @@ class NoisyAverage:
 
     @property
     def noise(self) -> float:
-        """Noise scale of each entry of the average."""
+        """Noise scale (standard deviation) of each entry of the average."""
         return math.sqrt(self.variance) / self.weight
 
 
 @dataclass
 class Leaning:
-    """All statistics of the groups that a descent has received."""
+    """Noisy statistics of the groups from all steps so far, from which the next step's inputs are computed."""
 
     task: FairSgdProblem
     clip: float
@@ -143,7 +143,7 @@ class Leaning:
 
     @property
     def scale(self) -> float:
-        """Factor of a step's sum: C / Z for `global_adapt`, else 1."""
+        """Factor on a step's sum of gradients: C / Z for `global_adapt`, else 1."""
         return self.task.settings.clip / self.clip if self.task.settings.mitigation == "global_adapt" else 1.0
 
     def sizes(self) -> Floats:

@@ -100,7 +100,7 @@ class FairSGD(Mechanism[Regression | Network]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse settings out of range, an unsound target and interactions that are no pairs; keep these as tuples."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)
@@ -111,7 +111,7 @@ class FairSGD(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public) -> FairSgdProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         return task_of(self, public)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:

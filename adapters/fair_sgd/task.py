@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FairSgdProblem:
-    """Task of a descent, made of public facts only."""
+    """Task of one `fair_sgd` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: FairSGD
     schema: Schema
@@ -59,7 +59,7 @@ class FairSgdProblem:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Statistics that each step asks for beside the gradient."""
+        """Names of the statistics that each step asks for beside the gradient; may be empty."""
         s = self.settings
         if s.mitigation == "none":
             return () if self.records is not None else ("tally",)
@@ -69,13 +69,13 @@ class FairSgdProblem:
 
     @property
     def weights(self) -> tuple[float, ...] | None:
-        """Shares of a step's price: the gradient's, then the statistics'; None without statistics."""
+        """Shares of a step's price, adding up to 1: the gradient's, then each statistic's; None without any."""
         asked, part = len(self.statistics), self.settings.statistics_share
         return (1 - part, *[part / asked] * asked) if asked else None
 
     @property
     def region(self) -> Region:
-        """Region of the coefficients."""
+        """Region, a box or ball about 0, that the coefficients are projected into."""
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:

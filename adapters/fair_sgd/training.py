@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FairSgdResult:
-    """Result of training."""
+    """Result of one `fair_sgd` training: coefficients, and figures of the noise and the groups."""
 
     theta: Floats
     batch: float

@@ -32,14 +32,14 @@ RATE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class FermiNetworkProblem(FermiProblem):
-    """Task of a fair network, made of public facts only."""
+    """Task of one `fermi` fit of a network, made of schema, settings and declared sizes only."""
 
     blueprint: Blueprint
     per_row: PerRow
 
     @property
     def title(self) -> str:
-        """Description of the model."""
+        """Text for readers: the network, target, numbers of features and weights."""
         weights = f"{self.per_row.weights:,} weights"
         return f"{self.blueprint.named}, of {self.target} on {self.blueprint.features} features, {weights}"
 

@@ -39,7 +39,7 @@ COUNTING = 1e-4
 
 @dataclass(frozen=True)
 class ExpectedSum:
-    """One sum over an expected sample."""
+    """Array of sums over a sample of expected size, part of it public, with its noise: stands for a `NoisySum`."""
 
     values: Floats
     sigma: float
@@ -64,7 +64,7 @@ class OpenRows:
 
     @property
     def expected(self) -> float:
-        """Expected number of rows in a secret sample."""
+        """Expected number of rows in a secret sample: the rate times all rows, at least 1 row."""
         return max(self.rows.size, 1) * self.rate
 
     def step(
@@ -117,7 +117,7 @@ class OpenRows:
         return min(self.task.settings.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return gradients, and sums of F by true class, of rows of unknown group.
+        """Return each model's gradient, and its sums of F by true class, over a sample of rows of unknown group.
 
         Args:
             theta: The coefficients.

@@ -35,7 +35,7 @@ LOGISTIC = 2
 
 @dataclass(frozen=True, eq=False)
 class FermiProblem:
-    """Task of a fair classifier, made of public facts only."""
+    """Task of one `fermi` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: DPFermi
     schema: Schema
@@ -54,17 +54,17 @@ class FermiProblem:
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
-        """Link by the number of classes."""
+        """Link of the regression: `logistic` for a target of two levels, else `softmax`."""
         return "logistic" if self.classes == LOGISTIC else "softmax"
 
     @property
     def classes(self) -> int:
-        """Number of levels of the target."""
+        """Number of levels of the target, the classes that are predicted."""
         return self.schema.size(self.target)
 
     @property
     def groups(self) -> int:
-        """Number of groups."""
+        """Number of groups: crossings of the levels of the groups' columns; 1 without such columns."""
         return self.schema.cells(self.settings.groups)
 
     @property
@@ -74,30 +74,30 @@ class FermiProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns that make the cells: the groups', and for odds the target."""
+        """Columns that make the cells of sums: the groups', and for odds the target after them."""
         odds = (self.target,) if self.settings.criterion == "odds" else ()
         return (*self.settings.groups, *odds)
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """Columns that are public where the sensitive attribute alone is protected."""
+        """Columns taken as public under `protect = "sensitive"`: the design's and the target."""
         return (*self.design.columns, self.target)
 
     @property
     def counts(self) -> bool:
-        """True if the first steps count records, by group or in all."""
+        """True if the first steps count records, by group or in all, because these numbers are not public."""
         if self.settings.protect == "sensitive":  # the number of records is public
             return self.sizes is None
         return self.records is None or (self.settings.penalty > 0 and self.sizes is None)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one model's coefficients."""
+        """Shape of one model's coefficients: (features,), or (features, classes) for `softmax`."""
         return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
 
     @property
     def title(self) -> str:
-        """Description of the model."""
+        """Text for readers: link, target and number of features."""
         return f"{self.link} regression of {self.target} on {len(self.names)} features"
 
     def start(self, models: int, rng: Generator) -> Floats:
@@ -129,7 +129,7 @@ class FermiProblem:
 
     @property
     def region(self) -> Region:
-        """Region of the coefficients."""
+        """Region, a box or ball about 0, that the coefficients are projected into."""
         return Region(self.settings.region, self.settings.radius)
 
     @property

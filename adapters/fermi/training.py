@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FermiResult:
-    """Result of training."""
+    """Result of one `fermi` training: each penalty's coefficients, noise, and the shares of groups that it used."""
 
     theta: Floats
     """Coefficients, one entry a penalty."""

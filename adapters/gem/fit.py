@@ -115,7 +115,7 @@ def _numbers(problem: Training) -> float:
 
 
 def _hasty(problem: Training) -> Training:
-    """Return the problem with one iteration, for rehearsals."""
+    """Return a copy of the problem with one iteration, for rehearsals, which ignore the fit."""
     return replace(problem, iterations=1)
 
 

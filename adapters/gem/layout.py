@@ -28,23 +28,23 @@ class LogitBlocks:
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
-        """First row of each block."""
+        """Number of the first row of each column's block, an array."""
         return np.cumsum([0, *(size for _, size in self.sizes)])[:-1]
 
     @cached_property
     def rows(self) -> int:
-        """Number of levels of all columns together."""
+        """Number of rows of the matrix: levels of all columns together."""
         return sum(size for _, size in self.sizes)
 
     @cached_property
     def block(self) -> Mapping[str, slice]:
-        """Rows of each column."""
+        """Slice of the rows that hold a column's levels, by column."""
         ends = (slice(int(a), int(a) + size) for a, (_, size) in zip(self.starts, self.sizes, strict=True))
         return {name: place for (name, _), place in zip(self.sizes, ends, strict=True)}
 
     @cached_property
     def column(self) -> NDArray[np.intp]:
-        """Number of each row's column."""
+        """Array with the number of the column that each row belongs to."""
         return np.repeat(np.arange(len(self.sizes)), [size for _, size in self.sizes])
 
     def softmax(self, logits: Reals) -> Reals:

@@ -52,7 +52,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
     @property
     def model(self) -> ProductMixture:
-        """Model of the last fit."""
+        """Mixture of the last training, or of the start parameters; cached."""
         if self.known is None:
             self.known = self._generated()
         return self.known
@@ -99,7 +99,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return start parameters, flat, near the shares of the columns' tables `ones`, counts being half a sigma or more."""
+    """Return start parameters, flat, near the shares of the columns' tables `ones`; no count is below half a sigma."""
     logits = np.zeros(source.layout.rows)
     for table in ones:
         odds = np.maximum(table.values, max(0.5, 0.5 * table.sigma))

@@ -187,7 +187,7 @@ class GEM(Poolable[ProductMixture]):
         return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
 
     def stratum_rounds(self, usual: int) -> int:
-        """Return the setting `rounds`, else `usual`."""
+        """Return a stratum's number of rounds: the setting `rounds`, or `usual` without it."""
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
@@ -232,11 +232,11 @@ class GEM(Poolable[ProductMixture]):
         }
 
     def _fits(self, known: Known) -> bool:
-        """Return True if a public table is small enough to be trained on."""
+        """Return True if a public table is small enough for the components to be trained on."""
         return bool(self.components * known.shares.size <= MOST_JOINT * max(known.shares.shape))
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
-        """Return the number of rounds, by the public size; 0 if it is too small for more than columns.
+        """Return the number of rounds by `people`, the public or noisy size; 0 if too few for more than columns.
 
         It grows as the root of people / sigma, where sigma is the noise of one table at the full budget: 35 for 12
         columns, 7 thousand people and epsilon 1. An undeclared size counts as large.
@@ -250,7 +250,7 @@ class GEM(Poolable[ProductMixture]):
         return min(most, candidates) if self.measure == "marginals" else most
 
     def _small(self, public: Public, rho: float, people: float | None) -> bool:
-        """Return True if the stratum has too few people to measure more than columns."""
+        """Return True if `people` over the noise of one table at all of `rho` is below `least`; False for None."""
         return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Parametrisation:
@@ -278,7 +278,7 @@ def _reach(public: Public, rho: float, people: float | None) -> float:
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
-    """Yield each round's rho for choosing and for measuring: equal shares of what is left, to the last bit."""
+    """Yield each round's rho for choosing and for measuring: equal shares of `left`, spent to the last bit."""
     for after in range(rounds - 1, -1, -1):
         price = down(left / (after + 1))
         measuring = MEASURE * price

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProductMixture(TableModel):
-    """A mixture of components; within a component, columns are independent."""
+    """Distribution of rows: a weighted mixture of components, within each of which columns are independent."""
 
     kind: ClassVar[str] = "product_mixture"
     schema: Schema
@@ -88,15 +88,15 @@ class ProductMixture(TableModel):
 
     @cached_property
     def _odds(self) -> NDArray[np.float64]:
-        """Probabilities of all columns' levels: levels x components."""
+        """Probabilities of all columns' levels, one column after another: levels x components."""
         return np.ascontiguousarray(np.concatenate([self.tables[name] for name in self.schema.names], axis=1).T)
 
     def marginal(self, columns: Clique) -> Reals:
-        """Return the probabilities of the cells of `columns`, axes in that order."""
+        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Return the probabilities of one column's levels."""
+        """Return the probabilities of one column's levels, an array that adds up to 1."""
         return np.asarray(self.marginal((column,)), np.float64)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:

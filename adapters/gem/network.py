@@ -27,7 +27,7 @@ class Parametrisation(Protocol):
 
     @property
     def layout(self) -> LogitBlocks:
-        """Layout of the probabilities."""
+        """Layout of the probabilities' rows: columns and their numbers of levels."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
         """Return start parameters, a flat array, with which each component's logits are near `logits`, one a level."""

@@ -72,7 +72,10 @@ class Pooled(Groupwise[Any]):
     """Weight of everybody's model as a stratum's prior, in records; GEM has no such prior, only its start."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range; make a base that is given by name."""
+        """Refuse settings out of range, bases that strata cannot go on from, budgets by stratum; make a named base.
+
+        Refused too are unsound groups, and private weights with share 1.
+        """
         super().__post_init__()
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
@@ -100,12 +103,12 @@ class Pooled(Groupwise[Any]):
 
     @property
     def adaptive(self) -> bool:
-        """Always true: strata choose what they measure."""
+        """True always: strata choose by noisy answers which marginals they measure."""
         return True
 
     @property
     def only_strata(self) -> bool:
-        """True if nothing is asked of everybody: no pooled model, no private weights."""
+        """True if nothing is asked of everybody together: neither a pooled model nor private weights."""
         return self.share == 0 and not self.weights.asked
 
     @cached_property
@@ -174,7 +177,7 @@ class Pooled(Groupwise[Any]):
 
     @once
     def _everybody(self, public: Public) -> Public:
-        """Return the public facts of everybody, without the strata's columns unless share = 1.
+        """Return the public facts of everybody: without the strata's columns, unless share = 1.
 
         Then the pooled model must tell strata apart; their shares, by which rows are drawn, are public tables if the
         base takes any.

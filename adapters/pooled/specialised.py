@@ -35,7 +35,7 @@ class Specialised(Mechanism[Any]):
 
     @property
     def returns(self) -> Returns:
-        """Kind of result: the base's."""
+        """Kind of the model, which is that of the base mechanism."""
         return self.base.returns
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -62,6 +62,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary stratum, without fits and with random choices."""
+        """Ask the questions of an ordinary stratum, with random choices, for a plan; fit and return nothing."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

@@ -120,7 +120,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """Largest weight of one record, in records of a table of equal groups: tiny groups count for less."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse values out of range; unsound groups, target, interactions, sizes; stage 1 without a use or lacking."""
         super().__post_init__()
         nested = is_list(self.groups) and bool(self.groups) and all(is_list(family) for family in self.groups)
         if not (all(_different(f) and f for f in self.groups) if nested else _different(self.groups)):
@@ -150,17 +150,17 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Columns of all families."""
+        """Columns that define groups in any family, each once, by the settings."""
         return tuple(dict.fromkeys(name for family in self.families for name in family))
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Sums; splits where groups are asked by themselves, and counts where no sizes are public."""
+        """Kinds of questions: sums; splits if groups are asked by themselves; counts if sizes are not public."""
         return frozenset({Total}) | ({Split} if self.by_group else set()) | ({Counts} if self.counts_groups else set())
 
     @property
     def by_group(self) -> bool:
-        """True if groups are asked by themselves."""
+        """True if each group is asked by itself: there are groups, and losses are asked or noise is not common."""
         return bool(self.groups) and (self.accounting != "combined" or self.plan_of.asks_losses)
 
     @property
@@ -180,7 +180,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """No columns: public sizes are public."""
+        """Empty: nothing is disclosed without noise, as declared sizes are public anyway."""
         return ()
 
     @property
@@ -196,7 +196,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout of the groups if they are asked by themselves; None for everybody together."""
+        """Return the groups' layout if they are asked by themselves; None if all records are asked together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once
@@ -206,7 +206,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public) -> PredictorProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         return task_of(self, public, self.families_here(public))
 
     @once
@@ -215,7 +215,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Run counts, stage 1 and stage 2; `rng` makes a network's first weights only."""
+        """Run counts, stage 1 and stage 2, and return the model; `rng` makes a network's first weights only."""
         task = self.task(public)
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))

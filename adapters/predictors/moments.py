@@ -58,7 +58,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """A and b as answered, with A's inverse."""
+    """The noisy matrix A (features x features) and vector b of least squares or a Newton step, with A's inverse."""
 
     matrix: Floats
     """A, with eigenvalues below the noise lifted to it."""
@@ -122,7 +122,7 @@ class NoisyMoments:
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:
-        """Return the coefficients with their errors.
+        """Return the coefficients with the standard deviations of noise and sampling, and a mask of sound ones.
 
         Args:
             variance: Variance of the residuals; 1 for the log loss.

@@ -39,7 +39,7 @@ RESIDUAL = 0.5
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Task of a network, made of public facts only."""
+    """Task of a network's stage 2 in `group_regression`, made of schema, settings and declared sizes only."""
 
     task: PredictorProblem
     """Groups, design and objective, with the network's own rate and clip."""
@@ -56,12 +56,12 @@ class NetworkProblem:
 
     @property
     def units(self) -> int:
-        """Number of hidden units, H."""
+        """Number of hidden units of the network, H."""
         return self.task.settings.hidden
 
     @property
     def outputs(self) -> int:
-        """Number of logits."""
+        """Number of logits of the network: 1 for a target of two levels, else one a level."""
         return outputs(self.task.schema.size(self.task.target))
 
     def start(self, rng: Generator) -> Floats:

@@ -27,7 +27,7 @@ Kind = Literal["pooled", "balanced", "maximum", "smooth_maximum", "weights"]
 
 @dataclass(frozen=True)
 class Objective:
-    """The function f, and the bounds of g with their multiplier."""
+    """Objective h over groups: the function f of their mean losses, and the bounds of g with their multiplier."""
 
     kind: Kind = "pooled"
     """The function f."""
@@ -65,7 +65,7 @@ class Objective:
     def slopes(
         self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the weight of each group's mean gradient: the derivative of h by its mean loss.
+        """Return one weight a group, of its mean gradient: the derivative of the objective h by its mean loss.
 
         Args:
             labels: The groups.

@@ -35,7 +35,7 @@ LINKS: tuple[Link, ...] = ("linear", "logistic", "softmax")
 
 @dataclass(frozen=True, eq=False)
 class Regression(Designed):
-    """A generalised linear model of one column by others."""
+    """Linear, logistic or softmax regression of one column by others, its coefficients for scaled features."""
 
     kind: ClassVar[str] = "regression"
     schema: Schema
@@ -100,7 +100,7 @@ class Regression(Designed):
         return np.array([whole / np.prod([plain[i] for i in factors]) for factors in self.design.products(self.schema)])
 
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
-        """Return one row a feature, and for `softmax` a level of the target, in the unit of the data.
+        """Return a table (pandas), one row a feature, for `softmax` a feature and level, in the unit of the data.
 
         `value` is the coefficient that predictions use. `estimate` is least squares on all records by noisy moments, or
         for `logistic` largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients

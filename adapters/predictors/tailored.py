@@ -58,7 +58,7 @@ class Descending(Protocol):
 
 @dataclass(frozen=True)
 class First:
-    """Result of stage 1."""
+    """Result of stage 1: a precursor's coefficients, and the groups' residual errors if they were asked."""
 
     theta: Floats
     """Coefficients of the precursor."""
@@ -70,7 +70,7 @@ class First:
 
 @dataclass(frozen=True)
 class Tailored:
-    """Budgets of stage 2."""
+    """Budgets of stage 2: the rho of a step's gradients and losses, and how groups share it."""
 
     sizes: Floats
     """Sizes of the groups, in records."""
@@ -130,7 +130,7 @@ def records(task: PredictorProblem, sizes: Floats) -> float:
 
 
 def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
-    """Return how many groups see a change of one record by as much as they paid for.
+    """Return the number, 1 or 2, of groups whose losses one changed record moves by as much as they paid for.
 
     A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
     exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as

@@ -43,7 +43,7 @@ TARGETS: dict[str, tuple[Callable[[Column], bool], str]] = {
 
 @dataclass(frozen=True)
 class Local:
-    """Design inside one group."""
+    """Design inside one group, without its constant columns, and the map of everybody's coefficients to it."""
 
     design: Coded
     share: Floats
@@ -52,7 +52,7 @@ class Local:
 
 @dataclass(frozen=True, eq=False)
 class PredictorProblem:
-    """Task of a regression, made of public facts only."""
+    """Task of one `group_regression` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: GroupRegression
     schema: Schema
@@ -73,23 +73,23 @@ class PredictorProblem:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups; that of everybody is empty."""
+        """Labels of the groups, one text each; without groups one empty text, for everybody."""
         return self.families.labels or ("",)
 
     @property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups of all families; empty for one group of everybody."""
+        """Groups (strata) of all families; empty for one group of everybody."""
         return self.families.groups
 
     @property
     def origin(self) -> Floats:
-        """Coefficients of 0: one a feature, and for `softmax` one a level of the target."""
+        """Coefficients of 0: an array of features, and for `softmax` of features x levels of the target."""
         levels = (self.schema.size(self.target),) if self.link == "softmax" else ()
         return np.zeros((len(self.names), *levels))
 
     @property
     def region(self) -> Region:
-        """Region of the coefficients."""
+        """Region, a box or ball about 0, that the coefficients are projected into."""
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:

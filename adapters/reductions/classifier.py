@@ -65,7 +65,7 @@ class RandomisedClassifier(Designed):
         return replace(self, seed=seed)
 
     def without_chance(self) -> RandomisedClassifier:
-        """Return the deterministic variant: the classifier whose noisy goal was the smallest.
+        """Return a copy that always decides by one classifier: that whose noisy goal was the smallest.
 
         Its own losses are in `facts["deterministic"]`; it need not satisfy the mixture's constraints.
         """
@@ -98,7 +98,7 @@ class RandomisedClassifier(Designed):
         return np.column_stack([1 - second, second])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return for each row the level predicted by the classifier that is drawn for it.
+        """Return a level of the target for each row, as a text: that of the classifier drawn for the row.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.

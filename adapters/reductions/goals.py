@@ -113,7 +113,7 @@ class Part:
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """Return the measure's standard deviation, to first order, if each count has noise `sigma`."""
+        """Return the standard deviation of `measure`, to first order, if each entry of `counts` has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
@@ -121,7 +121,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Penalised objective h."""
+    """Penalised objective h of a classifier's counts: the objective plus G for each unit of a broken constraint."""
 
     objective: Part
     constraints: tuple[Part, ...]
@@ -179,7 +179,7 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
 
 
 def measured_by(name: str) -> str:
-    """Return the measure of an objective or a constraint: `squared`, `log`, or "" if counts suffice."""
+    """Return the measure that an objective or constraint needs: `squared`, `log`, or "" if counts suffice."""
     loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
     return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 

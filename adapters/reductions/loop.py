@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LoopResult:
-    """Result of a program."""
+    """Classifiers that a program fitted, with their weights in the mixture and their noisy counts."""
 
     thetas: Floats
     """Coefficients, one row a classifier."""

@@ -139,7 +139,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse values out of range; a target among features or groups; sizes without a citation; unsound bounds."""
         super().__post_init__()
         check_target(self, self.groups)
         check_sizes(self)
@@ -175,12 +175,12 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def chooses(self) -> bool:
-        """True if a candidate is drawn by its score."""
+        """True if candidates are drawn by the exponential mechanism: `sampling`, or oracle `exponential`."""
         return self.method == "sampling" or self.oracle == "exponential"
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Sums; choices among candidates, and counts where no sizes are public."""
+        """Kinds of questions: sums; choices if candidates are drawn; counts if no sizes are public."""
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -190,7 +190,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @once
     def task(self, public: Public) -> ReductionsProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         return task_of(self, public)
 
     def goal(self, sizes: Sizes) -> Goal:
@@ -215,7 +215,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Count the sizes, then run the method's program; `rng` is not used."""
+        """Count the sizes, run the method's program, and return the classifier; `rng` is not used."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
         goal = self.goal(sizes)

@@ -30,7 +30,7 @@ ENOUGH, PATIENCE = 1e-9, 5
 
 
 def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats:
-    """Return the weights of all classifiers, the last of which is new.
+    """Return the weights of all classifiers in the mixture, the last of which is new; they add up to 1.
 
     Args:
         mixing: The rule, `corrected` or `classic`.

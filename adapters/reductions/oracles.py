@@ -57,7 +57,7 @@ class OracleCost:
 
 
 class Oracle(ABC):
-    """A private linear optimiser."""
+    """Private linear optimiser: for weights of counts, it finds a classifier of small weighted counts."""
 
     @abstractmethod
     def cost(self, rho: float) -> OracleCost:
@@ -67,7 +67,7 @@ class Oracle(ABC):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients of a classifier that makes `weights` . counts small.
+        """Return the coefficients of one classifier that makes the product `weights` . counts small.
 
         Args:
             task: The fit's public facts.

@@ -94,7 +94,7 @@ class Sizes:
     """Levels of the target."""
 
     def __post_init__(self) -> None:
-        """Put the measures in their fixed order."""
+        """Put the measures in the order of `MEASURES`, without repetitions."""
         object.__setattr__(self, "measures", tuple(m for m in MEASURES if m in self.measures))
 
     @cached_property
@@ -104,7 +104,7 @@ class Sizes:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """All losses that counts and sums determine."""
+        """Names of all losses that counts and sums determine: of predictions, then those of `measures`."""
         return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))
 
     @property
@@ -140,7 +140,7 @@ class Sizes:
         return self.most(OF_PROBABILITIES[loss][0]) if loss in OF_PROBABILITIES else 1.0
 
     def middle(self, loss: Loss) -> float:
-        """Return the constant added to `row` . vector: 1/2 for rates of predictions, else 0."""
+        """Return the constant to be added to `row` . vector: 1/2 for losses of predictions, 0 for mean losses."""
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:

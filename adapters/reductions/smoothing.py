@@ -27,7 +27,7 @@ Kind = Literal["moreau", "softmax", "none"]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """Kind and width of a smooth stand-in."""
+    """Kind and width of the smooth stand-ins for maximum, hinge and absolute value."""
 
     kind: Kind = "moreau"
     width: float = 0.02

@@ -33,7 +33,7 @@ MOST_GROUPS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class ReductionsProblem:
-    """Task of a fit, made of public facts only."""
+    """Task of one `reductions` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: Reductions
     schema: Schema
@@ -50,17 +50,17 @@ class ReductionsProblem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the tables by group and label, one axis a column."""
+        """Shape of tables by group and label: levels of each column of `by`, then of the target."""
         return self.schema.shape((*self.by, self.target))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features."""
+        """Names of the design's features, one a coefficient, intercept `1` first."""
         return self.design.names(self.schema)
 
     @property
     def movable(self) -> NDArray[np.bool_]:
-        """Mask of the features that are constant in a group: the intercept, and the groups' levels."""
+        """Mask of the features (one a coefficient) that are constant in a group: intercept and the groups' levels."""
         groups = {f"{name}={level}" for name in self.by for level in self.schema.levels(name)}
         return np.array([name == "1" or name in groups for name in self.features])
 

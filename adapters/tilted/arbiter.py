@@ -79,12 +79,12 @@ class Arbiter(Learner[Any]):
     """Number of fits since the prior's rows led."""
 
     def __post_init__(self) -> None:
-        """Share one list of tables between the learners."""
+        """Give both learners the arbiter's list of tables, so that a table added to it is theirs too."""
         self.own.tables = self.tilted.tables = self.tables
 
     @property
     def leader(self) -> Learner[Any]:
-        """The learner whose model is used: the prior's rows while their lead is large enough."""
+        """Learner whose model is used: the prior's rows' while their lead is large enough, else the own one."""
         return self.tilted if self.lead >= (self.due if self._judged > EARLY else -AT_ONCE) else self.own
 
     @property
@@ -158,7 +158,7 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Judge a prior once, for a mechanism that measures in one go: an arbiter, or None if `own` goes on alone.
+    """Judge a prior once, after all tables are measured: return an arbiter, or None if `own` goes on alone.
 
     The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
     distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
@@ -195,7 +195,7 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """Fit the prior's rows to tables that do not tell which model is better; None without a usable prior.
+    """Return a learner of the prior's rows, fitted to tables and joined by own rows; None without a usable prior.
 
     Args:
         tables: The paid answers.

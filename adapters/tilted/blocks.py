@@ -137,7 +137,7 @@ def columns_counted(
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
-    """Return each clique's table of the rows' weights, axes in its order; adjacent cliques of equal starts are quick."""
+    """Return each clique's table of the rows' weights, axes in its order; adjacent cliques of equal start are quick."""
     if cliques and all(len(clique) == 1 for clique in cliques):
         return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}

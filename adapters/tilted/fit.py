@@ -36,7 +36,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """One noisy table to be fitted."""
+    """One noisy table that the rows' weights are fitted to."""
 
     clique: Clique
     """Columns of the table."""
@@ -68,7 +68,7 @@ class Tilt:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """Solution of one problem."""
+    """Solution of one `Tilt`: the rows' new weights, and the dual unknowns that give them."""
 
     weights: NDArray[np.float64]
     """Weight of each row; they add up to 1."""
@@ -156,7 +156,7 @@ def _numbers(problem: Tilt) -> float:
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """Return the problem without tables, whose solution is the prior's weights, for rehearsals."""
+    """Return the problem without tables, whose solution is the prior's weights, for rehearsals that ignore it."""
     return replace(problem, aims=(), start=np.zeros(0))
 
 

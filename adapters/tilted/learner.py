@@ -100,7 +100,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self._take(self._start)
 
     def _take(self, weights: NDArray[np.float64]) -> None:
-        """Set the rows' weights, and drop what was derived from the old ones."""
+        """Set the rows' weights, and drop the predictions and the sample derived from the old ones."""
         self.weights, self._fitted = weights, self._rows
         self._telling = self._sample = None
 
@@ -125,7 +125,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def _lent(self) -> float:
-        """Total initial weight of added rows."""
+        """Total initial weight, 0 to 1, of the added rows of another model."""
         return max(self.share, MOST_LENT * self.wrong)
 
     @property
@@ -140,7 +140,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def borrowed(self) -> float:
-        """Total weight of added rows after the last fit."""
+        """Total weight, 0 to 1, of added rows after the last fit."""
         return max(0.0, 1 - float(self.weights[: self.base.size].sum()))
 
     @classmethod
@@ -161,7 +161,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def model(self) -> TiltedRows:
-        """Rows with the weights of the last fit, and the figures about the prior."""
+        """Prior's and added rows with the weights of the last fit, and the figures about the prior."""
         return replace(self._weighed, total=self.total, off=self._off(), made=self.borrowed)
 
     @property
@@ -205,7 +205,7 @@ class TiltedLearner(Learner[TiltedRows]):
             self._aims.append(Aim(table.clique, values, spread, counted))
 
     def liken(self) -> Program[None]:
-        """Reweight a stratum's rows from other strata towards its own: once, before rows of another model are added."""
+        """Reweight, once, a stratum's rows from other strata towards its own; nothing happens where there are none."""
         others, self.others = self.others, None
         if others is None:
             return
@@ -229,7 +229,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """Start a stratum: its prior rows, tilted as everybody's were, and a sample of everybody's; `prior` is unused.
+        """Return a stratum's learner: its prior rows, tilted as everybody's, and some of everybody's; ignore `prior`.
 
         The weight of everybody's rows is the fraction of everybody's tables about which the prior was wrong, or the
         weight of added rows if larger, within limits. If it was wrong about most, its trust in a stratum's tables is at
@@ -265,7 +265,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
 
 def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
-    """Return the number of people that the prior counts for in a table, by its paid answer; from 1 to `most`.
+    """Return the number of people, from 1 to `most`, that the prior counts for in a table, by its paid answer.
 
     Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is
     worth 1 / (1/N + 1/n) people, and one whose answer is farther away is worth fewer. The noise's expected part of the
@@ -295,7 +295,7 @@ def sampled(model: TableModel, n: int) -> Codes:
 
 
 def shaped(rows: Codes, n: int, schema: Schema) -> Codes:
-    """Return `n` rows in the columns of a schema, without rows that its rules forbid.
+    """Return `n` rows, codes by column of `schema`, less those that its rules forbid.
 
     Columns that the rows lack, such as levels that a stratum merges, get each of their levels in turn.
     """

@@ -49,11 +49,11 @@ class TiltedRows(TableModel):
         return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
-        """Return the probabilities of the cells of `columns`, axes in that order."""
+        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Return the probabilities of one column's levels."""
+        """Return the probabilities of one column's levels, an array that adds up to 1."""
         return self.marginal((column,))
 
     def mass(self, where: Where) -> float:
@@ -70,7 +70,7 @@ class TiltedRows(TableModel):
         return weights
 
     def heaviest(self, part: float) -> TiltedRows:
-        """Return the model without its lightest rows, which have a total weight of at most `part`, renormalised."""
+        """Return the model, renormalised, without its lightest rows, whose weights add up to at most `part`."""
         ordered = np.sort(self.weights)
         first = int(np.searchsorted(np.cumsum(ordered), part))
         kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
@@ -80,7 +80,7 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw `n` rows that meet a condition, by randomised rounding of the weights."""
+        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
         weights = self._met(where or {})
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -88,7 +88,10 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the rows with these levels; if none has them, all rows, with the levels in turn."""
+        """Return the rows that have the level numbers `levels`, in the columns of `schema`.
+
+        If none has them, all rows stay, with these levels in turn.
+        """
         places = {}
         weights = self.weights
         for column, some in levels.items():

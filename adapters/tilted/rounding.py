@@ -34,7 +34,7 @@ MOST_PAIRS = 300
 def rounded(
     codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], n: int, rng: Generator
 ) -> NDArray[np.intp]:
-    """Return the numbers of `n` rows, with repetitions; equal numbers are adjacent.
+    """Return the numbers (places in `codes`) of `n` drawn rows, with repetitions, equal ones side by side.
 
     Args:
         codes: Level numbers of the rows, by column.
