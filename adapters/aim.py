@@ -83,7 +83,7 @@ class AIM(Poolable[Graphical]):
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse a workload or columns too large.
+        """Return the whole budget as a zCDP allotment; refuse a workload, public table or columns too large.
 
         Refused too are unknown columns, and rules or a prior with engine `mbi`.
         """

@@ -116,7 +116,7 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Update the clip: Z <- Z exp(-clip_rate + b), within factors of `most_clip`; b by the expected size."""
+        """Multiply the clip by exp(noisy fraction of longer gradients - clip_rate), within factors of `most_clip`."""
         s = self.task.settings
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
         self.clip = float(
@@ -164,7 +164,7 @@ class Leaning:
         return found
 
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
-        """Return w_a, one weight a group, from differences between the bars and their noise; on a grid for resuming."""
+        """Return each group's weight in a penalty, by `differences` from everybody and their noise; on a grid."""
         sizes, most = self.sizes(), self.task.settings.most_weight
         # soft signs: linear within one standard deviation of noise
         signs = np.clip(differences / np.maximum(noise, 1e-300), -1, 1)
@@ -172,7 +172,7 @@ class Leaning:
         return np.rint(found * 2**20) / 2**20
 
     def _noise_slopes(self) -> Floats:
-        """Return gamma2 w_a, an array of one slope a group; 0 before the first statistics."""
+        """Return each group's slope of the penalty on distance from the boundary, an array; 0 without statistics."""
         if not self.kept:
             return np.zeros(len(self.task.labels))
         sizes, sums = self.sizes(), self.kept["boundary"]
@@ -181,7 +181,7 @@ class Leaning:
         return self.task.settings.gamma2 * self._weights(apart, sums.noise / sizes)
 
     def _clip_slopes(self) -> tuple[Floats, Floats]:
-        """Return gamma1 u_a, one slope a group, and d, shaped as the coefficients; both 0 without statistics."""
+        """Return each group's slope of the penalty on clipping, and the direction that clipping takes; 0 at first."""
         shape, groups = self.task.form.shape, len(self.task.labels)
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)

@@ -36,7 +36,7 @@ def ermi(joint: Floats) -> float:
 
 
 def slopes(w: Floats, shares: Floats) -> Floats:
-    """Return the derivative of psi by each F_j, for each level s: -|W_j|^2 + 2 W_sj / sqrt(p(s)), shaped as W.
+    """Return the derivative of psi by each class probability F_j: -|W_j|^2 + 2 W_sj / sqrt(p(s)), shaped as W.
 
     Args:
         w: The matrices.
@@ -59,13 +59,13 @@ def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
 
 
 def value(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """Return the sum of psi over rows, one number for each matrix: its mean is ERMI at the best W, less elsewhere."""
+    """Return the sum over rows of psi, whose mean is ERMI at the best W and less elsewhere; one number for each W."""
     found: Floats = (slopes(w, shares) * sums).sum(axis=(-2, -1)) - sums.sum(axis=(-2, -1))
     return found
 
 
 def best(sums: Floats, shares: Floats) -> Floats:
-    """Return the W, shaped as `sums` (A), at which the mean of psi is largest; 0 for a class never predicted."""
+    """Return the matrix W, shaped as `sums`, at which the mean of psi is ERMI; 0 for a class never predicted."""
     predicted = sums.sum(axis=-2, keepdims=True)
     scaled: Floats = sums / np.sqrt(shares)[..., None]
     found: Floats = np.divide(scaled, predicted, out=np.zeros_like(scaled), where=predicted > 0)
@@ -73,7 +73,7 @@ def best(sums: Floats, shares: Floats) -> Floats:
 
 
 def independent(shares: Floats, classes: int) -> Floats:
-    """Return the best W for predictions independent of the attribute: sqrt(p(r)) in each of `classes` columns."""
+    """Return the best W for predictions independent of the attribute: the root of each share, in every class."""
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 
 

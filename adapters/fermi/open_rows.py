@@ -70,7 +70,7 @@ class OpenRows:
     def step(
         self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
     ) -> Program[list[ExpectedSum]]:
-        """Ask a step's question; return for each model its gradient, then its sums of F by cell, of expected size.
+        """Ask a step's question; return for each model its gradient, then its sums of class probabilities by cell.
 
         Args:
             theta: The coefficients, one entry a model.
@@ -117,7 +117,7 @@ class OpenRows:
         return min(self.task.settings.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return each model's gradient, and its sums of F by true class, over a sample of rows of unknown group.
+        """Return models' gradients, and sums of class probabilities by true class, of sampled rows of unknown group.
 
         Args:
             theta: The coefficients.
@@ -148,7 +148,7 @@ class OpenRows:
         return gradients, self._sums(chances, at)
 
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
-        """Return F by model, true class (`at`) and class: the mean of `chances` there, times its expected rows."""
+        """Return means of `chances` by true class (`at`), times its expected rows: model x true class x class."""
         task = self.task
         means = np.full((task.true_classes, *chances.shape[1:]), 1 / task.classes)
         for level in np.unique(at):

@@ -134,7 +134,7 @@ class FermiProblem:
 
     @property
     def adversary_radius(self) -> float:
-        """Largest Frobenius norm of a matrix W; by default twice its norm at independence, which is sqrt(classes)."""
+        """Largest Frobenius norm of the adversary's W: as set, or twice its norm at independence, sqrt(classes)."""
         return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
 
 

@@ -114,7 +114,7 @@ class CellCounts:
     steps: int = 0
 
     def add(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
-        """Add a step's noisy sums of F by cell, one answer a model, summed over classes: these count records."""
+        """Add a step's noisy sums of class probabilities by cell, an answer a model: added up, they count records."""
         classes = self.task.classes
         self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
         self.variance += answers[0].sigma ** 2 * classes
@@ -155,7 +155,7 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return models' adversary at the best W for predictions independent of the group; one penalty a model."""
+        """Return models' adversary, W being best for predictions independent of the group; one penalty a model."""
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]
@@ -181,7 +181,7 @@ class Adversary:
         return np.ascontiguousarray(found).reshape(shape)
 
     def step(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
-        """Move W up psi's gradient by the noisy sums of F by cell, one answer a model, and scale it into the ball."""
+        """Move the matrices W up the gradient by noisy sums of class probabilities, an answer a model; project them."""
         task = self.task
         sums = np.array([one.values for one in answers]).reshape(
             len(self.w), task.groups, task.true_classes, task.classes

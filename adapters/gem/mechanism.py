@@ -107,7 +107,7 @@ class GEM(Poolable[ProductMixture]):
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse a workload, public tables or generator too large."""
+        """Return the whole budget as a zCDP allotment; refuse unknown columns, too large workloads, tables, models."""
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")

@@ -86,7 +86,7 @@ class ClippedMean(Settings):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: ColumnScale, n: float) -> float:
-        """Return B, in the column's unit: radius + unit x w(n), at most the centre's distance to the farther bound."""
+        """Return the clip's distance from the centre: radius + unit x `half_width`, at most as far as the bounds."""
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
         return min(wide, column.reach(column.centre))
 

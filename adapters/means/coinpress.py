@@ -52,7 +52,7 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """Return g, the norm that d standard normal numbers exceed with probability beta: the paper's bound or exact.
+    """Return the norm that d standard normal numbers exceed with probability beta: the paper's bound or exact.
 
     The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
     quantile 2.576.
@@ -66,17 +66,17 @@ def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
 
 
 def clip_at(r: float, g: float) -> float:
-    """Return tau, in units of scale, for radius `r` and tail `g`; 3 is the authors' figure for sqrt(log(2 / beta))."""
+    """Return the clip of values' norm, in units of scale, for a mean within `r` and a tail `g`; 3 is the authors'."""
     return min(math.sqrt(r**2 + 2 * 3 * r + g**2), r + g)
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """Return sd, the noise in a mean of n records, each moving the sum by at most tau, or 2 tau if exchanged."""
+    """Return the noise in a mean of n records, each moving the sum by at most tau, or 2 tau if exchanged."""
     return (1 if neighbours == Neighbours.ADD_REMOVE else 2) * tau / (n * math.sqrt(2 * rho))
 
 
 def narrowed(n: float, sd: float, g: float) -> float:
-    """Return r', the new bound on the distance of centre and mean, from `n` records, noise `sd` and tail `g`."""
+    """Return the new bound on the distance of centre and mean, from `n` records, noise `sd` and tail bound `g`."""
     return g * math.sqrt(1 / n + sd**2)
 
 
@@ -157,7 +157,7 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return tau, or the distance from `centre` to the farthest bounds if that is less, in units of scale."""
+        """Return the clip of values' norm, in units of scale: `clip_at`, or the distance to the bounds if less."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 

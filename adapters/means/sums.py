@@ -228,7 +228,7 @@ def figures(
 
 
 def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
-    """Return each column's largest standard deviation: root of (high - m)(m - low), m the likely mean nearest half way."""
+    """Return, by column, the largest deviation: root of (high - m)(m - low), m the likely mean nearest the middle."""
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2

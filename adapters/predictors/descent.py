@@ -37,7 +37,7 @@ def rounded(theta: Floats) -> Floats:
 
 
 def largest_norm(design: Design) -> float:
-    """Return R: the largest L2 norm of a row's feature vector under a design, the square root of `most_features`."""
+    """Return the largest L2 norm of a row's features under a design: the square root of its `most_features`."""
     return math.sqrt(design.most_features)
 
 

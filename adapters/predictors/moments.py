@@ -108,13 +108,13 @@ class NoisyMoments:
 
     @property
     def step(self) -> Floats:
-        """The step d = A^-1 b, an array of one entry per feature."""
+        """Solution of the noisy equations A d = b: least squares, or a Newton step; one entry per feature."""
         found: Floats = self.inverse @ self.product
         return found
 
     @property
     def theta(self) -> Floats:
-        """The coefficients c + d after the step, an array of one entry per feature."""
+        """Coefficients after the step, an array of one entry per feature: the centre plus `step`."""
         return self.centre + self.step
 
     def residual_variance(self, squares: float) -> float:

@@ -65,7 +65,7 @@ class NetworkProblem:
         return outputs(self.task.schema.size(self.task.target))
 
     def start(self, rng: Generator) -> Floats:
-        """Return the first weights, one vector: hidden ones normal with deviation 1 / R, output ones 0."""
+        """Return the first weights, one vector: output ones 0, hidden ones normal, of deviation 1 / features' norm."""
         hidden = rng.normal(0, 1 / self.task.norm, (self.units, len(self.task.names)))
         return np.concatenate([hidden.ravel(), np.zeros((self.units + 1) * self.outputs)])
 

@@ -65,7 +65,7 @@ class Objective:
     def slopes(
         self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return one weight a group, of its mean gradient: the derivative of the objective h by its mean loss.
+        """Return one weight a group, of its mean gradient: the objective's derivative by the group's mean loss.
 
         Args:
             labels: The groups.

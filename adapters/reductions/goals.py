@@ -132,17 +132,17 @@ class Goal:
     """Goals not estimable for too few records: constraints with the groups that they leave out, or the objective."""
 
     def value(self, counts: Floats) -> float:
-        """Return h for the vector `counts` of counts and sums, not smoothed."""
+        """Return the penalised objective for the vector `counts` of counts and sums, not smoothed."""
         broken = math.fsum(max(0.0, part.value(counts)) for part in self.constraints)
         return self.objective.value(counts) + self.multiplier * broken
 
     def smooth(self, counts: Floats) -> float:
-        """Return the smooth stand-in of h, which Frank-Wolfe minimises, for the vector `counts`."""
+        """Return the smooth stand-in of the penalised objective, which Frank-Wolfe minimises, for `counts`."""
         broken = math.fsum(self.smoothing.hinge(p.smooth(counts, self.smoothing))[0] for p in self.constraints)
         return self.objective.smooth(counts, self.smoothing) + self.multiplier * broken
 
     def gradient(self, counts: Floats) -> Floats:
-        """Return the gradient of h's smooth stand-in, an array of the size of the vector `counts`."""
+        """Return the gradient of the smooth penalised objective, an array of the size of the vector `counts`."""
         found = self.objective.gradient(counts, self.smoothing)
         for part in self.constraints:
             _, slope = self.smoothing.hinge(part.smooth(counts, self.smoothing))
@@ -151,7 +151,7 @@ class Goal:
         return found
 
     def terms(self) -> tuple[Term, ...]:
-        """Return h, not smoothed, as `Term`s of a choice's score: the objective's, then one per constraint."""
+        """Return the penalised objective, not smoothed, as a score's `Term`s: the objective, then each constraint."""
         penalties = (part.term(self.multiplier, hinge=True) for part in self.constraints)
         return (self.objective.term(1.0, hinge=False), *penalties)
 

@@ -61,7 +61,7 @@ def adapt(
 ) -> Program[Fraction]:
     """Choose, measure and fit in rounds for `rho`; return the rho left, above 0 only if no candidate remains.
 
-    `worth` gives the candidates' weights, `people` the records of a candidate's largest noise; tables go to `learner`.
+    `worth` gives weights by clique; cliques whose noise exceeds `people` are no candidates. Tables go to `learner`.
     """
     schema, left, price = learner.schema, rho, float(rho) / rounds
     cells = cells_of(schema, tuple(worth))

@@ -119,7 +119,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self._start = np.concatenate([self.base * (1 - share), np.full(n, share / n)])
 
     def worthwhile(self, most: int) -> int:
-        """Return the number of own-model rows to be added: `most` x weight / `MOST_LENT`, at least `FEWER` of it."""
+        """Return the number of own-model rows to add: `most`, or fewer (at least `FEWER` of it) if the prior fits."""
         self._take_in()
         return math.ceil(most * min(1.0, max(FEWER, self._lent / MOST_LENT)))
 
