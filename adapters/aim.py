@@ -78,12 +78,15 @@ class AIM(Poolable[Graphical]):
     """Largest number of steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
-        """Settings within their ranges, and a workload that some schema could have."""
+        """Refuse settings out of their ranges, and a workload that no schema could have."""
         super().__post_init__()
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse a workload that is unknown or too large, from the schema alone."""
+        """Return the whole budget as a zCDP allotment; refuse a workload, public table or columns too large.
+
+        Refused too are unknown columns, and rules or a prior with engine `mbi`.
+        """
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         if self.engine == "mbi" and (self.prior or schema.rules):
@@ -105,7 +108,7 @@ class AIM(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure all columns; then choose, measure and fit until the budget is spent."""
+        """Measure all columns; choose, measure and fit until the budget is spent; return the last fit's learner."""
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         own = GraphicalLearner(
@@ -140,7 +143,7 @@ class AIM(Poolable[Graphical]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary fit, without its fits and with random choices, for a plan."""
+        """Ask the questions of an ordinary fit, with random choices, for a plan; fit and return nothing."""
         first = self._first(public, allot.rho)
         if public.asked:
             yield from counts(public.asked, rho=first)
@@ -148,12 +151,12 @@ class AIM(Poolable[Graphical]):
         yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return the workload's parts with their weights."""
+        """Return clique -> weight of the workload's parts, all sets of columns inside one of its marginals."""
         return self._workload.parts(public.schema.names)
 
     @property
     def pools(self) -> bool:
-        """True for our own engine, whose models strata can go on from."""
+        """True for engine `numpy`, whose models strata can go on from; False for `mbi`."""
         return self.engine == "numpy"
 
     @cached_property
@@ -162,14 +165,14 @@ class AIM(Poolable[Graphical]):
 
     @once
     def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
-        """Return the weight of each candidate: the workload's parts that are small enough and not public."""
+        """Return clique -> weight of the candidates: the workload's parts that are small enough and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
         small = self._workload.small(public.schema, most)
         return {c: weight for c, weight in small.items() if not public.already_known(c)} if public.known else small
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return the candidates of the first round by public facts; if there is none, there is no round."""
+        """Return clique -> weight of the first round's candidates, by public facts; if empty, there is no round."""
         schema, every = public.schema, self.candidate_weights(public)
         if public.size is None or not schema.names:
             return every
@@ -180,7 +183,7 @@ class AIM(Poolable[Graphical]):
         return worth_measuring(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 
     def _first(self, public: Public, rho: float) -> float:
-        """Return the rho that measures every column: all, if no candidate is affordable."""
+        """Return the rho that measures every column: `FIRST` of `rho`, or all if no candidate is affordable."""
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:

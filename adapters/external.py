@@ -56,7 +56,7 @@ class External(Mechanism["Drawn"]):
 
     @classmethod
     def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:
-        """Make a mechanism of a function from a frame to a frame, for research on rows declared public.
+        """Return a mechanism of a function from a frame to a frame, for research on rows declared public.
 
         The function gets the rows as a release would show them: the schema's columns, order and types, numbers drawn
         within their bins. If its parameters include `epsilon`, `delta` or `rows` (the number of rows of a release), it
@@ -67,7 +67,7 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer without a name for the ledger, a claim without an author, and rows below 1."""
+        """Refuse a synthesizer that is no named function, a claim without an author, and `rows` below 1."""
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
@@ -76,16 +76,16 @@ class External(Mechanism["Drawn"]):
 
     @property
     def takes_row_count(self) -> bool:
-        """The setting `counts_rows`, which states what the synthesizer's author does."""
+        """True if the number of rows counts as public, by the setting `counts_rows`."""
         return self.counts_rows
 
     @property
     def public_rows_only(self) -> bool:
-        """True for a plain function, which claims nothing."""
+        """True for a function made by `plain`, which claims no privacy; False for a synthesizer."""
         return self.values
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget, as a claim."""
+        """Return the whole budget as a claim, not verified; refuse no number of rows, no columns, an unsound claim."""
         if self.rows is None and public.size is None:
             raise UsageError("external: how many rows to draw? Give rows=, or declare a size.")
         if not public.schema.names:
@@ -96,7 +96,7 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Hand over the rows, and keep the rows that come back."""
+        """Hand all rows to the synthesizer, and return the rows that come back, as a model; refuse unsound ones."""
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
@@ -119,7 +119,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Call the function on level numbers, or on values."""
+        """Return the function's columns, level numbers; with `values` it is called on values, which are encoded."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -133,7 +133,7 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call a function on decoded values, and encode the values that it returns as level numbers."""
+    """Call a function on decoded values; return its rows as level numbers by column; refuse lacking columns."""
     import pyarrow as pa
 
     parameters = inspect.signature(function).parameters
@@ -156,7 +156,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Refuse third-party columns that are no level numbers, or not as many in each column."""
+        """Return a model of level numbers by column; refuse columns of other numbers, or of different lengths."""
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
             column = codes[name]
@@ -175,12 +175,12 @@ class Drawn(TableModel):
         return kept
 
     def mass(self, where: Where) -> float:
-        """Return the fraction of drawn rows that meet the condition."""
+        """Return the fraction of drawn rows that meet a condition, column -> level numbers allowed; 0 without rows."""
         kept = self._match(where)
         return float(kept.mean()) if kept.size else 0.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw `n` rows of the table: without replacement if there are as many, else with replacement."""
+        """Return `n` of the table's rows that meet `where`: without replacement if there are as many, else with it."""
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:
             raise MechanismError("no row can meet this condition: the drawn table has none.")
@@ -188,12 +188,12 @@ class Drawn(TableModel):
         return {column: codes[picked] for column, codes in self.codes.items()}
 
     def state(self) -> State:
-        """Return the table, an array a column."""
+        """Return the model for a file: an array of level numbers for each column, no facts."""
         return State({}, dict(self.codes))
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Rebuild the table from a file, or refuse a damaged one."""
+        """Return the model of a stored state; refuse (ReleaseError) a damaged table."""
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
         except (MechanismError, LookupError) as error:

@@ -44,18 +44,18 @@ class Independent(Mechanism[TableModel]):
     samples_hold: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget."""
+        """Return the whole budget as a zCDP allotment: rho per row."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Ask for all one-way tables at once; with a prior, its rows are reweighted to meet them."""
+        """Ask for all one-way tables at once and return their model; of a prior, rows reweighted to meet them."""
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Run the steps without a prior, whose rows ask no question; its fit counts as work."""
+        """Run the steps without a prior, whose rows ask no question, and return their model; its fit counts as work."""
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)
@@ -64,7 +64,7 @@ class Independent(Mechanism[TableModel]):
 
 @dataclass(frozen=True)
 class Product(TableModel):
-    """A distribution for each column, drawn independently."""
+    """Distribution of rows by the probabilities of each column's levels; columns are independent."""
 
     kind: ClassVar[str] = "product"
     schema: Schema
@@ -72,7 +72,7 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Convert noisy counts to probabilities: negative ones become 0; without a positive one all are uniform."""
+        """Return the model of noisy counts by column: negative ones become 0; without a positive one all are equal."""
         probabilities = {}
         for table in tables:
             weight = np.maximum(table.values, 0).astype(np.float64)
@@ -81,11 +81,11 @@ class Product(TableModel):
         return cls(schema, probabilities)
 
     def mass(self, where: Where) -> float:
-        """Return the product of the columns' probabilities of a condition."""
+        """Return the probability of a condition, column -> level numbers allowed; 1 for none."""
         return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw each column by inversion of its distribution, restricted to the levels that the condition allows."""
+        """Return `n` rows, codes by column, drawn independently among the levels in `where`; refuse a mass of 0."""
         rows: Codes = {}
         for column in self.schema.names:
             weight = self.probabilities[column]
@@ -102,7 +102,10 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the other columns as they are; one of several levels keeps these, uniform if of probability 0."""
+        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each.
+
+        A column whose levels have probability 0 is uniform on them.
+        """
         found = {}
         for name in schema.names:
             some = self.probabilities[name][list(levels.get(name, range(schema.size(name))))]
@@ -112,7 +115,7 @@ class Product(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Product]:
-        """Return `times` models of `rows` x this model's tables plus fresh noise."""
+        """Return `times` models of `rows` x this model's tables (clique, sigma) plus fresh noise of scale sigma."""
 
         def noisy(name: str, sigma: float) -> NoisyTable:
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
@@ -124,7 +127,7 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures: groups share every other column's distribution, which is redrawn once for all."""
+        """Return `times` mixtures, refitted: groups share every other column's distribution, redrawn once for all."""
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
         return [
@@ -133,12 +136,12 @@ class Product(TableModel):
         ]
 
     def state(self) -> State:
-        """Return one array for each column."""
+        """Return the model for a file: an array of probabilities for each column, no facts."""
         return State({}, dict(self.probabilities))
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Rebuild a model from a file, or refuse arrays that are no distributions."""
+        """Return the model of a stored state; refuse (ReleaseError) arrays that are no distributions of levels."""
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
             array = np.asarray(state.arrays[column])

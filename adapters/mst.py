@@ -84,7 +84,7 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse a schema whose largest tree would not fit into memory."""
+        """Return the whole budget as a zCDP allotment; refuse too large trees of pairs, and what `mbi` cannot fit."""
         schema = public.schema
         if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
             raise Unsupported(
@@ -101,7 +101,7 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure the columns, choose pairs, measure these, and fit."""
+        """Measure the columns, choose pairs, measure these, fit; return the learner, or an arbiter with a prior."""
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -134,7 +134,7 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask for the charges of an ordinary fit, each choice after the first among two pairs; fit no model.
+        """Ask for the charges of an ordinary fit, each choice after the first among two pairs; fit and return nothing.
 
         Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
         trees that are too large, and structural rules make no model larger than they may.
@@ -145,7 +145,10 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Take the paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure these."""
+        """Take the paper's three steps, a third of rho each; return the tables of columns and of a tree's pairs.
+
+        Fewer than two columns get all of rho, and there are no pairs. `rehearsed` omits most candidates.
+        """
         schema = public.schema
         if len(schema.names) < 2:
             return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()
@@ -154,7 +157,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return all pairs of columns, and the columns, with their weights."""
+        """Return clique -> weight of all pairs of columns, and of the columns; `rho` is not used."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -163,12 +166,12 @@ class MST(Poolable[Graphical]):
 
     @property
     def pools(self) -> bool:
-        """True for our own engine, whose models strata can go on from."""
+        """True for engine `numpy`, whose models strata can go on from; False for `mbi`."""
         return self.engine == "numpy"
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Run Kruskal's algorithm, each edge drawn by the exponential mechanism; `rehearsed` omits most candidates.
+    """Return the pairs of a spanning tree, each drawn by the exponential mechanism; `rehearsed` omits candidates.
 
     The columns of a certain public table are joined already.
     """
@@ -205,24 +208,24 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return all unordered pairs of the columns, in their order; kept, as strata with equal columns ask again."""
+    """Return all pairs of these columns, each once, in their order; cached, as strata with equal columns share it."""
     return tuple(combinations(names, 2))
 
 
 def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
-    """Return the pairs' probabilities under independence: the prediction of pairs before one is measured."""
+    """Return the table of probabilities of each pair under independence, from the columns' noisy tables `ones`."""
     share = {table.clique[0]: _distribution(table) for table in ones}
     return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 
 
 def _distribution(table: NoisyTable) -> NDArray[np.float64]:
-    """Return noisy counts as probabilities; uniform where none is positive."""
+    """Return a noisy table's counts as probabilities: negative ones count 0, uniform where none is positive."""
     weight = np.maximum(table.values, 0).astype(np.float64)
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
 
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return the pairs, masked at rare levels: those with a noisy count below `times` its noise scale."""
+    """Return the pairs' tables, without cells of rare levels: with a count in `ones` below `times` its noise scale."""
     if not times:  # a negative count would be below 0 times its noise
         return tuple(MeasuredTable.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}

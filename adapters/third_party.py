@@ -91,7 +91,7 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """Return one of `KNOWN` as a mechanism, its package and version in the claim."""
+    """Return one of `KNOWN` as a mechanism, its packages' versions in the claim; refuse other names and versions."""
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]
@@ -113,5 +113,5 @@ def _version(package: str) -> str:
 
 
 def _step(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the budget of one step of adding or removing, such that two of them satisfy (epsilon, delta)."""
+    """Return epsilon and delta of one step of adding or removing, such that two steps satisfy (epsilon, delta)."""
     return epsilon / 2, delta / (1 + math.exp(epsilon / 2))

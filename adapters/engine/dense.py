@@ -20,12 +20,12 @@ LARGE = 2**13
 
 
 def is_large(tree: JunctionTree) -> bool:
-    """True if the tree has more than LARGE cells; its batch plays no part: a solution depends on its problem alone."""
+    """Return True if the tree has more than `LARGE` cells; its solution depends on its own problem alone."""
     return tree.cells > LARGE
 
 
 def laid_out(trees: Sequence[JunctionTree]) -> Forest:
-    """Return a `Dense` for a single large tree, else a `Forest` of all trees."""
+    """Return the message passing for these trees: a `Dense` for a single large one, else a `Forest` of all."""
     return Dense(trees[0]) if len(trees) == 1 and is_large(trees[0]) else Forest(trees)
 
 
@@ -51,7 +51,7 @@ class Dense(Forest):
         """Projections of the parents' tables, by clique, to the separator; None for the root."""
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return every cell's probability and the tree's log partition sum, with one exponential a cell.
+        """Return every cell's probability and the tree's log partition sum, from all cells' log potentials.
 
         On the way to the root each table becomes P(cell | separator), and the sum divided out is kept; on the way back
         each table is multiplied by that sum and the parent's probability of the separator.
@@ -101,7 +101,7 @@ class _Kept:
         self._wide = tuple(1 if axis in self._summed else size for axis, size in enumerate(shape))
 
     def sum(self, table: Floats) -> Floats:
-        """Return the table summed over all columns but the kept ones."""
+        """Return a whole table summed over all columns but the kept ones, axes in the order of `kept`."""
         found: Floats = table.sum(axis=self._summed).transpose(self._order)
         return found
 
@@ -117,7 +117,7 @@ class _Kept:
         return sums, (np.log(sums) + top).squeeze(self._summed).transpose(self._order)
 
     def spread(self, kept: Floats) -> Floats:
-        """Return a table of the kept columns, shaped to broadcast over the projected table."""
+        """Return a table of the kept columns as a view that broadcasts over the whole table."""
         return kept.transpose(self._back).reshape(self._wide)
 
 
@@ -156,7 +156,7 @@ class _Views(Maps):
         return [terms[place].reshape(shape) for place, shape in zip(self._slices, self._shapes, strict=True)]
 
     def spread(self, terms: Floats) -> Floats:
-        """Return, for each cell of the tree, the sum of the terms of all tables at that cell."""
+        """Return an array of the tree's cells: the sum, at each cell, of the terms of all tables there."""
         cells = np.zeros(self._of.cells)
         homes, tables = self._of.views(cells), self._tables(terms.copy())
         for i, larger, kept in self._inner:
@@ -166,7 +166,7 @@ class _Views(Maps):
         return cells
 
     def gather(self, cells: Floats) -> Floats:
-        """Return the tables, one after another: sums of `cells` over all other columns."""
+        """Return the tables in one array, one after another: sums of the tree's `cells` over all other columns."""
         found = np.empty(self._cells)
         homes, tables = self._of.views(cells), self._tables(found)
         for i, home, kept in self._outer:

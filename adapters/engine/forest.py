@@ -27,7 +27,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Level:
-    """Index arrays of all edges whose child lies at one depth."""
+    """Index arrays of all edges of the trees' message passing whose child lies at one depth."""
 
     child: Indices
     """Cells of the children's tables, sorted by separator cell."""
@@ -42,7 +42,7 @@ class _Level:
 
 
 def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
-    """Return, for each cell of a table (row-major), its cell in the table over `axes`, in the order of `axes`."""
+    """Return, for each cell of a table (row-major), the number of its cell in the table over `axes`, in their order."""
     kept = [shape[axis] for axis in axes]
     cell = np.zeros(shape, dtype=np.intp)
     for axis, stride in zip(axes, _strides(kept), strict=True):
@@ -61,11 +61,11 @@ class Maps(ABC):
 
     @abstractmethod
     def spread(self, terms: Floats) -> Floats:
-        """Return, for each cell of the trees, the sum of the terms of all tables at that cell."""
+        """Return an array of the trees' cells: the sum, at each cell, of the terms of all tables there."""
 
     @abstractmethod
     def gather(self, cells: Floats) -> Floats:
-        """Return the tables, one after another: sums of `cells` over all other columns."""
+        """Return the tables in one array, one after another: sums of the trees' `cells` over all other columns."""
 
 
 class Forest:
@@ -96,7 +96,7 @@ class Forest:
 
     @cached_property
     def owner(self) -> Indices:
-        """Number of each cell's tree."""
+        """Array with the number of the tree that each cell of the forest belongs to."""
         sizes = np.array([tree.cells for tree in self.trees], dtype=np.intp)
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
@@ -157,12 +157,12 @@ class Forest:
         return _Scattered(self, tables)
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return every cell's probability and each tree's log partition sum, from log potentials."""
+        """Return every cell's probability and each tree's log partition sum, from all cells' log potentials."""
         logs, constants = self._beliefs(potentials)
         return np.exp(logs - (constants[0] if len(self.trees) == 1 else constants[self.owner])), constants
 
     def views(self, cells: Floats, number: int = 0) -> list[Floats]:
-        """Return views of one tree's range of `cells`: each clique's table, in its shape."""
+        """Return views of tree `number`'s part of `cells`: a list of its cliques' tables, each in its shape."""
         tree = self.trees[number]
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
@@ -170,7 +170,7 @@ class Forest:
         ]
 
     def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
-        """Return the cells of the table that contains `clique`, and each one's cell in the table of `clique`."""
+        """Return the cells of tree `number`'s table that contains `clique`, and each one's cell in `clique`'s table."""
         tree = self.trees[number]
         home = tree.home(clique)
         whole = tree.cliques[home]
@@ -194,17 +194,17 @@ class _Scattered(Maps):
         self._cells, self._terms = forest.cells, place
 
     def spread(self, terms: Floats) -> Floats:
-        """Return, for each cell of the trees, the sum of the terms of all tables at that cell."""
+        """Return an array of the trees' cells: the sum, at each cell, of the terms of all tables there."""
         found = np.bincount(self._source, weights=terms[self._target], minlength=self._cells)
         return found.astype(np.float64, copy=False)
 
     def gather(self, cells: Floats) -> Floats:
-        """Return the tables, one after another: sums of `cells` over all other columns."""
+        """Return the tables in one array, one after another: sums of the trees' `cells` over all other columns."""
         found = np.bincount(self._target, weights=cells[self._source], minlength=self._terms)
         return found.astype(np.float64, copy=False)
 
 
 def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
-    """Return log(sum(exp)) of each run; its largest value is taken out first, so nothing under- or overflows."""
+    """Return log(sum(exp)) of each run of `values`; `starts` are the runs' first places, `runs` each value's run."""
     top = np.maximum.reduceat(values, starts)
     return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))

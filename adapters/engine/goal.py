@@ -24,7 +24,7 @@ LEAST_TURNED = 8
 
 
 class Objectives:
-    """Objectives and gradients of several models, evaluated together."""
+    """Objectives of several models' fits, misfit plus prior, with their gradients by term, evaluated together."""
 
     def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:
         owner, noisy, weight, place = [], [], [], 0
@@ -57,7 +57,7 @@ class Objectives:
         self._pulls = self._weight * possible
 
     def first(self) -> Floats:
-        """Return the initial terms: those of a warm start for tables of its cliques, else 0."""
+        """Return the initial terms in one array: those of a warm start for tables of its cliques, else 0."""
         terms = np.zeros(len(self._noisy))
         for problem, places in zip(self._problems, self._places, strict=True):
             known: dict[Clique, Floats] = {}
@@ -68,15 +68,15 @@ class Objectives:
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
-        """Return the cliques and terms of one model's tables."""
+        """Return the pairs (clique, terms) of model `number`'s tables, terms being flat copies."""
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def each(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return each model's value at each of its terms, or an array that broadcasts to that."""
+        """Return an array with `values`, one a model, repeated for each of its terms; unchanged for a single model."""
         return values if self._number == 1 else values[self.owner]
 
     def potentials(self, terms: Floats) -> Floats:
-        """Return log potentials of all cells: the base's plus the terms; NEVER where a cell is impossible."""
+        """Return log potentials of all cells: base plus `terms`; NEVER where a cell is impossible."""
         return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
@@ -89,12 +89,12 @@ class Objectives:
         return found.astype(np.float64, copy=False)
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
-        """Return the models' probabilities of all tables' cells, and each model's log partition sum."""
+        """Return all tables' cells' probabilities under `terms`, one array, and each model's log partition sum."""
         cells, constants = self._forest.calibrated(self.potentials(terms))
         return self._maps.gather(cells), constants
 
     def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the models' table probabilities, each model's objective, and its gradient by term."""
+        """Return all table cells' probabilities, each model's objective, and its gradient by term, at `terms`."""
         fitted, constants = self._fitted(terms)
         off = fitted - self._noisy
         value, gradient = self._sum(0.5 * self._weight * off * off), self._pulls * off
@@ -104,21 +104,21 @@ class Objectives:
         return fitted, value, gradient
 
     def weights(self) -> Floats:
-        """Return each model's fraction of all cells, a proxy for its fraction of the time."""
+        """Return each model's fraction of all cells, an array that adds up to 1: a proxy for its time."""
         cells = np.bincount(self._forest.owner, minlength=self._number)
         return cells / max(1, self._forest.cells)
 
     def misfit(self, terms: Floats) -> Floats:
-        """Return by model half the sum of squared differences, each divided by its table's sigma."""
+        """Return, by model, half the sum of squared differences at `terms`, each divided by its table's sigma."""
         off = self._fitted(terms)[0] - self._noisy
         return self._sum(0.5 * self._weight * off * off)
 
     def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
-        """Return by model the first-order decrease of the objective as marginals move from `before` to `after`."""
+        """Return, by model, the first-order decrease of the objective as marginals go from `before` to `after`."""
         return self._sum(gradient * (before - after))
 
     def steepest(self, values: Floats, least: float) -> Floats:
-        """Return each model's largest value, at least `least`."""
+        """Return, by model, the largest of its terms' `values`, at least `least`."""
         if self._number == 1:
             return np.array([values.max(initial=least)])
         found = np.full(self._number, least)
@@ -126,7 +126,7 @@ class Objectives:
         return found
 
     def steepness(self) -> Floats:
-        """Return each model's largest weight, at least 1: a curvature bound that sets its first step."""
+        """Return, by model, the largest weight of a cell, at least 1: a curvature bound that sets its first step."""
         return self.steepest(self._weight, 1.0)
 
 
@@ -148,7 +148,7 @@ def _turned(owner: Indices, number: int) -> Indices | None:
 
 
 def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return all cells' log potentials under the bases, and a mask of the impossible cells."""
+    """Return all cells' log potentials under the bases, 0 without one, and a mask of the impossible cells."""
     potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):
         if problem.base is not None:

@@ -29,7 +29,7 @@ class Marginals:
     """A calibrated junction tree, with a cache of conditional matrices and marginals derived from it."""
 
     def __init__(self, tree: JunctionTree, calibrated: Sequence[Floats]) -> None:
-        """Take the probability table of each clique of `tree`."""
+        """Keep a tree and the probability table of each of its cliques."""
         self._tree = tree
         self.calibrated = calibrated
         """Probability table of each clique of the tree."""
@@ -42,7 +42,7 @@ class Marginals:
         """Number of cells in the tables of `_kept`."""
 
     def table(self, columns: Clique) -> Floats:
-        """Return the probabilities of the cells of `columns`, axes in that order."""
+        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
         return self.tables([columns])[0]
 
     def tables(self, cliques: Sequence[Clique]) -> list[Floats]:
@@ -74,7 +74,7 @@ class Marginals:
         return found
 
     def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return marginals of column sets that lie inside one connected part of the tree."""
+        """Return marginals of column sets, each inside one connected part of the tree, axes in the set's order."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
             # sets with equal middle, own columns and neighbours share one contraction
@@ -141,7 +141,7 @@ class Marginals:
         return self._conditional(clique, separator, np.concatenate(joints, axis=1))
 
     def _edge(self, clique: int, port: int) -> Floats:
-        """Return the matrix of a directed edge, after those it is made of; no recursion, since trees may be deep."""
+        """Return P(columns beyond | separator) of the edge from `clique` to `port`, cached, without recursion."""
         todo = [(clique, port)]
         while todo:
             above, node = edge = todo[-1]
@@ -163,12 +163,12 @@ class Marginals:
         return self._beyond[clique, port]
 
     def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
-        """Divide joint probabilities by their separator's; rows of an impossible separator cell are 0."""
+        """Return joint probabilities over their separator's; rows of an impossible separator cell are 0."""
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
 
     def _sum(self, clique: int, columns: Clique) -> Floats:
-        """Return a clique's table summed down to `columns`, axes in that order."""
+        """Return clique number `clique`'s table summed down to `columns`, axes in that order."""
         names, table = self._tree.cliques[clique], self.calibrated[clique]
         summed = table.sum(axis=tuple(i for i, name in enumerate(names) if name not in columns))
         left = [name for name in names if name in columns]
@@ -180,7 +180,7 @@ class Marginals:
 
 
 def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
-    """Return the table of columns from independent parts: the outer product of the parts' tables."""
+    """Return the table of a clique from its independent parts: the outer product of the tables in `known`."""
     table = known[parts[0]]
     for part in parts[1:]:
         table = np.multiply.outer(table, known[part])
@@ -230,7 +230,7 @@ class _Routes:
                     self._towards[other, j] = node
 
     def apart(self, clique: Clique) -> tuple[Clique, ...]:
-        """Split a set of columns by connected part; parts are independent of each other."""
+        """Return a set of columns split by connected part of the tree; parts are independent of each other."""
         parts: dict[int, Clique] = {}
         for column in clique:
             part = self._part[self._number[column]]

@@ -37,14 +37,14 @@ class RecentModels:
     """Recently queried models; older ones drop their calibrated tables, so thousands of strata fit in memory."""
 
     def __init__(self, most: int) -> None:
-        """Take the number of cells that these tables may have together; a single larger model is kept as well."""
+        """Set the largest number of cells of all calibrated tables together; one larger model alone is kept too."""
         self.most = most
         self._held = 0
         self._models: deque[tuple[ref[Graphical], int]] = deque()
         self._lock = Lock()
 
     def add(self, model: Graphical) -> None:
-        """Add a model; while the total is above `most`, the oldest models drop their calibrated tables."""
+        """Register a model; while all have more than `most` cells, the oldest drop their calibrated tables."""
         with self._lock:
             self._models.append((ref(model), model.tree.cells))
             self._held += model.tree.cells
@@ -80,11 +80,11 @@ class Graphical(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """Make the model of a solved problem."""
+        """Return the model of a solved problem over the columns of `schema`."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
-        """Return each clique's probabilities and the log partition sum, given the levels allowed in `where`."""
+        """Return each clique's probabilities and the log partition sum, given `where` (column -> levels allowed)."""
         forest = _laid_out(self.tree)
         flat = np.concatenate([table.ravel() for table in self.potentials])
         for column, allowed in where.items():
@@ -95,41 +95,41 @@ class Graphical(TableModel):
         return forest.views(probabilities), float(constants[0])
 
     def marginal(self, columns: Clique) -> Floats:
-        """Return the probabilities of the cells of `columns`, axes in that order."""
+        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
         return self._marginals.table(columns)
 
     def oneway(self, column: str) -> Floats:
-        """Return the marginal of one column."""
+        """Return the probabilities of one column's levels, an array that adds up to 1."""
         return self.marginal((column,))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return the marginals of many sets of columns, computed together."""
+        """Return each clique's array of cell probabilities, axes in its order; all are computed together."""
         return self._marginals.tables(cliques)
 
     @cached_property
     def _calibrated(self) -> list[Floats]:
-        """Each clique's probabilities, as large as the potentials; `Asked` may drop them."""
+        """Array of each clique's probabilities, as large as the potentials; `ASKED` may drop them."""
         ASKED.add(self)
         return self._calibrate({})[0]
 
     @cached_property
     def _marginals(self) -> Marginals:
-        """Marginals of any columns, from the calibrated tables."""
+        """Object that computes the marginals of any columns from the calibrated tables."""
         return Marginals(self.tree, self._calibrated)
 
     @cached_property
     def _constant(self) -> float:
-        """Log partition sum."""
+        """Log partition sum of the model without a condition, a float."""
         return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
-        """Return the probability of the levels in `where`; 1 without a condition, 0 if a column has no level left."""
+        """Return the probability of `where` (column -> levels allowed); 1 for none, 0 if a column has no level."""
         if any(not allowed for allowed in where.values()):
             return 0.0
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw `n` rows by randomised rounding, conditioned on `where`, so that no row is rejected."""
+        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
         tables = self._calibrate(where)[0] if where else self._calibrated
@@ -139,7 +139,7 @@ class Graphical(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Graphical]:
-        """Return `times` models refitted to the tables inside this model's cliques, with fresh noise added."""
+        """Return `times` models refitted to `rows` x this model's tables (clique, sigma) plus fresh noise."""
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
@@ -148,20 +148,20 @@ class Graphical(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to everybody's tables with fresh noise, beside the public shares."""
+        """Return `times` mixtures refitted to everybody's tables (clique, sigma), redrawn; refuse merged strata."""
         from stratsynth.adapters.engine.redrawn import redrawn_mixed
 
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model conditioned on `levels`, level numbers by column."""
+        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
         from stratsynth.adapters.engine.condition import condition
 
         solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)
         return Graphical.of(schema, condition(solution, levels))
 
     def state(self) -> State:
-        """Return the tree and figures as facts, the potentials as arrays."""
+        """Return the model for a file: facts (the tree, total, objective, steps) and arrays (potentials)."""
         tree = self.tree
         facts = {
             "cliques": [list(clique) for clique in tree.cliques],
@@ -175,7 +175,7 @@ class Graphical(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Graphical:
-        """Rebuild a model from a file, or refuse a tree that misses a column, or potentials of wrong shape or value."""
+        """Return the model of a stored state; refuse an unsound tree, potentials of wrong shape or value, figures."""
         facts = state.facts
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         cliques = tuple(tuple(clique) for clique in facts["cliques"])
@@ -191,7 +191,7 @@ class Graphical(TableModel):
 
 @lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """Cache one layout for all strata of equal structure: its index arrays are larger than the potentials."""
+    """Return the layout of one tree, cached for all strata of equal structure: it is larger than the potentials."""
     return laid_out([tree])
 
 

@@ -31,7 +31,10 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models refitted to `rows` x `model`'s tables plus fresh noise; see `TableModel.redrawn`."""
+    """Return `times` models refitted to `rows` x `model`'s tables (clique, sigma) plus fresh noise.
+
+    Tables outside the model's cliques are left out; see `TableModel.redrawn`.
+    """
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]
     kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= inside for inside in held)]
@@ -54,7 +57,7 @@ def redrawn(
 def redrawn_mixed(
     mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Return `times` mixtures refitted to everybody's tables plus fresh noise; see `TableModel.redrawn_mixed`.
+    """Return `times` mixtures refitted to everybody's tables (clique, sigma) redrawn; see `TableModel.redrawn_mixed`.
 
     One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
     all groups. Refuses merged strata.
@@ -93,7 +96,7 @@ def _parts(mixture: Mixture) -> list[Graphical]:
 
 
 def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-    """Return the mixture's probabilities of the cells of each clique; grouping columns may be among its columns."""
+    """Return the mixture's array of cell probabilities of each clique, which may have grouping columns."""
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):

@@ -20,7 +20,7 @@ LEAST = 1e-300
 
 
 def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve the problems one by one with mbi's mirror descent and its defaults, but the problem's iterations."""
+    """Return each problem's solution by mbi's mirror descent and defaults, with the problem's number of steps."""
     return [_solve(problem) for problem in problems]
 
 
@@ -57,7 +57,7 @@ def _table(fitted: Any, clique: tuple[str, ...]) -> Floats:
 
 
 def _conditional(fitted: Any, number: float, clique: tuple[str, ...], separator: tuple[str, ...]) -> Floats:
-    """Return log P(clique | separator): as potentials, these multiply to mbi's distribution."""
+    """Return log P(clique | separator), shaped as the clique: as potentials, these multiply to mbi's distribution."""
     joint = np.maximum(_table(fitted, clique) / number, LEAST)
     axes = tuple(i for i, column in enumerate(clique) if column not in separator)
     logs: Floats = np.log(joint) - np.log(joint.sum(axis=axes, keepdims=True))

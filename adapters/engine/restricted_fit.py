@@ -36,7 +36,7 @@ STEPS = 4
 
 
 def reduced(problem: Problem) -> Problem | None:
-    """Return the problem on the measured columns alone; None without a base, or where the reduction does not pay."""
+    """Return the problem on the columns of its tables alone; None without a base, or where that does not pay."""
     base, columns = problem.base, {column for table in problem.tables for column in table.clique}
     if base is None or problem.forbidden or problem.iterations <= STEPS or base.tree.sizes != problem.sizes:
         return None
@@ -52,7 +52,7 @@ def reduced(problem: Problem) -> Problem | None:
 
 
 def extended(problem: Problem, solved: Solution) -> Solution:
-    """Return the whole problem's solution from its reduction's: the base plus these terms.
+    """Return the whole problem's solution from `solved`, that of its reduction: the base plus these terms.
 
     Potentials that no term is added to are the base's own arrays, not copies: thousands of strata share them.
     """
@@ -71,7 +71,7 @@ def extended(problem: Problem, solved: Solution) -> Solution:
 
 
 def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Clique, Floats]]) -> Floats:
-    """Sum tables of some of a clique's columns over its cells; NEVER where any of them is NEVER."""
+    """Return a table of `clique`: the sum of tables of some of its columns; NEVER where any of them is NEVER."""
     summed = np.zeros(shape)
     for names, table in tables:
         axes = [names.index(column) for column in clique if column in names]
@@ -82,7 +82,7 @@ def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Cliqu
 
 @lru_cache(maxsize=2)
 def marginals_of(base: Solution) -> Marginals:
-    """Return the cached marginals of a base, keyed by identity: strata must share the object."""
+    """Return the marginals of a base model, cached by the object's identity: strata must share it."""
     forest = laid_out([base.tree])
     cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in base.potentials]))
     return Marginals(base.tree, forest.views(cells))

@@ -27,7 +27,7 @@ CLIQUES = 2**8
 
 
 def updated(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list[Floats] | None:
-    """Return the probabilities of each column set under `solution`, a base with one term; None if too costly."""
+    """Return each clique's probabilities under `solution`, a base with one term; None for others, or if too costly."""
     if len(solution.terms) != 1 or len(cliques) > CLIQUES or base.tree.sizes != solution.tree.sizes:
         return None
     ((own, term),) = solution.terms

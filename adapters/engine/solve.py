@@ -51,7 +51,7 @@ class MeasuredTable:
 
     @classmethod
     def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> MeasuredTable:
-        """Make it from a released table."""
+        """Return a released table as one to be fitted, in all cells or in those of the mask `counted`."""
         return cls(table.clique, table.values, table.sigma, counted)
 
 
@@ -101,7 +101,7 @@ class Solution:
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """Return the solver of that name: `mbi` for Private-PGM's, else this module's."""
+    """Return the solver of graphical models of that name: `mbi` for Private-PGM's; this module's for any other."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
@@ -110,17 +110,20 @@ def engine(name: str) -> Solver[Problem, Solution]:
 
 
 def _cells(problem: Problem) -> float:
-    """Return the work of a problem: the cells of its model."""
+    """Return the work of a problem, for sharing it out: the cells of its model."""
     return problem.tree().cells
 
 
 def _hasty(problem: Problem) -> Problem:
-    """Return the problem with one iteration, for rehearsals."""
+    """Return a copy of the problem with one iteration, for rehearsals, which ignore the fit."""
     return replace(problem, iterations=1)
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems; those relative to a base on their measured columns alone, where that pays."""
+    """Return each problem's solution; those with a base are solved on their measured columns alone where that pays.
+
+    A model above `MOST_CELLS` cells is refused.
+    """
     moving = {i: problem for i, problem in enumerate(problems) if problem.base is not None}
     fewer = {i: less for i, problem in moving.items() if (less := reduced(problem)) is not None}
     for i in fewer:
@@ -133,7 +136,7 @@ def solve(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _solved(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve large models alone, one a core, and small ones in batches of at most `TOGETHER` cells."""
+    """Return each problem's solution: large models alone, one a core; small ones in batches of `TOGETHER` cells."""
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)
@@ -156,7 +159,7 @@ def _solved(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[list[int]]:
-    """Yield lists of model numbers, each of at most `TOGETHER` cells unless one model alone has more."""
+    """Yield lists of the given model numbers, each of at most `TOGETHER` cells unless one model alone has more."""
     some, cells = list[int](), 0
     for i in numbers:
         if some and cells + trees[i].cells > TOGETHER:
@@ -169,7 +172,7 @@ def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[
 
 
 def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
-    """Solve some problems at once; finished ones leave the batch, so that they cost no further steps."""
+    """Return the solutions of problems on these trees, solved at once; finished ones leave the batch."""
     totals = np.array([total(problem) for problem in problems])
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None
@@ -192,7 +195,7 @@ def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> lis
 
 
 def total(problem: Problem) -> float:
-    """Return the public total, or the minimum-variance average of the tables' sums; at least 1 record."""
+    """Return a problem's number of records, at least 1: the public one, or the tables' sums averaged by precision."""
     if problem.total is not None:
         return max(1.0, problem.total)
     sums = np.array([table.values.sum() for table in problem.tables], dtype=np.float64)
@@ -203,7 +206,7 @@ def total(problem: Problem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """State of the descent of all models in a batch."""
+    """State of the descent of all models in a batch: terms in one array, other numbers one a model."""
 
     terms: Floats
     last: Floats
@@ -223,7 +226,7 @@ class _State:
 
     @classmethod
     def first(cls, goal: Objectives, problems: Sequence[Problem]) -> _State:
-        """Return the state before the first step."""
+        """Return the state of all problems before the first step: terms of warm starts, or 0."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)
@@ -231,7 +234,7 @@ class _State:
         return cls(terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running)
 
     def only(self, owner: Indices) -> _State:
-        """Return the state of the unfinished models."""
+        """Return the state of the unfinished models; `owner` is the number of each term's model."""
         kept = self.running
         cells = kept[owner]
         return _State(
@@ -249,7 +252,7 @@ class _State:
 
 
 def _descend(goal: Objectives, state: _State, problems: Sequence[Problem]) -> _State:
-    """Descend with momentum, restarted where it overshoots; every model has its own step.
+    """Return the state after a descent with momentum, restarted where it overshoots; each model has its own step.
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted if the objective
     falls by half of the gradient's linear prediction (Armijo); a refused step is halved, and one that makes the

@@ -32,7 +32,7 @@ class JunctionTree:
     """Columns that each clique shares with its parent; empty for the root."""
 
     def shape(self, clique: Clique) -> tuple[int, ...]:
-        """Return the number of levels of each column of a clique."""
+        """Return the shape of a clique's table: the number of levels of each column, in its order."""
         return tuple(map(self._sizes.__getitem__, clique))
 
     @cached_property
@@ -41,18 +41,18 @@ class JunctionTree:
 
     @property
     def cells(self) -> int:
-        """Number of cells of all cliques' tables."""
+        """Number of cells of all cliques' tables together, each the product of its columns' levels."""
         return sum(math.prod(self.shape(clique)) for clique in self.cliques)
 
     def home(self, clique: Clique) -> int:
-        """Return the number of the maximal clique with the fewest cells that contains these columns."""
+        """Return the number of the tree's clique with the fewest cells that contains the columns of `clique`."""
         found = [i for i, whole in enumerate(self.cliques) if set(clique) <= set(whole)]
         return min(found, key=lambda i: math.prod(self.shape(self.cliques[i])))
 
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """Build the junction tree of the graph in which every clique is complete; single columns are cliques too."""
+    """Return the junction tree of the graph in which each of `cliques` is complete; lone columns are cliques too."""
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
@@ -74,7 +74,7 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
 
 
 def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
-    """Return the cells of a model that contains these cliques: `junction_tree(...).cells`, without the tree."""
+    """Return the number of cells of a model that contains these cliques: `junction_tree(...).cells`, but sooner."""
     products = _products(sizes)
     return sum(products[whole] for whole in _eliminated(sizes, cliques))
 
@@ -82,7 +82,7 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Return, for each of `cliques`, True if a model of `held` and that clique has at most `most` cells.
+    """Return, for each of `cliques`, True if a model of all of `held` and that clique has at most `most` cells.
 
     Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
     """
@@ -101,7 +101,7 @@ class _Growing:
         self._known: dict[int, bool] = {}
 
     def takes(self, clique: Clique) -> bool:
-        """Return True if the model with `clique` has at most `most` cells."""
+        """Return True if the model of the graph's cliques and this one has at most `most` cells."""
         around, number = self._around, self._number
         columns = sum(1 << number[column] for column in clique)
         # ends of missing edges: joining these joins the clique
@@ -129,18 +129,18 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Cache one object for equal graphs: strata start from equal graphs and try equal cliques."""
+    """Return the graph's object, one for equal graphs: strata start from equal graphs and try equal cliques."""
     return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Yield the maximal cliques after triangulation, as bit sets of column numbers."""
+    """Yield the maximal cliques of the triangulated graph, each as a bit set of column numbers."""
     products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
 
 def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
-    """Return, for each column, the bit set of itself and its neighbours; integers make set operations fast."""
+    """Return, by column number, the bit set of itself and its neighbours in the graph of these cliques."""
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]
     for clique in cliques:
@@ -192,7 +192,7 @@ def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool
 
 @lru_cache(maxsize=2**16)
 def _members(columns: int) -> tuple[int, ...]:
-    """Return the column numbers in a bit set."""
+    """Return the column numbers in a bit set, in rising order."""
     return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
 
 
@@ -216,12 +216,12 @@ class _Products(dict[int, int]):
 
 @lru_cache(maxsize=8)
 def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
-    """Return one cache for all graphs of the same columns."""
+    """Return the cache, bit set of columns -> number of cells, that all graphs of these columns share."""
     return _Products([size for _, size in sizes])
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:
-    """Refuse a model of more than `most_cells` cells, from the schema and the cliques alone."""
+    """Refuse (Unsupported) a tree of more than `most_cells` cells in all; the message names its widest clique."""
     if tree.cells > most_cells:
         widest = max(tree.cliques, key=lambda c: math.prod(tree.shape(c)))
         raise Unsupported(

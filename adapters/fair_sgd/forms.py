@@ -30,7 +30,7 @@ hidden units and its constant. That is one over the largest curvature of a logis
 
 @dataclass(frozen=True, eq=False)
 class Straight:
-    """A regression: logits are linear in the features."""
+    """Form of a regression, logistic or softmax: logits are linear in the features."""
 
     schema: Schema
     design: Coded
@@ -39,7 +39,7 @@ class Straight:
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
-        """Link by the number of classes."""
+        """Link of the regression: `logistic` for a target of two levels, else `softmax`."""
         return "logistic" if self.schema.size(self.target) == 2 else "softmax"
 
     @property
@@ -50,25 +50,25 @@ class Straight:
 
     @property
     def wide(self) -> float:
-        """Bound on every row's gradient norm: the largest residual times the largest norm of features."""
+        """Bound on the L2 norm of every row's gradient: the largest residual times the largest norm of features."""
         return RESIDUAL[self.link] * largest_norm(self.design)
 
     @property
     def rate(self) -> float:
-        """Default learning rate."""
+        """Default learning rate: `RATE` over the largest squared norm of a row's features."""
         return RATE / largest_norm(self.design) ** 2
 
     @property
     def described(self) -> str:
-        """Description for readers."""
+        """Text for readers: link, target and number of features."""
         return f"{self.link} regression of {self.target} on {len(self.design.names(self.schema))} features"
 
     def start(self, rng: Generator) -> Floats:
-        """Return the first coefficients: 0."""
+        """Return the first coefficients, 0, shaped as `shape`; `rng` is not used."""
         return np.zeros(self.shape)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Regression:
-        """Return the model that is released."""
+        """Return the released regression with the coefficients `theta` and these facts."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
 
@@ -100,22 +100,22 @@ class OneLayer:
 
     @property
     def rate(self) -> float:
-        """Default learning rate."""
+        """Default learning rate: `RATE` over hidden units + 1."""
         return RATE / (self.hidden + 1)
 
     @property
     def described(self) -> str:
-        """Description for readers."""
+        """Text for readers: numbers of hidden units and features, and the target."""
         features = len(self.design.names(self.schema))
         return f"network of {self.hidden} hidden units for {self.target}, on {features} features"
 
     def start(self, rng: Generator) -> Floats:
-        """Return first weights: hidden units of size about 1 for a row of the largest norm, output weights 0."""
+        """Return the first weights, one vector: output ones 0, hidden ones normal, of deviation 1 / features' norm."""
         features = len(self.design.names(self.schema))
         hidden = rng.normal(0, 1 / largest_norm(self.design), self.hidden * features)
         return np.concatenate([hidden, np.zeros(self.shape[0] - hidden.size)])
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Network:
-        """Return the model that is released."""
+        """Return the released network with the weights `theta`, one vector, and these facts."""
         weights = layers(theta, self.hidden, len(self.design.names(self.schema)))
         return Network(self.schema, self.design, self.target, *weights, facts)

@@ -59,25 +59,25 @@ class NoisyAverage:
     weight: float = 0.0
 
     def add(self, values: Floats, sigma: float, memory: float) -> None:
-        """Add one step's values with weight 1 - memory; older ones are discounted by `memory`."""
+        """Add one step's values of noise scale `sigma`, weighted 1 - memory; older ones are multiplied by `memory`."""
         self.value = memory * self.value + (1 - memory) * values
         self.variance = memory**2 * self.variance + (1 - memory) ** 2 * sigma**2
         self.weight = memory * self.weight + (1 - memory)
 
     @property
     def mean(self) -> Floats:
-        """Average so far."""
+        """Average so far, an array of the statistic's shape."""
         return self.value / self.weight
 
     @property
     def noise(self) -> float:
-        """Noise scale of the average."""
+        """Noise scale (standard deviation) of each entry of the average."""
         return math.sqrt(self.variance) / self.weight
 
 
 @dataclass
 class Leaning:
-    """All statistics of the groups that a descent has received."""
+    """Noisy statistics of the groups from all steps so far, from which the next step's inputs are computed."""
 
     task: FairSgdProblem
     clip: float
@@ -91,24 +91,24 @@ class Leaning:
 
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
-        """Start without statistics."""
+        """Return the state of a descent before any answer: no statistics, and the setting's clip."""
         return cls(task, task.settings.clip)
 
     @property
     def batch(self) -> float:
-        """Expected number of records in a sample: declared, or the mean so far, and no less than its noise."""
+        """Expected number of records in a sample: declared, or the mean of noisy ones, no less than its noise."""
         if self.task.batch is not None:
             return self.task.batch
         return max(self.counted, math.sqrt(self.uncertain), 1.0) / self.samples
 
     def count(self, tally: NoisySum) -> None:
-        """Add the noisy number of records of a sample, where no expected size is declared."""
+        """Add a sample's noisy number of records, the sum of `tally`; for fits without a declared size."""
         self.counted += float(tally.values.sum())
         self.uncertain += tally.sigma**2 * len(tally.units)
         self.samples += 1
 
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
-        """Add the statistics of one step."""
+        """Add one step's noisy statistics by name to the running averages; `global_adapt` updates its clip too."""
         for name, answer in answers.items():
             kept = self.kept.setdefault(name, NoisyAverage(np.zeros(answer.units.shape), 0.0))
             kept.add(answer.values, answer.sigma, self.task.settings.memory)
@@ -116,7 +116,7 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Update the clip: Z <- Z exp(-clip_rate + b), with b by the sample's expected size."""
+        """Multiply the clip by exp(noisy fraction of longer gradients - clip_rate), within factors of `most_clip`."""
         s = self.task.settings
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
         self.clip = float(
@@ -124,7 +124,7 @@ class Leaning:
         )
 
     def now(self) -> Lean:
-        """Return the inputs of the next step's question."""
+        """Return the inputs of the next step's question, by the statistics so far; without any, not mitigated."""
         s = self.task.settings
         zero = np.zeros(len(self.task.labels))
         if s.mitigation == "global_adapt":
@@ -143,18 +143,18 @@ class Leaning:
 
     @property
     def scale(self) -> float:
-        """Factor of a step's sum: C / Z for `global_adapt`, else 1."""
+        """Factor on a step's sum of gradients: C / Z for `global_adapt`, else 1."""
         return self.task.settings.clip / self.clip if self.task.settings.mitigation == "global_adapt" else 1.0
 
     def sizes(self) -> Floats:
-        """Return the groups' expected records in a sample; none is smaller than its noise, nor than one record."""
+        """Return each group's expected records in a sample, an array; none is smaller than its noise, nor than 1."""
         tally = self.kept["tally"]
         least = max(1.0, math.sqrt(2) * tally.noise)
         found: Floats = np.maximum(tally.mean.reshape(-1, 2).sum(axis=1), least)
         return found
 
     def _longer(self) -> Floats:
-        """Return each group's fraction of long gradients over everybody's, at most `most_clip` - 1."""
+        """Return, by group, its fraction of gradients longer than the clip over everybody's; at most most_clip - 1."""
         tally = self.kept["tally"]
         sizes, long = self.sizes(), np.maximum(tally.mean.reshape(-1, 2)[:, 1], 0)
         everybody = max(long.sum(), tally.noise * math.sqrt(len(long))) / sizes.sum()
@@ -164,7 +164,7 @@ class Leaning:
         return found
 
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
-        """Return w_a from the differences between the bars and their noise, rounded for resumed fits."""
+        """Return each group's weight in a penalty, by `differences` from everybody and their noise; on a grid."""
         sizes, most = self.sizes(), self.task.settings.most_weight
         # soft signs: linear within one standard deviation of noise
         signs = np.clip(differences / np.maximum(noise, 1e-300), -1, 1)
@@ -172,7 +172,7 @@ class Leaning:
         return np.rint(found * 2**20) / 2**20
 
     def _noise_slopes(self) -> Floats:
-        """Return gamma2 w_a."""
+        """Return each group's slope of the penalty on distance from the boundary, an array; 0 without statistics."""
         if not self.kept:
             return np.zeros(len(self.task.labels))
         sizes, sums = self.sizes(), self.kept["boundary"]
@@ -181,7 +181,7 @@ class Leaning:
         return self.task.settings.gamma2 * self._weights(apart, sums.noise / sizes)
 
     def _clip_slopes(self) -> tuple[Floats, Floats]:
-        """Return gamma1 u_a, and d."""
+        """Return each group's slope of the penalty on clipping, and the direction that clipping takes; 0 at first."""
         shape, groups = self.task.form.shape, len(self.task.labels)
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)

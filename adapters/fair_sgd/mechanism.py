@@ -100,28 +100,28 @@ class FairSGD(Mechanism[Regression | Network]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse settings out of range, an unsound target and interactions that are no pairs; keep these as tuples."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return all steps, with the least noise whose price is within the budget."""
+        """Return an allotment of all steps, with the least noise in the budget; refuse what the schema rules out."""
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 
     @once
     def task(self, public: Public) -> FairSgdProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         return task_of(self, public)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Descend; `rng` makes a network's first weights only."""
+        """Run the descent and return its model; `rng` makes a network's first weights only."""
         task = self.task(public)
         learned = yield from train(task, allot, task.form.start(rng))
         return task.form.model(learned.theta, self._facts(task, learned))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult) -> dict[str, Any]:
-        """Return the figures of the fit: public numbers and noisy answers."""
+        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; captions and texts for readers."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FairSgdProblem:
-    """Task of a descent, made of public facts only."""
+    """Task of one `fair_sgd` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: FairSGD
     schema: Schema
@@ -44,22 +44,22 @@ class FairSgdProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns of the groups, where statistics are asked by group."""
+        """Columns of the groups; empty for mitigations that ask nothing by group."""
         return tuple(self.settings.groups) if self.settings.mitigation in ("surrogate", "group_clip") else ()
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups, in the order of their statistics."""
+        """Labels of the groups, in the order of their statistics; one empty label where nothing is asked by group."""
         return tuple(cell.label for cell in crossing(self.schema, self.by)) if self.by else ("",)
 
     @property
     def batch(self) -> float | None:
-        """Expected number of records in a step, where it is public."""
+        """Expected number of records in a step, times a row's weight; None where no size is declared."""
         return None if self.records is None else self.records * self.sampling
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Statistics that each step asks for beside the gradient."""
+        """Names of the statistics that each step asks for beside the gradient; may be empty."""
         s = self.settings
         if s.mitigation == "none":
             return () if self.records is not None else ("tally",)
@@ -69,17 +69,17 @@ class FairSgdProblem:
 
     @property
     def weights(self) -> tuple[float, ...] | None:
-        """Shares of a step's price: the gradient's, then the statistics'; None without statistics."""
+        """Shares of a step's price, adding up to 1: the gradient's, then each statistic's; None without any."""
         asked, part = len(self.statistics), self.settings.statistics_share
         return (1 - part, *[part / asked] * asked) if asked else None
 
     @property
     def region(self) -> Region:
-        """Region of the coefficients."""
+        """Region, a box or ball about 0, that the coefficients are projected into."""
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """Return the question of a step; coefficients are rounded, so that a resumed fit asks an equal one."""
+        """Return the question of a step at `theta` with the inputs of `lean`; `theta` is rounded for resumed fits."""
         shape = self.schema.shape(self.by)
 
         def by_group(values: Floats | None) -> Floats | None:
@@ -105,7 +105,10 @@ class FairSgdProblem:
 
 
 def task_of(settings: FairSGD, public: Public) -> FairSgdProblem:
-    """Return the task, or refuse with a message that names the column and the remedy."""
+    """Return the fit's task; refuse unknown or unfit columns, groups of a stratum, and mitigations without effect.
+
+    Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
+    """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:

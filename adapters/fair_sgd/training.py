@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FairSgdResult:
-    """Result of training."""
+    """Result of one `fair_sgd` training: coefficients, and figures of the noise and the groups."""
 
     theta: Floats
     batch: float
@@ -36,7 +36,7 @@ class FairSgdResult:
 
 
 def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[FairSgdResult]:
-    """Descend with one question a step: gradient and groups' statistics are of one sample, and have one price.
+    """Run the descent, one question a step: gradient and groups' statistics are of one sample, and have one price.
 
     Args:
         task: The public facts of the fit.
@@ -65,7 +65,7 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
 
 
 def _groups(task: FairSgdProblem, leaning: Leaning) -> list[str]:
-    """Return a line for each group: size and, where measured, mean of 1 - sum of p^2; none without groups."""
+    """Return a text for each group: size and, where measured, mean of 1 - sum of p^2; an empty list without groups."""
     if not task.by:
         return []
     sizes = leaning.sizes()

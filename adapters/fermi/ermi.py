@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def ermi(joint: Floats) -> float:
-    """Return ERMI of a joint distribution, one row a level and one column a class; 0 under independence.
+    """Return ERMI, a number from 0, of a table of joint probabilities or counts, levels x classes; 0 if independent.
 
     Cells of a class or level of probability 0 are left out.
     """
@@ -36,7 +36,7 @@ def ermi(joint: Floats) -> float:
 
 
 def slopes(w: Floats, shares: Floats) -> Floats:
-    """Return the derivative of psi by each F_j, for each level: -|W_j|^2 + 2 W_sj / sqrt(p(s)).
+    """Return the derivative of psi by each class probability F_j: -|W_j|^2 + 2 W_sj / sqrt(p(s)), shaped as W.
 
     Args:
         w: The matrices.
@@ -47,7 +47,7 @@ def slopes(w: Floats, shares: Floats) -> Floats:
 
 
 def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """Return the gradient by W of the sum of psi: 2 (A_rj / sqrt(p(r)) - W_rj sum over r of A_rj).
+    """Return the gradient by W of the sum of psi, shaped as W: 2 (A_rj / sqrt(p(r)) - W_rj sum over r of A_rj).
 
     Args:
         w: The matrices.
@@ -59,13 +59,13 @@ def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
 
 
 def value(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """Return the sum of psi, one number for each matrix: its mean is ERMI at the best W, and less elsewhere."""
+    """Return the sum over rows of psi, whose mean is ERMI at the best W and less elsewhere; one number for each W."""
     found: Floats = (slopes(w, shares) * sums).sum(axis=(-2, -1)) - sums.sum(axis=(-2, -1))
     return found
 
 
 def best(sums: Floats, shares: Floats) -> Floats:
-    """Return the W at which the mean of psi is largest; 0 for a class that is never predicted."""
+    """Return the matrix W, shaped as `sums`, at which the mean of psi is ERMI; 0 for a class never predicted."""
     predicted = sums.sum(axis=-2, keepdims=True)
     scaled: Floats = sums / np.sqrt(shares)[..., None]
     found: Floats = np.divide(scaled, predicted, out=np.zeros_like(scaled), where=predicted > 0)
@@ -73,12 +73,12 @@ def best(sums: Floats, shares: Floats) -> Floats:
 
 
 def independent(shares: Floats, classes: int) -> Floats:
-    """Return the best W for predictions independent of the attribute: sqrt(p(r)) for every class."""
+    """Return the best W for predictions independent of the attribute: the root of each share, in every class."""
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 
 
 def into_ball(w: Floats, radius: float) -> Floats:
-    """Return each matrix scaled to a Frobenius norm of at most the radius."""
+    """Return each matrix of `w`, on the last two axes, scaled to a Frobenius norm of at most `radius`."""
     length = np.sqrt((w * w).sum(axis=(-2, -1), keepdims=True))
     found: Floats = w * np.minimum(1.0, radius / np.maximum(length, 1e-300))
     return found

@@ -111,7 +111,7 @@ class DPFermi(Mechanism[Designed]):
     channels, height and width."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse values out of range; an unsound target, interactions, network, sizes; networks with open columns."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)
@@ -125,7 +125,7 @@ class DPFermi(Mechanism[Designed]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Noisy sums; public rows where the sensitive attribute alone is protected."""
+        """Kinds of questions: sums; also public rows where the sensitive attribute alone is protected."""
         return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
 
     def _check_network(self) -> None:
@@ -146,7 +146,7 @@ class DPFermi(Mechanism[Designed]):
             raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return all steps, with the least noise whose price is within the budget."""
+        """Return an allotment of all steps, with the least noise in the budget; refuse settings that do not fit it."""
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
@@ -157,7 +157,7 @@ class DPFermi(Mechanism[Designed]):
 
     @once
     def task(self, public: Public) -> FermiProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         task = task_of(self, public)
         if self.network is not None:
             from stratsynth.adapters.fermi.network_task import network_task
@@ -167,14 +167,14 @@ class DPFermi(Mechanism[Designed]):
         return task
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
-        """Descend in the coefficients, ascend in W; `rng` makes a network's first weights, and draws public samples."""
+        """Train the model and return it; `rng` makes a network's first weights, and draws public samples."""
         (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
         return model
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """Fit one model for each penalty; all share the questions of `steps` and their price.
+        """Return one model for each penalty, in their order; all share the questions of `steps` and their price.
 
         Args:
             public: See `steps`.
@@ -188,7 +188,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult) -> dict[str, Any]:
-        """Return the figures of the fit: public numbers and noisy answers."""
+        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; captions and texts for readers."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
         within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""

@@ -32,14 +32,14 @@ RATE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class FermiNetworkProblem(FermiProblem):
-    """Task of a fair network, made of public facts only."""
+    """Task of one `fermi` fit of a network, made of schema, settings and declared sizes only."""
 
     blueprint: Blueprint
     per_row: PerRow
 
     @property
     def title(self) -> str:
-        """Description of the model."""
+        """Text for readers: the network, target, numbers of features and weights."""
         weights = f"{self.per_row.weights:,} weights"
         return f"{self.blueprint.named}, of {self.target} on {self.blueprint.features} features, {weights}"
 
@@ -49,17 +49,17 @@ class FermiNetworkProblem(FermiProblem):
         return (self.per_row.weights,)
 
     def start(self, models: int, rng: Generator) -> Floats:
-        """Return the network's own first weights, for each model."""
+        """Return random first weights of several models, an array models x weights; `rng` draws their seeds."""
         seeds = rng.integers(2**31, size=models)
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """Return the question of a step, for one model."""
+        """Return the question of a step at `theta`, with a first axis of 1; other numbers of models are refused."""
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])
 
     def counting(self, theta: Floats) -> PerRowGradients:
-        """Return the query for the gradient of the loss alone, and for sums by cell that count records."""
+        """Return the question for one model's loss gradient and, by cell, sums that count records."""
         by = self.by if self.settings.penalty else (self.target,)
         return self._asked(theta, by, np.zeros((*self.schema.shape(by), self.classes)))
 
@@ -69,12 +69,12 @@ class FermiNetworkProblem(FermiProblem):
         return PerRowGradients(self.design, self.target, self.per_row, theta[0], by, slopes)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the network with these weights."""
+        """Return the network's model with the weights `theta` and these facts."""
         return Module(self.schema, self.design, self.target, self.blueprint, theta, facts)
 
 
 def network_task(task: FermiProblem) -> FermiNetworkProblem:
-    """Return a task's network version; refuse images of other size, and networks whose rows depend on each other."""
+    """Return a task's network version; refuse no features, other pixels than features, layers that couple rows."""
     settings, who = task.settings, task.settings.name
     features = len(task.names) - 1
     assert settings.network is not None  # noqa: S101 - the caller's check

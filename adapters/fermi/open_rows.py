@@ -39,7 +39,7 @@ COUNTING = 1e-4
 
 @dataclass(frozen=True)
 class ExpectedSum:
-    """One sum over an expected sample."""
+    """Array of sums over a sample of expected size, part of it public, with its noise: stands for a `NoisySum`."""
 
     values: Floats
     sigma: float
@@ -58,19 +58,19 @@ class OpenRows:
 
     @classmethod
     def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
-        """Ask for the features and the target of every row."""
+        """Ask for features and target of all rows, which are public; return them with a step's `rate` and `rng`."""
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
 
     @property
     def expected(self) -> float:
-        """Expected number of rows in a secret sample."""
+        """Expected number of rows in a secret sample: the rate times all rows, at least 1 row."""
         return max(self.rows.size, 1) * self.rate
 
     def step(
         self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
     ) -> Program[list[ExpectedSum]]:
-        """Return for each model its gradient and its sums of F by cell, for a sample of expected size.
+        """Ask a step's question; return for each model its gradient, then its sums of class probabilities by cell.
 
         Args:
             theta: The coefficients, one entry a model.
@@ -105,7 +105,7 @@ class OpenRows:
         return found
 
     def _clip(self, slopes: Floats) -> float:
-        """Return the setting's clip, or a bound on every row's addition at these slopes if that is smaller.
+        """Return the setting's clip, or a bound on every row's addition at these slopes (of `step`) if that is smaller.
 
         With d the slopes less their mean over groups, and r the largest of d less the smallest, at one group and true
         class, the derivatives by the logits have a length of at most r / 2, and for two classes in one logit r / 4: a
@@ -117,7 +117,7 @@ class OpenRows:
         return min(self.task.settings.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return gradients, and sums of F by true class, of rows of unknown group.
+        """Return models' gradients, and sums of class probabilities by true class, of sampled rows of unknown group.
 
         Args:
             theta: The coefficients.
@@ -148,7 +148,7 @@ class OpenRows:
         return gradients, self._sums(chances, at)
 
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
-        """Return F by true class: the sample's mean of F times the class's expected records."""
+        """Return means of `chances` by true class (`at`), times its expected rows: model x true class x class."""
         task = self.task
         means = np.full((task.true_classes, *chances.shape[1:]), 1 / task.classes)
         for level in np.unique(at):

@@ -35,7 +35,7 @@ LOGISTIC = 2
 
 @dataclass(frozen=True, eq=False)
 class FermiProblem:
-    """Task of a fair classifier, made of public facts only."""
+    """Task of one `fermi` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: DPFermi
     schema: Schema
@@ -54,17 +54,17 @@ class FermiProblem:
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
-        """Link by the number of classes."""
+        """Link of the regression: `logistic` for a target of two levels, else `softmax`."""
         return "logistic" if self.classes == LOGISTIC else "softmax"
 
     @property
     def classes(self) -> int:
-        """Number of levels of the target."""
+        """Number of levels of the target, the classes that are predicted."""
         return self.schema.size(self.target)
 
     @property
     def groups(self) -> int:
-        """Number of groups."""
+        """Number of groups: crossings of the levels of the groups' columns; 1 without such columns."""
         return self.schema.cells(self.settings.groups)
 
     @property
@@ -74,42 +74,42 @@ class FermiProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns that make the cells: the groups', and for odds the target."""
+        """Columns that make the cells of sums: the groups', and for odds the target after them."""
         odds = (self.target,) if self.settings.criterion == "odds" else ()
         return (*self.settings.groups, *odds)
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """Columns that are public where the sensitive attribute alone is protected."""
+        """Columns taken as public under `protect = "sensitive"`: the design's and the target."""
         return (*self.design.columns, self.target)
 
     @property
     def counts(self) -> bool:
-        """True if the first steps count records, by group or in all."""
+        """True if the first steps count records, by group or in all, because these numbers are not public."""
         if self.settings.protect == "sensitive":  # the number of records is public
             return self.sizes is None
         return self.records is None or (self.settings.penalty > 0 and self.sizes is None)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one model's coefficients."""
+        """Shape of one model's coefficients: (features,), or (features, classes) for `softmax`."""
         return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
 
     @property
     def title(self) -> str:
-        """Description of the model."""
+        """Text for readers: link, target and number of features."""
         return f"{self.link} regression of {self.target} on {len(self.names)} features"
 
     def start(self, models: int, rng: Generator) -> Floats:
-        """Return the first coefficients of each model: 0."""
+        """Return coefficients of 0 for several models, an array models x features (x classes); `rng` is not used."""
         return np.zeros((models, *self.shape))
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the model with these coefficients."""
+        """Return the regression with the coefficients `theta` and these facts."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
-        """Return the question of a step: gradients and, with `slopes`, gradients of the penalty and sums by cell.
+        """Return the question of a step: gradients of each model and, with `slopes`, the penalty's and sums by cell.
 
         Args:
             theta: The coefficients, one entry a model.
@@ -119,7 +119,7 @@ class FermiProblem:
         return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
 
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
-        """Return the query for the gradient of the loss alone, and for sums by cell that count records.
+        """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
 
         Cells are those of `by`, or true classes without a penalty.
         """
@@ -129,17 +129,17 @@ class FermiProblem:
 
     @property
     def region(self) -> Region:
-        """Region of the coefficients."""
+        """Region, a box or ball about 0, that the coefficients are projected into."""
         return Region(self.settings.region, self.settings.radius)
 
     @property
     def adversary_radius(self) -> float:
-        """Largest Frobenius norm of W, D; by default twice its norm at independence, which is sqrt(classes)."""
+        """Largest Frobenius norm of the adversary's W: as set, or twice its norm at independence, sqrt(classes)."""
         return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
 
 
 def task_of(settings: DPFermi, public: Public) -> FermiProblem:
-    """Return the task, or refuse with a message that names the column and the remedy."""
+    """Return the fit's task; refuse unknown or unfit columns and sizes, groups of a stratum, a penalty of no groups."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
@@ -169,7 +169,10 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse features and target that are not declared public, and a sensitive attribute that is."""
+    """Refuse, for `protect = "sensitive"`, features or target that are groups or not public, and public groups.
+
+    Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
+    """
     who = f'{settings.name}: protect = "sensitive"'
     for name in columns:
         if name in settings.groups:
@@ -197,7 +200,7 @@ A logistic loss has a curvature of at most a quarter of that square, so this is 
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return declared sizes or shares: a column per group, one row, or for odds one per true class; else None."""
+    """Return declared sizes, true classes (1 for parity) x groups, or None; refuse unknown and missing labels."""
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FermiResult:
-    """Result of training."""
+    """Result of one `fermi` training: each penalty's coefficients, noise, and the shares of groups that it used."""
 
     theta: Floats
     """Coefficients, one entry a penalty."""
@@ -50,7 +50,7 @@ class FermiResult:
 
 
 def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:
-    """Train one model for each penalty; all penalties are positive, or all are 0.
+    """Return coefficients of one model for each penalty, trained side by side; all are positive, or all are 0.
 
     Args:
         task: The public facts of the fit.
@@ -114,7 +114,7 @@ class CellCounts:
     steps: int = 0
 
     def add(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
-        """Add a step's counts: F adds up to 1 over classes, so its sum over them counts records."""
+        """Add a step's noisy sums of class probabilities by cell, an answer a model: added up, they count records."""
         classes = self.task.classes
         self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
         self.variance += answers[0].sigma ** 2 * classes
@@ -122,7 +122,7 @@ class CellCounts:
 
     @property
     def batch(self) -> Floats:
-        """Expected number of records in a step, for each model; at least its noise."""
+        """Expected records in a step, an array of one entry a model: as declared, or noisy and at least their noise."""
         models, cells = self.seen.shape
         if self.task.records is not None:
             return np.full(models, self.task.records * self.rate)
@@ -132,7 +132,7 @@ class CellCounts:
 
     @property
     def sizes(self) -> Floats:
-        """Sizes in any unit, axes model, true class (one for parity) and group; none is smaller than its noise."""
+        """Array of sizes, of any unit and at least their noise, by model, true class (one for parity) and group."""
         task, models = self.task, len(self.seen)
         if task.sizes is not None:
             return np.broadcast_to(task.sizes, (models, task.true_classes, task.groups))
@@ -155,7 +155,7 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Start at the best W for predictions independent of the group."""
+        """Return models' adversary, W being best for predictions independent of the group; one penalty a model."""
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]
@@ -174,14 +174,14 @@ class Adversary:
 
     @property
     def slopes(self) -> Floats:
-        """Derivative of the penalties by each predicted probability, axes as in the query: groups first."""
+        """Derivative of the penalties by each predicted probability. Axes: model, columns of `by`, predicted class."""
         whole = self.penalties[:, None, None, None] * self.weights
         found = np.moveaxis(whole * ermi.slopes(self.w, self.shares), 1, 2)
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)
         return np.ascontiguousarray(found).reshape(shape)
 
     def step(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
-        """Take a step up the gradient of psi, and project into the ball."""
+        """Move the matrices W up the gradient by noisy sums of class probabilities, an answer a model; project them."""
         task = self.task
         sums = np.array([one.values for one in answers]).reshape(
             len(self.w), task.groups, task.true_classes, task.classes

@@ -60,7 +60,7 @@ class Fixed(Mechanism[Graphical]):
     """Largest number of cells in the row model; tables that do not fit are answered, and not drawn from."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range; keep lists as tuples."""
+        """Refuse unsound `tables` (empty, a column or a set twice) and `importance` of other length; keep tuples."""
         super().__post_init__()
         if not is_list(self.tables) or not all(is_texts(table) and len(table) for table in self.tables):
             raise UsageError('fixed: tables is a list of lists of columns, such as [["SEX", "AGEP"], ["MAR"]].')
@@ -75,7 +75,7 @@ class Fixed(Mechanism[Graphical]):
         object.__setattr__(self, "tables", tables)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse tables of unknown columns, or larger than memory."""
+        """Return the whole budget as a zCDP allotment; refuse unknown columns, tables or columns too large."""
         schema = public.schema
         for table in self.tables:
             for name in table:
@@ -88,7 +88,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Measure all tables at once, and fit the model that rows are drawn from."""
+        """Measure all tables at once, and return the model that rows are drawn from."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)
@@ -106,9 +106,9 @@ class Fixed(Mechanism[Graphical]):
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:
-        """Return the importance of each table to be measured, without constant columns and public tables.
+        """Return table -> importance of the tables to be measured, without constant columns and public tables.
 
-        Tables that become equal are one, with their importances added up.
+        Tables that become equal are one, with their importances added up. If none is left, it is the smallest column's.
         """
         schema = public.schema
         declared = self.tables or list(schema.oneways)
@@ -122,7 +122,7 @@ class Fixed(Mechanism[Graphical]):
         return found
 
     def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """Return the tables that a model holds within its size, taken in one after the other."""
+        """Return those cliques that one model holds in `model_cells`, taken in one after the other."""
         held: tuple[Clique, ...] = ()
         for clique in cliques:
             if taken_in(sizes, held, (clique,), self.model_cells)[0]:

@@ -21,7 +21,7 @@ class Adam:
         self._rate, self._steps, self._taken = rate, steps, 0
 
     def step(self, point: Reals, slope: Reals) -> None:
-        """Move `point` in place by one step against the gradient `slope`."""
+        """Move the parameters `point` in place by one step against the gradient `slope`."""
         share = 0.5 * (1 + math.cos(math.pi * self._taken / self._steps))
         self._taken += 1
         rate = self._rate * (LEAST + (1 - LEAST) * share)

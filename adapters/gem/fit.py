@@ -58,7 +58,7 @@ class TableLoss:
             self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
 
     def slope(self, odds: Reals) -> tuple[float, Reals]:
-        """Return the misfit and its gradient; a table is the smaller columns' joint times the largest column."""
+        """Return the misfit of the probabilities `odds` (levels x components), and its gradient by them, shaped so."""
         slope, distance = np.zeros_like(odds), 0.0
         part = odds.dtype.type(1 / odds.shape[1])
         for blocks, share, weight in self._tables:
@@ -92,7 +92,7 @@ def _counted(table: MeasuredTable) -> NDArray[np.bool_]:
 
 
 def train(problems: Sequence[Training]) -> list[Reals]:
-    """Train the problems one by one: batching gains nothing, and the driver trains them in parallel."""
+    """Return the trained parameters of each problem, one by one: the driver trains several in parallel."""
     return [_train(problem) for problem in problems]
 
 
@@ -110,12 +110,12 @@ def _train(problem: Training) -> Reals:
 
 
 def _numbers(problem: Training) -> float:
-    """Return the work of one step: parameters plus cells of the tables."""
+    """Return the work of one step, for sharing it out: parameters plus cells of the tables."""
     return problem.point.size + sum(table.values.size for table in problem.tables)
 
 
 def _hasty(problem: Training) -> Training:
-    """Return the problem with one iteration, for rehearsals."""
+    """Return a copy of the problem with one iteration, for rehearsals, which ignore the fit."""
     return replace(problem, iterations=1)
 
 

@@ -28,27 +28,27 @@ class LogitBlocks:
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
-        """First row of each block."""
+        """Number of the first row of each column's block, an array."""
         return np.cumsum([0, *(size for _, size in self.sizes)])[:-1]
 
     @cached_property
     def rows(self) -> int:
-        """Number of levels of all columns together."""
+        """Number of rows of the matrix: levels of all columns together."""
         return sum(size for _, size in self.sizes)
 
     @cached_property
     def block(self) -> Mapping[str, slice]:
-        """Rows of each column."""
+        """Slice of the rows that hold a column's levels, by column."""
         ends = (slice(int(a), int(a) + size) for a, (_, size) in zip(self.starts, self.sizes, strict=True))
         return {name: place for (name, _), place in zip(self.sizes, ends, strict=True)}
 
     @cached_property
     def column(self) -> NDArray[np.intp]:
-        """Number of each row's column."""
+        """Array with the number of the column that each row belongs to."""
         return np.repeat(np.arange(len(self.sizes)), [size for _, size in self.sizes])
 
     def softmax(self, logits: Reals) -> Reals:
-        """Return the probabilities of each block: the softmax of its logits, component by component."""
+        """Return probabilities from logits, levels x components: a softmax over each column's levels."""
         if not self.rows:
             return logits
         odds = np.exp(logits - np.maximum.reduceat(logits, self.starts, axis=0)[self.column])
@@ -56,7 +56,7 @@ class LogitBlocks:
         return odds
 
     def softmax_back(self, odds: Reals, slope: Reals) -> Reals:
-        """Return the gradient by logit, given the gradient by probability."""
+        """Return the gradient by logit from probabilities `odds` and the gradient by these, all of one shape."""
         if not self.rows:
             return slope
         back: Reals = odds * slope
@@ -65,7 +65,7 @@ class LogitBlocks:
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """Return the probabilities of all combinations of some columns' levels, row-major, in each component."""
+    """Return the probabilities of all combinations of columns' levels (row-major) x components, from a block each."""
     table = blocks[0]
     for block in blocks[1:]:
         table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])
@@ -73,7 +73,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return the marginals of many sets of columns; adjacent sets that differ in their last column share work."""
+    """Return each clique's array of cell probabilities; adjacent cliques that differ in the last column share work."""
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:

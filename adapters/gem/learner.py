@@ -52,7 +52,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
     @property
     def model(self) -> ProductMixture:
-        """Model of the last fit."""
+        """Mixture of the last training, or of the start parameters; cached."""
         if self.known is None:
             self.known = self._generated()
         return self.known
@@ -62,23 +62,23 @@ class MixtureLearner(Learner[ProductMixture]):
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Train for a round, or for longer if it is the last training."""
+        """Train on all tables for a round, or after the last one for `longest` times as many steps."""
         times, faster = (self.longest, self.faster) if last else (1, 1.0)
         steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.taken_in(last=last)), self.total, steps, rate)
         self.point, self.known = (yield from work(TRAINER, problem)), None
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the expected counts of the cells of each clique, in records."""
+        """Return for each clique the array of its cells' expected counts, in records, by the parameters."""
         with one_thread("blas"):  # matrices too small for more threads, which would wait for each other
             return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of each clique's cells, rounded like the questions of a resumed fit."""
+        """Return for each clique the array of its cells' probabilities: expected counts over the total."""
         return [table / self.total for table in self.expected(cliques)]
 
     def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
-        """Start a stratum from these parameters; its training is short, to stay near what it has not measured."""
+        """Return a stratum's learner that starts at these parameters, trained for less; `prior` is not used."""
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
@@ -94,12 +94,12 @@ class MixtureLearner(Learner[ProductMixture]):
         )
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the model conditioned on `levels`."""
+        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
         return self.model.conditioned(schema, levels)
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return start parameters at the columns' noisy distributions, no level below half a standard deviation."""
+    """Return start parameters, flat, near the shares of the columns' tables `ones`; no count is below half a sigma."""
     logits = np.zeros(source.layout.rows)
     for table in ones:
         odds = np.maximum(table.values, max(0.5, 0.5 * table.sigma))

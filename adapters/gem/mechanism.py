@@ -102,12 +102,12 @@ class GEM(Poolable[ProductMixture]):
     """Learning rate of a round's first step; by default 0.001 for a network, 0.02 for a table."""
 
     def __post_init__(self) -> None:
-        """Settings within their ranges, and a workload that some schema could have."""
+        """Refuse settings out of their ranges, and a workload that no schema could have."""
         super().__post_init__()
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse a workload that is unknown or too large, from the schema alone."""
+        """Return the whole budget as a zCDP allotment; refuse unknown columns, too large workloads, tables, models."""
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")
@@ -125,7 +125,7 @@ class GEM(Poolable[ProductMixture]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure all columns; then choose, measure and train in rounds."""
+        """Measure all columns, then choose, measure and train in rounds; return the last fit's learner."""
         schema, rho = public.schema, Fraction(allot.rho)
         first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
         ones = (yield from counts(public.asked, rho=first)) if public.asked else ()
@@ -181,17 +181,17 @@ class GEM(Poolable[ProductMixture]):
                 del scores[chosen]
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return the workload's parts; columns alone where the stratum is small."""
+        """Return the weight of each clique that a stratum may choose: the workload's parts; columns alone if small."""
         every = self.candidate_weights(public, fewest=1)
         small = self._small(public, rho, public.size or 0)
         return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
 
     def stratum_rounds(self, usual: int) -> int:
-        """Return the setting `rounds`, else `usual`."""
+        """Return a stratum's number of rounds: the setting `rounds`, or `usual` without it."""
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return an untrained generator that starts at the columns' tables."""
+        """Return an untrained generator that starts at the columns' noisy tables `ones`."""
         source = self._source(schema, rng)
         return MixtureLearner(
             schema=schema,
@@ -203,7 +203,7 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return the model of the columns' tables alone, with a generator that starts there for later strata."""
+        """Return a learner whose model is of the columns' tables alone; its generator starts there for later strata."""
         model = ProductMixture.independent(schema, ones, total)
         # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
@@ -217,7 +217,7 @@ class GEM(Poolable[ProductMixture]):
 
     @once
     def candidate_weights(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
-        """Return the weight of each candidate: parts of the workload of >= `fewest` columns, small and not public."""
+        """Return clique -> weight of parts of the workload: >= `fewest` columns, no public table, not too large."""
         schema = public.schema
         every = self._workload.parts(schema.names)
         place = {name: i for i, name in enumerate(schema.names)}
@@ -232,11 +232,11 @@ class GEM(Poolable[ProductMixture]):
         }
 
     def _fits(self, known: Known) -> bool:
-        """Return True if a public table is small enough to be trained on."""
+        """Return True if a public table is small enough for the components to be trained on."""
         return bool(self.components * known.shares.size <= MOST_JOINT * max(known.shares.shape))
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
-        """Return the number of rounds, by the public size; 0 if it is too small for more than columns.
+        """Return the number of rounds by `people`, the public or noisy size; 0 if too few for more than columns.
 
         It grows as the root of people / sigma, where sigma is the noise of one table at the full budget: 35 for 12
         columns, 7 thousand people and epsilon 1. An undeclared size counts as large.
@@ -250,7 +250,7 @@ class GEM(Poolable[ProductMixture]):
         return min(most, candidates) if self.measure == "marginals" else most
 
     def _small(self, public: Public, rho: float, people: float | None) -> bool:
-        """Return True if the stratum has too few people to measure more than columns."""
+        """Return True if `people` over the noise of one table at all of `rho` is below `least`; False for None."""
         return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Parametrisation:
@@ -264,7 +264,7 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
-        """Return the table to be fitted: all its cells, or the one farthest from the model's expected count."""
+        """Return the table to be fitted: all its cells, or (`cells`) the one farthest from `guess`, expected counts."""
         if self.measure == "marginals":
             return MeasuredTable.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)
@@ -273,12 +273,12 @@ class GEM(Poolable[ProductMixture]):
 
 
 def _reach(public: Public, rho: float, people: float | None) -> float:
-    """Return people / sigma, where sigma is the noise of one table at the full budget; infinite without a size."""
+    """Return `people` over the noise of one table priced at all of `rho`; infinite if `people` is None."""
     return math.inf if people is None else people / table_sigma(rho, public.schema, public.neighbours)
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
-    """Yield each round's rho for choosing and for measuring: equal shares of what is left, to the last bit."""
+    """Yield each round's rho for choosing and for measuring: equal shares of `left`, spent to the last bit."""
     for after in range(rounds - 1, -1, -1):
         price = down(left / (after + 1))
         measuring = MEASURE * price

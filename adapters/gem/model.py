@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProductMixture(TableModel):
-    """A mixture of components; within a component, columns are independent."""
+    """Distribution of rows: a weighted mixture of components, within each of which columns are independent."""
 
     kind: ClassVar[str] = "product_mixture"
     schema: Schema
@@ -40,7 +40,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Make a mixture of equal weights from the fitted probabilities, whatever their precision."""
+        """Return a mixture of equal weights from probabilities `odds`, levels x components, in any precision."""
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
@@ -50,7 +50,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """Make one component from the tables of columns, for a stratum that measured nothing else.
+        """Return a mixture of one component by the noisy tables `ones` of columns, for strata that know no more.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.
@@ -69,7 +69,7 @@ class ProductMixture(TableModel):
         return cls(schema, np.ones(1), tables, total)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the mixture conditioned on `levels`, in the columns of `schema`.
+        """Return the mixture in the columns of `schema`, given one of the level numbers in `levels` each.
 
         If the condition has probability 0, components keep their weights.
         """
@@ -88,34 +88,34 @@ class ProductMixture(TableModel):
 
     @cached_property
     def _odds(self) -> NDArray[np.float64]:
-        """Probabilities of all columns' levels: levels x components."""
+        """Probabilities of all columns' levels, one column after another: levels x components."""
         return np.ascontiguousarray(np.concatenate([self.tables[name] for name in self.schema.names], axis=1).T)
 
     def marginal(self, columns: Clique) -> Reals:
-        """Return the probabilities of the cells of `columns`, axes in that order."""
+        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Return the marginal of one column."""
+        """Return the probabilities of one column's levels, an array that adds up to 1."""
         return np.asarray(self.marginal((column,)), np.float64)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
-        """Return the marginals of many sets of columns; adjacent sets that differ in their last column share work."""
+        """Return each clique's array of probabilities; adjacent cliques that differ in the last column share work."""
         return marginals(self._layout, self._odds, self.weights, cliques)
 
     def _weighed(self, where: Where) -> NDArray[np.float64]:
-        """Return each component's weight times the probability that one of its rows meets a condition."""
+        """Return each component's weight times the probability of `where`: column -> level numbers allowed."""
         weights = self.weights.copy()
         for column, allowed in where.items():
             weights *= self.tables[column][:, sorted(allowed)].sum(axis=1)
         return weights
 
     def mass(self, where: Where) -> float:
-        """Return the probability of a condition: its components' probabilities, averaged by weight."""
+        """Return the probability of a condition, column -> level numbers allowed; 1 for none."""
         return min(1.0, float(self._weighed(where).sum())) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw `n` rows by randomised rounding, conditioned on `where`, so that no row is rejected."""
+        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
         condition = where or {}
         weights = self._weighed(condition)
         if n and not weights.sum() > 0:
@@ -134,13 +134,13 @@ class ProductMixture(TableModel):
         return rows
 
     def state(self) -> State:
-        """Return the weights and one array for each column."""
+        """Return the model for a file: arrays (weights, a table for each column) and the fact `total`."""
         arrays: dict[str, NDArray[Any]] = {f"column {name}": table for name, table in self.tables.items()}
         return State({"total": self.total}, {"weights": self.weights, **arrays})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ProductMixture:
-        """Rebuild a model from a file, or refuse weights and tables that are no distributions."""
+        """Return the model of a stored state; refuse arrays that are no distributions, and an unsound total."""
         weights = np.asarray(state.arrays["weights"])
         if not _distributions(weights[None, :], (1, weights.size)):
             raise ReleaseError("model: the stored weights are damaged.")
@@ -156,7 +156,7 @@ class ProductMixture(TableModel):
 
 
 def _distributions(lines: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Return True if every line is a distribution, of this shape and in double precision."""
+    """Return True if `lines` has this shape, in double precision, and each line adds up to 1; False if empty."""
     if lines.dtype != np.float64 or lines.shape != shape or not lines.size:
         return False
     return bool((lines >= 0).all() and (lines <= 1).all() and (np.abs(lines.sum(axis=1) - 1) < 1e-9).all())

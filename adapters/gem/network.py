@@ -27,16 +27,16 @@ class Parametrisation(Protocol):
 
     @property
     def layout(self) -> LogitBlocks:
-        """Layout of the probabilities."""
+        """Layout of the probabilities' rows: columns and their numbers of levels."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return start parameters with which every component is near these logits."""
+        """Return start parameters, a flat array, with which each component's logits are near `logits`, one a level."""
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
         """Return the probabilities, levels x components, and the values that `backward` needs."""
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter, given the gradient by probability."""
+        """Return the gradient by parameter, flat, from `forward`'s values `tape` and the gradient by probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +49,17 @@ class LogitTable:
     """Standard deviation of the start logits: equal components would stay equal."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return the logits, in each component with noise of its own."""
+        """Return start logits, flat: `logits`, one a level, plus each component's own normal noise."""
         noise = rng.standard_normal((self.layout.rows, self.components))
         return (logits[:, None] + self.spread * noise).ravel()
 
     def forward(self, point: Reals) -> tuple[Reals, Reals]:
-        """Return the softmax of the parameters."""
+        """Return the probabilities, levels x components, twice: they are also what `backward` needs."""
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
     def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:
-        """Return the softmax's gradient by logit."""
+        """Return the gradient by logit, flat, from the probabilities `tape` and the gradient `slope` by these."""
         return self.layout.softmax_back(tape, slope).ravel()
 
 
@@ -89,14 +89,14 @@ class ResidualNetwork:
         return tuple(int(end) for end in np.cumsum([math.prod(shape) for shape in self.shapes]))
 
     def parts(self, point: Reals) -> list[Reals]:
-        """Return views of the flat vector as the layers' arrays."""
+        """Return views of the flat parameters `point` as the layers' arrays, in the order of `shapes`."""
         starts = (0, *self._ends[:-1])
         return [
             point[start:end].reshape(shape) for start, end, shape in zip(starts, self._ends, self.shapes, strict=True)
         ]
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return He-normal weights for the ReLU blocks, and a last layer whose shift is the logits."""
+        """Return flat start parameters: He-normal weights of the ReLU blocks, a last layer with shift `logits`."""
         point = np.empty(self._ends[-1])
         *blocks, last, shift = self.parts(point)
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -107,7 +107,7 @@ class ResidualNetwork:
         return point
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return the probabilities, and the activations that `backward` needs."""
+        """Return the probabilities, levels x components, and the activations that `backward` needs."""
         *blocks, last, shift = self.parts(point)
         flow, tape = self.noise.astype(point.dtype, copy=False), []
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -123,7 +123,7 @@ class ResidualNetwork:
         return odds, (tape, flow, odds)
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter: the chain rule, from the last layer to the first."""
+        """Return the gradient by parameter, flat: the chain rule, from the last layer to the first."""
         found = np.empty_like(point)
         *blocks, last, _ = self.parts(point)
         *slopes, last_slope, shift_slope = self.parts(found)

@@ -52,7 +52,7 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """Return g, the norm that d standard normal numbers exceed with probability beta: the paper's bound or exact.
+    """Return the norm that d standard normal numbers exceed with probability beta: the paper's bound or exact.
 
     The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
     quantile 2.576.
@@ -66,17 +66,17 @@ def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
 
 
 def clip_at(r: float, g: float) -> float:
-    """Return tau, in units of scale; the 3 is the authors' constant for sqrt(log(2 / beta))."""
+    """Return the clip of values' norm, in units of scale, for a mean within `r` and a tail `g`; 3 is the authors'."""
     return min(math.sqrt(r**2 + 2 * 3 * r + g**2), r + g)
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """Return sd, the noise in a mean of n records, each of which moves the sum by at most tau, 2 tau if exchanged."""
+    """Return the noise in a mean of n records, each moving the sum by at most tau, or 2 tau if exchanged."""
     return (1 if neighbours == Neighbours.ADD_REMOVE else 2) * tau / (n * math.sqrt(2 * rho))
 
 
 def narrowed(n: float, sd: float, g: float) -> float:
-    """Return r', the bound on the distance between the next centre and the mean."""
+    """Return the new bound on the distance of centre and mean, from `n` records, noise `sd` and tail bound `g`."""
     return g * math.sqrt(1 / n + sd**2)
 
 
@@ -105,12 +105,12 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse columns that `scales` refuses."""
         self.scales(public)
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Count, narrow down, and sum the squares around the last centre."""
+        """Count, narrow down the means, ask squares around the last centre, and return the estimate of all means."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -124,7 +124,7 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Run the steps for columns that are narrowed down together."""
+        """Narrow down the means of these columns together, in steps, and return their figures."""
         units = np.array([column.unit for column in columns])
         centre = np.array([column.centre for column in columns])
         r = float(np.linalg.norm([column.radius / column.unit for column in columns]))
@@ -157,12 +157,12 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return tau, or the distance to the bounds if that is less."""
+        """Return the clip of values' norm, in units of scale: `clip_at`, or the distance to the bounds if less."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
 
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """Return the clipped sum around a centre, in units of scale."""
+    """Return the question for the sum of values less `centre`, in units of scale, clipped at norm `tau`."""
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

@@ -23,7 +23,7 @@ FRACTION = 6.0
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """Public facts of one column."""
+    """Public facts of one numeric column, in its unit: bounds, and guesses of mean and standard deviation."""
 
     name: str
     low: float
@@ -39,11 +39,11 @@ class ColumnScale:
 
     @property
     def range(self) -> float:
-        """Distance between the bounds."""
+        """Distance between the column's bounds, in its unit."""
         return self.high - self.low
 
     def reach(self, centre: float) -> float:
-        """Return the largest distance of a value from `centre`: clipping further out does nothing."""
+        """Return the largest distance of a value, within its bounds, from `centre`: a wider clip does nothing."""
         return max(abs(self.high - centre), abs(centre - self.low))
 
     @property
@@ -52,7 +52,7 @@ class ColumnScale:
         return max(self.low, self.centre - self.radius), min(self.high, self.centre + self.radius)
 
     def within(self, mean: float) -> float:
-        """Return the nearest value that the mean may have."""
+        """Return the value nearest to `mean` between the public ends of the mean."""
         low, high = self.means
         return min(max(mean, low), high)
 
@@ -65,7 +65,7 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[ColumnScale, ...]:
-    """Return the columns that are named, or all numeric ones that make no strata; refuse unknown ones."""
+    """Return facts of the named columns, or all numeric ones that make no strata; refuse unknown or unsuitable ones."""
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:
@@ -111,7 +111,7 @@ def _scale(
 
 
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
-    """Return a copy of a table from column to number; refuse anything else."""
+    """Return a copy, column -> number as float, of the setting `key`; refuse (UsageError) all else that is `given`."""
     if not isinstance(given, Mapping):
         raise UsageError(f"{who}: {key} is a table from column to number.")
     for name, value in given.items():

@@ -33,12 +33,12 @@ class Payment:
     pure: bool
 
     def parts(self, weights: Sequence[float]) -> list[Payment]:
-        """Split the amount by weights; the parts come to at most the whole."""
+        """Return payments in proportion to `weights`; together they come to at most the whole amount."""
         whole = math.fsum(weights) * (1 + 1e-14)
         return [Payment(self.amount * (w / whole), self.pure) for w in weights]
 
     def ask(self, query: Columns) -> Program[NoisySum]:
-        """Ask for a noisy sum at this amount."""
+        """Ask the query at this amount, epsilon or rho, and return its noisy sum."""
         if self.pure:
             (answer,) = yield from total(query, epsilon=self.amount)
         else:
@@ -83,7 +83,7 @@ class Settings(Mechanism[Estimate]):
     """Fraction of the budget for sums of squares; with `bounded` it goes to the means."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse settings out of range, tables that are not column -> number, and shares that leave means nothing."""
         super().__post_init__()
         for key in ("centre", "radius", "scale"):
             object.__setattr__(self, key, check_numbers(self.name, key, getattr(self, key)))
@@ -91,14 +91,17 @@ class Settings(Mechanism[Estimate]):
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
-        """The columns with their scales; refuses ones that the schema lacks, and a declared size that is not theirs."""
+        """Return the columns with their scales; refuse unsuitable columns, and a declared size that is not theirs."""
         columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
         check_count(self.name, self, public, columns)
         return columns
 
 
 def check_count(who: str, settings: Settings, public: Public, columns: Iterable[ColumnScale]) -> None:
-    """Refuse a declared size where a sum may not be over all records."""
+    """Refuse (Unsupported), for `count = "declared"`, no size, inexact sizes, and rows or values that may be left out.
+
+    Such rows are weighted by a column, or of units of several rows; such values are of columns that may lack them.
+    """
     if settings.count == "noisy":
         return
     if public.schema.row_weight.column is not None:
@@ -127,7 +130,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Split the budget into counts, means and squares; parts that are not asked for go to the means."""
+    """Return the payments of counts, means and squares; those not asked for are 0 and add to the means."""
     counts = settings.count_share * (settings.count == "noisy")
     squares = settings.variance_share * (settings.variance == "bought")
     count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
@@ -135,7 +138,7 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Return the public size; or a noisy count of the records that have a value in each of the columns.
+    """Return the number of records with a value in each of the columns: noisy, or the declared size without noise.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
@@ -157,7 +160,7 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Return the size of each group of columns; groups that every record has share one count."""
+    """Return a number of records for each group of columns; groups that every record has share one count."""
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()
     for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):
@@ -169,7 +172,7 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Return each column's standard deviation, from a noisy sum of squares around the centre of this query."""
+    """Return each column's standard deviation, an array, from a noisy sum of squares around the centre of `query`."""
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
     units, centres = np.array(query.scale), np.array(query.centre)
@@ -193,13 +196,10 @@ def figures(
     pure: bool,
     rows: int = 1,
 ) -> Figures:
-    """Return the errors of means that are centre + sum / size.
+    """Return the means and their errors by column; `means` are centre + sum / size, sums having noise `sigma`.
 
     `rows` is the largest number of rows of one person. They may be equal, so the sampling variance is at most `rows`
     times that of single rows; also in groups that a person's rows are spread over.
-
-    Mean and truth both lie between public ends, so the error is at most their distance, whatever the noise: an empty
-    group cannot spoil the mean of all by more than its share.
     """
     number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
     direct = np.minimum(sigma * np.array(query.scale) / size.value, most)
@@ -228,7 +228,7 @@ def figures(
 
 
 def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
-    """Return each column's largest deviation: root of (high - m)(m - low), m the likely mean nearest the middle."""
+    """Return, by column, the largest deviation: root of (high - m)(m - low), m the likely mean nearest the middle."""
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2
@@ -238,7 +238,7 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """Join the columns' figures into one estimate."""
+    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`."""
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
     return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.max_multiplicity > 1)

@@ -28,7 +28,7 @@ REMEDY = (
 
 
 def torch_of(who: str) -> Any:
-    """Return PyTorch, or refuse with a message that names the extra."""
+    """Return the module `torch`; refuse (Unsupported) with the way to install it if it is absent."""
     try:
         import torch
     except ImportError as error:
@@ -51,7 +51,7 @@ class Blueprint:
 
     @property
     def named(self) -> str:
-        """Description in words."""
+        """Description in words for readers: kind, sizes of its layers, or the building function's name."""
         if self.network == "conv":
             return f"conv of {' x '.join(map(str, self.image))} pixels, {' and '.join(map(str, self.hidden))} channels"
         if self.network == "mlp":
@@ -63,7 +63,7 @@ class Blueprint:
         return f"network by {getattr(self.network, '__module__', '?')}.{getattr(self.network, '__qualname__', '?')}"
 
     def build(self, who: str, seed: int) -> Any:
-        """Build the network with weights that the seed decides, in double precision.
+        """Return the network, a torch Module in double precision, with first weights that the seed decides.
 
         Raises:
             Unsupported: PyTorch is not installed, or the network couples rows or draws at random.
@@ -76,7 +76,7 @@ class Blueprint:
         return module.double().train()
 
     def _modules(self, torch: Any) -> Any:
-        """Build a named network: tanh after each hidden layer; convolutions of 3 x 3 pixels with stride 2."""
+        """Return a named network: tanh after each hidden layer; convolutions of 3 x 3 pixels with stride 2."""
         nn = torch.nn
         if self.network == "mlp":
             sizes, layers = (self.features, *self.hidden), list[Any]()
@@ -91,7 +91,7 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """Build the network of the caller's function."""
+        """Return the network that the caller's function builds; refuse no function, and a result of another type."""
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "
@@ -103,13 +103,13 @@ class Blueprint:
         return module
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts that a release keeps; a function is left out."""
+        """Return name, hidden sizes and image as JSON values for a stored release; a function's name is None."""
         name = self.network if isinstance(self.network, str) else None
         return {"network": name, "hidden": list(self.hidden), "image": list(self.image)}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Rebuild a blueprint from a file, or refuse damaged facts."""
+        """Return the blueprint of stored facts; refuse (ReleaseError) unknown names and sizes that do not fit."""
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))
         if name not in (None, *NAMED) or not whole or (name == "conv" and not _fits(image, features)):
@@ -122,7 +122,7 @@ def _fits(image: Iterable[int], features: int) -> bool:
 
 
 def refuse_coupled(who: str, torch: Any, module: Any) -> None:
-    """Refuse layers by which a row's gradient would depend on other rows, or on chance.
+    """Refuse a torch `module` without weights, or with layers that couple rows or draw at random.
 
     Raises:
         Unsupported: Names the layer, the reason and a layer to take instead.
@@ -146,12 +146,12 @@ def refuse_coupled(who: str, torch: Any, module: Any) -> None:
 
 
 def weights_of(module: Any) -> Floats:
-    """Return all weights as one vector, in the order of their names in the module."""
+    """Return all weights of a torch Module as one vector, in the order of its named parameters."""
     return np.concatenate([p.detach().numpy().ravel() for _, p in module.named_parameters()])
 
 
 def parameters_of(torch: Any, module: Any, weights: Floats) -> dict[str, Any]:
-    """Cut the vector of weights into tensors by name."""
+    """Return name -> tensor of a torch Module's parameters, cut from the vector of weights."""
     found, at = {}, 0
     vector = torch.from_numpy(np.array(weights))
     for name, p in module.named_parameters():

@@ -44,7 +44,7 @@ class Module(Scored):
     """Public figures of the fit, for readers."""
 
     def using(self, function: Callable[[int, int], Any]) -> Module:
-        """Return the model built by the caller's own function, which a release does not hold.
+        """Return a copy whose network the caller's own function builds, as a release does not hold it.
 
         Args:
             function: The function that the network was fitted with.
@@ -66,7 +66,7 @@ class Module(Scored):
         return module
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits: one row a row of the data, one column a level.
+        """Return the logits of coded rows: rows x levels of the target.
 
         Raises:
             Unsupported: PyTorch is not installed; or the network is the caller's own, and was not given: see `using`.
@@ -82,18 +82,18 @@ class Module(Scored):
         return found
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return a report's chapter with the figures of the fit."""
+        """Return the page's one section, the fit's settings in words; `named` is not used."""
         facts = [(key, str(value)) for key, value in self.facts.get("described", {}).items()]
         return [Section("network", "The network", text=[TEXT], facts=facts)]
 
     def state(self) -> State:
-        """Return design, network, fit and weights; no function, and nothing pickled."""
+        """Return the model for a file: facts (design, network, target, fit) and the weights; no function is stored."""
         facts = {**design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"weights": self.weights})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Module:
-        """Rebuild a model from a file, or refuse damaged facts and weights. PyTorch is not needed."""
+        """Return the model of a stored state, without PyTorch; refuse facts and weights that do not fit."""
         facts, weights = state.facts, np.asarray(state.arrays["weights"])
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
-    """Return the per-row function of a question: gradients and probabilities of rows.
+    """Return the per-row function of a question, from weights and rows to gradients and probabilities by row.
 
     Args:
         who: The mechanism, for messages.
@@ -42,7 +42,7 @@ class Differentiated:
     """Gradients and probabilities of rows, as a function of one vector of weights."""
 
     def __init__(self, who: str, module: Any, classes: int) -> None:
-        """Keep the layers of `module`; its own weights are not used."""
+        """Set the layers, those of `module`; its own weights are not used."""
         self._torch = torch_of(who)
         self._module, self._classes = module, classes
         func = self._torch.func
@@ -50,14 +50,14 @@ class Differentiated:
         self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
 
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
-        """Return log loss + <slopes, F> of one row, and F, its class probabilities."""
+        """Return one row's log loss + <slopes, F>, and F, its class probabilities; `label` is one-hot."""
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
         logs = self._torch.log_softmax(logits, -1)
         chances = logs.exp()
         return (slopes * chances).sum() - (label * logs).sum(), chances
 
     def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return rows x weights gradients and rows x classes probabilities, for `PerRow`."""
+        """Return gradients, rows x weights, and class probabilities, rows x classes, for features `x` of rows."""
         torch = self._torch
         labels = np.eye(self._classes)[levels]
         tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (x, labels, slopes)]

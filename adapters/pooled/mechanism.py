@@ -72,7 +72,10 @@ class Pooled(Groupwise[Any]):
     """Weight of everybody's model as a stratum's prior, in records; GEM has no such prior, only its start."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range; make a base that is given by name."""
+        """Refuse settings out of range, bases that strata cannot go on from, budgets by stratum; make a named base.
+
+        Refused too are unsound groups, and private weights with share 1.
+        """
         super().__post_init__()
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
@@ -90,31 +93,31 @@ class Pooled(Groupwise[Any]):
 
     @property
     def inner(self) -> Poolable[Any]:
-        """The base as a `Poolable`."""
+        """The base mechanism, typed as a `Poolable`."""
         return cast("Poolable[Any]", self.base)  # __post_init__ made it one
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Questions of the base and of the strata."""
+        """Kinds of questions: the base's, counts, choices, splits and work."""
         return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property
     def adaptive(self) -> bool:
-        """Always true: strata choose what they measure."""
+        """True always: strata choose by noisy answers which marginals they measure."""
         return True
 
     @property
     def only_strata(self) -> bool:
-        """True if nothing is asked of everybody: no pooled model, no private weights."""
+        """True if nothing is asked of everybody together: neither a pooled model nor private weights."""
         return self.share == 0 and not self.weights.asked
 
     @cached_property
     def plain(self) -> Stratified:
-        """The strata without a pooled model: each gets the base's own fit."""
+        """Mechanism without a pooled model: the base fitted in each stratum by itself."""
         return Stratified(self.inner, self.by, self.weights, self.groups)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment in zCDP of the whole budget.
+        """Return the whole budget as a zCDP allotment (rho per row).
 
         What the base, its unpooled fit or the strata refuse is refused, and so are a base not priced in zCDP, and
         merged levels that the base cannot tell apart unless all or none of the budget goes to the pooled fit.
@@ -134,7 +137,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Fit everybody first, then all strata in lock-step; with share 0 or 1 only one of the two."""
+        """Fit everybody, then all strata in lock-step, and return their mixture; share 0 or 1 takes one of them."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -147,7 +150,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Ask the questions of an ordinary fit, without its fits, for a plan."""
+        """Ask the questions of an ordinary fit, without its fits, for a plan; return no model but the plain fit's."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
@@ -157,24 +160,24 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
-        """Return the pooled model's share of the budget, by public facts."""
+        """Return the fraction of `rho` for everybody's model: the setting, or by public size and columns if "auto"."""
         if self.share != "auto":
             return float(self.share)
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Split the allotment into the pooled model's and the strata's; together at most the whole."""
+        """Split the allotment into everybody's model's and the strata's; together at most the whole."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
-        """Return the strata, each of which goes on from everybody's model."""
+        """Return the mechanism of all strata, each going on from everybody's model; None for a plan, which has none."""
         return replace(self.plain, mechanism=Specialised(self.inner, everybody, self.prior))
 
     @once
     def _everybody(self, public: Public) -> Public:
-        """Return the public facts of everybody, without the strata's columns unless share = 1.
+        """Return the public facts of everybody: without the strata's columns, unless share = 1.
 
         Then the pooled model must tell strata apart; their shares, by which rows are drawn, are public tables if the
         base takes any.

@@ -35,15 +35,15 @@ class Specialised(Mechanism[Any]):
 
     @property
     def returns(self) -> Returns:
-        """Kind of result: the base's."""
+        """Kind of the model, which is that of the base mechanism."""
         return self.base.returns
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment in zCDP of the whole budget: the rho per row that epsilon and delta convert to."""
+        """Return the whole budget as a zCDP allotment: the rho per row that epsilon and delta convert to."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Choose and measure in rounds, if any candidate is affordable; otherwise return everybody's model as it is."""
+        """Choose, measure and fit in rounds; return the stratum's model, everybody's if it can afford nothing."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         learner = yield from self.everybody.stratum(public, self.prior)
@@ -62,6 +62,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary stratum, without fits and with random choices."""
+        """Ask the questions of an ordinary stratum, with random choices, for a plan; fit and return nothing."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

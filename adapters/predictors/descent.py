@@ -31,13 +31,13 @@ RESIDUAL = {"linear": 0.5, "logistic": 1.0, "softmax": math.sqrt(2)}
 
 
 def rounded(theta: Floats) -> Floats:
-    """Coefficients or weights as they are asked about."""
+    """Return an array of coefficients or weights rounded to multiples of 1 / GRID, as questions hold them."""
     found: Floats = np.rint(theta * GRID) / GRID
     return found
 
 
 def largest_norm(design: Design) -> float:
-    """Return R: the largest L2 norm of a row's features."""
+    """Return the largest L2 norm of a row's features under a design: the square root of its `most_features`."""
     return math.sqrt(design.most_features)
 
 
@@ -49,7 +49,7 @@ class Region:
     radius: float
 
     def project(self, theta: Floats) -> Floats:
-        """Return the nearest point of the region."""
+        """Return the coefficients in the region that are nearest to `theta`, in an array of its shape."""
         if self.shape == "box":
             return np.clip(theta, -self.radius, self.radius)
         length = float(np.linalg.norm(theta))
@@ -70,11 +70,11 @@ class Descent:
     taken: int = 0
 
     def __post_init__(self) -> None:
-        """Start with direction 0."""
+        """Set direction and sum of the last iterates to 0, in arrays of `theta`'s shape."""
         self._direction, self._sum = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
     def step(self, gradient: Floats) -> None:
-        """Take one step against a noisy gradient of the objective."""
+        """Move `theta` one step against a noisy gradient of the objective, in place; add it to the tail's sum."""
         self._direction = self.momentum * self._direction + gradient
         self.theta = self.region.project(self.theta - self.rate * self._direction)
         self.taken += 1
@@ -84,5 +84,5 @@ class Descent:
 
     @property
     def result(self) -> Floats:
-        """Mean of the last `tail` iterates."""
+        """Mean of the last `tail` iterates, an array shaped as `theta`; wrong before all `steps` are taken."""
         return self._sum / self.tail

@@ -44,7 +44,7 @@ class Designed(Predictor):
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:
-        """Return the features, one row a row of the data."""
+        """Return the scaled features of coded rows, rows x features; refuse numeric columns without numbers."""
         numbers = numbers_of(rows)
         lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
         if lacking:
@@ -53,12 +53,12 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return the prediction and the probability of each level, by the names of output columns."""
+        """Return output columns by name: `prediction`, and `probability=LEVEL` for each column of `chances`."""
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
     def foretell(self, path: StratumPath) -> str:
-        """Return the descent's public figures and the noise of its steps, as a line for a plan."""
+        """Return a plan's line on steps, rate, clip and noise of a step; empty without facts. `path` is not used."""
         f = self.facts
         if not f:
             return ""
@@ -73,24 +73,24 @@ class Scored(Designed):
 
     @abstractmethod
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits: one row a row of the data, one column a level."""
+        """Return the logits of coded rows: rows x levels of the target."""
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability of each level of the target, one row a row of the data."""
+        """Return the probability of each level of the target: rows x levels, the softmax of the logits."""
         return softmax(self.logits(rows))
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return the likeliest level of each row, as a text."""
+        """Return the likeliest level of each row's target, an array of texts."""
         found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return the prediction, and the probability of each level."""
+        """Return output columns by name: `prediction`, and `probability=LEVEL` for each level."""
         return self.written(rows, self.probabilities(rows))
 
 
 def design_facts(design: Coded) -> dict[str, Any]:
-    """Return a design as facts of a stored model."""
+    """Return a design as JSON values for a stored model: lists of its columns, reference levels and interactions."""
     return {
         "columns": list(design.columns),
         "reference": [list(pair) for pair in design.reference],
@@ -99,7 +99,7 @@ def design_facts(design: Coded) -> dict[str, Any]:
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
-    """Rebuild a design from the facts of a stored model, which may be damaged."""
+    """Return the design stored by `design_facts`; one that does not fit the schema is refused by its check."""
     design = Coded(
         tuple(facts["columns"]),
         reference=tuple((str(c), str(level)) for c, level in facts["reference"]),
@@ -110,7 +110,7 @@ def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return the probabilities of each row of logits."""
+    """Return probabilities from logits, rows x levels: the softmax along each row, which adds up to 1."""
     power = np.exp(logits - logits.max(axis=1, keepdims=True))
     found: Floats = power / power.sum(axis=1, keepdims=True)
     return found

@@ -38,24 +38,24 @@ class Families:
 
     @cached_property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups of all families, one family after another."""
+        """Groups (strata) of all families, one family after another; empty for one group of everybody."""
         return tuple(group for layout in self.layouts for group in layout.strata)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups: their levels, after their columns if there are several families."""
+        """Labels of the groups: their levels, after their columns' names if there are several families."""
         if len(self.layouts) < 2:
             return tuple(group.label for group in self.groups)
         return tuple(f"{'|'.join(group.columns)}={group.label}" for group in self.groups)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that define groups."""
+        """Columns that define groups in any family, each once."""
         return tuple(dict.fromkeys(column for layout in self.layouts for column in layout.by))
 
     @property
     def declared(self) -> Layout | None:
-        """Layout for the certificate: charges of overlapping families add up along a record's path."""
+        """Layout of all groups for the certificate; None without groups. Of several families it lists each."""
         if len(self.layouts) < 2:
             return self.layouts[0] if self.layouts else None
         first = self.layouts[0]
@@ -70,7 +70,11 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the families whose columns vary; refuse unknown columns, and sizes that do not match the groups."""
+    """Return the families of groups, without columns that do not vary here.
+
+    Refuse unknown columns, crossings above `MOST_CELLS` under `combined`, and `sizes` that name other groups or not
+    all.
+    """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.group_columns), public)
     varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]

@@ -120,7 +120,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """Largest weight of one record, in records of a table of equal groups: tiny groups count for less."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse values out of range; unsound groups, target, interactions, sizes; stage 1 without a use or lacking."""
         super().__post_init__()
         nested = is_list(self.groups) and bool(self.groups) and all(is_list(family) for family in self.groups)
         if not (all(_different(f) and f for f in self.groups) if nested else _different(self.groups)):
@@ -144,23 +144,23 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def families(self) -> tuple[tuple[str, ...], ...]:
-        """Columns of each family of groups."""
+        """Columns of each family of groups, a tuple per family; empty without groups."""
         plain = tuple(name for name in self.groups if isinstance(name, str))
         return (plain,) if plain else tuple(tuple(family) for family in self.groups)
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Columns of all families."""
+        """Columns that define groups in any family, each once, by the settings."""
         return tuple(dict.fromkeys(name for family in self.families for name in family))
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Sums; splits where groups are asked by themselves, and counts where no sizes are public."""
+        """Kinds of questions: sums; splits if groups are asked by themselves; counts if sizes are not public."""
         return frozenset({Total}) | ({Split} if self.by_group else set()) | ({Counts} if self.counts_groups else set())
 
     @property
     def by_group(self) -> bool:
-        """True if groups are asked by themselves."""
+        """True if each group is asked by itself: there are groups, and losses are asked or noise is not common."""
         return bool(self.groups) and (self.accounting != "combined" or self.plan_of.asks_losses)
 
     @property
@@ -170,7 +170,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def plan_of(self) -> Objective:
-        """Objective of the fit."""
+        """Objective of the fit, made of the settings: kind, weights, sharpness, bounds and multiplier."""
         return Objective(self.objective, self.group_weights, self.sharpness, self.loss_bounds, self.multiplier)
 
     @property
@@ -180,42 +180,42 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """No columns: public sizes are public."""
+        """Empty: nothing is disclosed without noise, as declared sizes are public anyway."""
         return ()
 
     @property
     def tau(self) -> float:
-        """Fraction of the budget, after counts, for stage 1."""
+        """Fraction, of the budget that counts leave, for stage 1: the setting, or 0.2 for `DPSE` and 0 for `DPNoSE`."""
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
         if self.model == "network":
             self.network(public)
         self.task(public)
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout of the groups if they are asked by themselves; None for everybody together."""
+        """Return the groups' layout if they are asked by themselves; None if all records are asked together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once
     def families_here(self, public: Public) -> Families:
-        """Return the groups with their sizes."""
+        """Return the groups, in families, with public sizes or sizes to be counted with noise."""
         return families_of(self, public)
 
     @once
     def task(self, public: Public) -> PredictorProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         return task_of(self, public, self.families_here(public))
 
     @once
     def network(self, public: Public) -> NetworkProblem:
-        """Return the task of a network: its logistic precursor's, with the network's rate and clip."""
+        """Return the network's task: that of its logistic or softmax precursor, with the network's rate and clip."""
         return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Run counts, stage 1 and stage 2; `rng` makes a network's first weights only."""
+        """Run counts, stage 1 and stage 2, and return the model; `rng` makes a network's first weights only."""
         task = self.task(public)
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
@@ -233,7 +233,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Return the groups' sizes, in records times their weight, as sums count them, and the rho that is left."""
+        """Return each group's records times a row's weight, at least one row's, and the rho that counting leaves."""
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:
@@ -248,5 +248,5 @@ class GroupRegression(Mechanism[Regression | Network]):
 
 
 def _different(names: object) -> bool:
-    """Return True for a list of different texts."""
+    """Return True if `names` is a list of texts, none of them twice; the empty list is one."""
     return is_texts(names) and len(set(names)) == len(names)

@@ -49,7 +49,7 @@ class Estimated:
     """Mask of coefficients whose noise is small enough for these figures to be valid."""
 
     def check(self, size: int) -> None:
-        """Refuse arrays read from a file that have a wrong shape, type or value."""
+        """Refuse (ReleaseError) arrays of other than `size` entries, numbers not finite floats, `sound` not bools."""
         reals = (self.value, self.noise, self.sampling)
         fits = all(a.shape == (size,) and a.dtype == np.float64 and np.isfinite(a).all() for a in reals)
         if not fits or self.sound.shape != (size,) or self.sound.dtype != np.bool_:
@@ -58,7 +58,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """A and b as answered, with A's inverse."""
+    """The noisy matrix A (features x features) and vector b of least squares or a Newton step, with A's inverse."""
 
     matrix: Floats
     """A, with eigenvalues below the noise lifted to it."""
@@ -76,12 +76,15 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, square: NoisySum, product: NoisySum) -> NoisyMoments:
-        """Make the moments of least squares from the two blocks of `Moments`."""
+        """Return the moments of least squares from the blocks of `Moments`: X'X, as upper triangle, and X'y."""
         return cls._of(square, product, np.zeros(product.units.size), curved=False)
 
     @classmethod
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
-        """Make the moments of a logistic model's Newton step from `centre`, from the two blocks of `Curvature`."""
+        """Return the moments of a logistic Newton step from `centre`, of the noisy blocks of `Curvature`.
+
+        `square` is four times the curvature's upper triangle.
+        """
         return cls._of(square, gradient, centre, curved=True)
 
     @classmethod
@@ -105,21 +108,21 @@ class NoisyMoments:
 
     @property
     def step(self) -> Floats:
-        """The step d = A^-1 b."""
+        """Solution of the noisy equations A d = b: least squares, or a Newton step; one entry per feature."""
         found: Floats = self.inverse @ self.product
         return found
 
     @property
     def theta(self) -> Floats:
-        """The coefficients c + d."""
+        """Coefficients after the step, an array of one entry per feature: the centre plus `step`."""
         return self.centre + self.step
 
     def residual_variance(self, squares: float) -> float:
-        """Return the residual variance of least squares, from the noisy sum of squared residuals at theta."""
+        """Return the residuals' variance: noisy sum of squares (at least 0) over rows less features (at least 1)."""
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:
-        """Return the coefficients with their errors.
+        """Return the coefficients with the standard deviations of noise and sampling, and a mask of sound ones.
 
         Args:
             variance: Variance of the residuals; 1 for the log loss.

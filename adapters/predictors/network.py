@@ -43,25 +43,25 @@ class Network(Scored):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits: one row a row of the data, one column a level; 0 for the first of two levels."""
+        """Return the logits of coded rows, rows x levels of the target; 0 for the first of two levels."""
         h = np.tanh(self.featured(rows) @ self.hidden.T)
         found: Floats = h @ self.output[:-1] + self.output[-1]
         return found if found.shape[1] > 1 else np.column_stack([np.zeros(len(found)), found])
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return a report's chapter with the figures of the fit."""
+        """Return the page's one section on the network's fit; `named` maps a group's label to its name."""
         from stratsynth.adapters.predictors.page import network_section
 
         return [network_section(self, named)]
 
     def state(self) -> State:
-        """Return design, target, fit and weights."""
+        """Return the model for a file: facts (design, target, fit) and arrays (hidden and output weights)."""
         facts = {**design_facts(self.design), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"hidden": self.hidden, "output": self.output})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Network:
-        """Rebuild a model from a file, or refuse damaged facts and weights."""
+        """Return the model of a stored state; refuse facts and weights that do not fit the schema or each other."""
         facts, arrays = state.facts, state.arrays
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

@@ -39,14 +39,14 @@ RESIDUAL = 0.5
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Task of a network, made of public facts only."""
+    """Task of a network's stage 2 in `group_regression`, made of schema, settings and declared sizes only."""
 
     task: PredictorProblem
     """Groups, design and objective, with the network's own rate and clip."""
 
     @classmethod
     def of(cls, task: PredictorProblem) -> NetworkProblem:
-        """Make the task from the logistic precursor's; refuse queries that the schema does not allow."""
+        """Return the network's task, of the regression's with another rate and clip; refuse unsound gradients."""
         s = task.settings
         bounded = 1 + s.multiplier if s.loss_bounds else 1.0
         rate = s.rate or RATE / ((s.hidden + 1) * bounded)
@@ -56,30 +56,30 @@ class NetworkProblem:
 
     @property
     def units(self) -> int:
-        """Number of hidden units, H."""
+        """Number of hidden units of the network, H."""
         return self.task.settings.hidden
 
     @property
     def outputs(self) -> int:
-        """Number of logits."""
+        """Number of logits of the network: 1 for a target of two levels, else one a level."""
         return outputs(self.task.schema.size(self.task.target))
 
     def start(self, rng: Generator) -> Floats:
-        """Return first weights: hidden units of size about 1 for a row of the largest norm, output weights 0."""
+        """Return the first weights, one vector: output ones 0, hidden ones normal, of deviation 1 / features' norm."""
         hidden = rng.normal(0, 1 / self.task.norm, (self.units, len(self.task.names)))
         return np.concatenate([hidden.ravel(), np.zeros((self.units + 1) * self.outputs)])
 
     def descent(self, start: Floats) -> Descent:
-        """Return a descent that starts at `start`."""
+        """Return a `Descent` from the vector of all weights `start`, with the settings' number of steps."""
         return self.task.descent(start)
 
     def layers(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the hidden weights, one row a unit, and the output weights, one column a logit."""
+        """Return a vector of all weights as two matrices: hidden (units x features), output (units + 1 x logits)."""
         cut = self.units * len(self.task.names)
         return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
-        """Return design and weights of a question: rounded, so that a resumed fit asks bit for bit equal ones."""
+        """Return a question's design, hidden and output weights, rounded for equal resumed questions."""
         hidden, output = self.layers(rounded(theta))
         if group is None or not self.task.groups:
             return self.task.design, hidden, output
@@ -89,11 +89,14 @@ class NetworkProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> NetworkGradients:
-        """Return the query for a gradient of everybody, or of one group; each row's is scaled by its cell's `parts`."""
+        """Return the question for the sum of clipped gradients at `theta`, of group number `group` or (None) everybody.
+
+        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        """
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """Return the query for the log losses of everybody, or of one group."""
+        """Return the question for the sum of clipped log losses at `theta`, of one group or everybody (None)."""
         return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
 
     def _query(self, theta: Floats, group: int | None) -> tuple[Coded, str, Floats, Floats]:
@@ -101,7 +104,7 @@ class NetworkProblem:
         return design, self.task.target, hidden, output
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """Return a group's own gradient as one by everybody's weights."""
+        """Return a group's gradient as a vector over everybody's weights: 0 for those that its design lacks."""
         if not self.task.groups:
             return gradient
         share = self.task.local[group].share
@@ -109,7 +112,7 @@ class NetworkProblem:
         return np.concatenate([(gradient[:cut].reshape(self.units, -1) @ share).ravel(), gradient[cut:]])
 
     def model(self, theta: Floats, tailored: Tailored, noise: float) -> Network:
-        """Return the network of these weights, with the figures of the fit."""
+        """Return the `Network` with the weights `theta`, and as its facts the fit's figures and `noise` of a step."""
         described = self.task.described(tailored) | {
             "Model": f"network of {self.units} hidden units for {self.task.target}, on {len(self.task.names)} features",
             "Clip": f"{self.task.clip:.3g}, of the gradient by all {len(theta):,} weights",

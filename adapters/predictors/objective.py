@@ -27,7 +27,7 @@ Kind = Literal["pooled", "balanced", "maximum", "smooth_maximum", "weights"]
 
 @dataclass(frozen=True)
 class Objective:
-    """The function f, and the bounds of g with their multiplier."""
+    """Objective h over groups: the function f of their mean losses, and the bounds of g with their multiplier."""
 
     kind: Kind = "pooled"
     """The function f."""
@@ -43,7 +43,10 @@ class Objective:
     """Slope G of the penalty for a broken bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse undeclared groups, weights that do not add up to 1, and bounds outside 0 and 1."""
+        """Refuse labels not in `labels`, weights or bounds outside [0, 1], weights with another kind than `weights`.
+
+        Refused too are weights that lack a group or do not add up to 1 within 0.001. `who` opens the messages.
+        """
         if bool(self.weights) != (self.kind == "weights"):
             raise UsageError(f'{who}: group_weights go with objective = "weights".')
         for what, given in (("group_weights", self.weights), ("loss_bounds", self.bounds)):
@@ -62,7 +65,7 @@ class Objective:
     def slopes(
         self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the weight of each group's mean gradient: the derivative of h by its mean loss.
+        """Return one weight a group, of its mean gradient: the objective's derivative by the group's mean loss.
 
         Args:
             labels: The groups.

@@ -40,7 +40,7 @@ UNITS = (
 
 
 def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
-    """Return the chapter of a model's coefficients, with intervals of 95 percent, and its groups."""
+    """Return the page's section of a regression: plot and table of coefficients, 95 % intervals, groups, the fit."""
     table = model.coefficients()
     rows: list[dict[Any, Any]] = table.to_dict("records")
     shown = ("value", "estimate", "std_error", "noise", "sampling", "lower", "upper")
@@ -64,19 +64,19 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
 
 
 def network_section(model: Network, named: Callable[[str], str]) -> Section:
-    """Return the chapter of a network's fit and its groups."""
+    """Return the page's section of a network: the fit's settings in words and its groups, no weights."""
     return Section(
         "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
     )
 
 
 def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the fit's figures in words."""
+    """Return the pairs of caption and text under `described` in a fit's facts; an empty list without any."""
     return [(key, str(value)) for key, value in facts.get("described", {}).items()]
 
 
 def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
-    """Return a figure of the groups; none for a single one."""
+    """Return a list of one figure, a table of the groups' sizes, weights and shares of rho; empty below two groups."""
     groups = facts.get("groups", [])
     if len(groups) < 2:
         return []
@@ -86,7 +86,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a plot, a line a coefficient: the value that predictions use, and the estimate in its interval."""
+    """Return a table, a line per row of `coefficients`: value in predictions, estimate, interval, also as picture."""
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Axis.over(ends)
     heads = [

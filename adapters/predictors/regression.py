@@ -35,7 +35,7 @@ LINKS: tuple[Link, ...] = ("linear", "logistic", "softmax")
 
 @dataclass(frozen=True, eq=False)
 class Regression(Designed):
-    """A generalised linear model of one column by others."""
+    """Linear, logistic or softmax regression of one column by others, its coefficients for scaled features."""
 
     kind: ClassVar[str] = "regression"
     schema: Schema
@@ -50,12 +50,12 @@ class Regression(Designed):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the linear predictor of each row; one column a level for `softmax`."""
+        """Return the linear predictor of each row, an array of one entry per row; `softmax` adds an axis of levels."""
         found: Floats = self.featured(rows) @ self.theta
         return found
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return the target's mean in its own unit; for `logistic` and `softmax` its likeliest level, as a text."""
+        """Return one prediction per row: the target's mean in its unit, within its bounds, or its likeliest level."""
         logits = self.logits(rows)
         if self.link == "linear":
             column = cast("Numeric", self.schema.column(self.target))
@@ -66,7 +66,7 @@ class Regression(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability of each level of the target, one row a row of the data."""
+        """Return the probability of each level of the target, rows x levels; refuse a linear model (UsageError)."""
         logits = self.logits(rows)
         if self.link == "linear":
             raise UsageError("predict: a linear model has no probabilities.")
@@ -75,7 +75,7 @@ class Regression(Designed):
         return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return the prediction, and the probability of each level where the target has levels."""
+        """Return output columns by name: `prediction` and, unless the model is linear, `probability=LEVEL` for each."""
         if self.link == "linear":
             return {"prediction": self.predict(rows)}
         return self.written(rows, self.probabilities(rows))
@@ -90,7 +90,7 @@ class Regression(Designed):
         return float(column.upper) / 2 + float(column.lower) / 2
 
     def _units(self) -> Floats:
-        """Return the factor of each coefficient that converts it to the unit of the data."""
+        """Return one factor per feature, which converts its coefficient from scaled features to the data's unit."""
         whole = self._half(cast("Numeric", self.schema.column(self.target))) if self.link == "linear" else 1.0
         plain = [1.0]
         for name in self.design.columns:
@@ -100,7 +100,7 @@ class Regression(Designed):
         return np.array([whole / np.prod([plain[i] for i in factors]) for factors in self.design.products(self.schema)])
 
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
-        """Return one row a feature, and for `softmax` a level of the target, in the unit of the data.
+        """Return a table (pandas), one row a feature, for `softmax` a feature and level, in the unit of the data.
 
         `value` is the coefficient that predictions use. `estimate` is least squares on all records by noisy moments, or
         for `logistic` largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients
@@ -152,7 +152,7 @@ class Regression(Designed):
         )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return the coefficients with intervals of 95 percent."""
+        """Return one table named `coefficients`, that of `coefficients()` with 95 % intervals; `rows` is not used."""
         import pyarrow as pa
 
         return {
@@ -160,13 +160,13 @@ class Regression(Designed):
         }
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return a report's chapter with the coefficients and the figures of the fit."""
+        """Return the page's one section on the coefficients and the fit; `named` maps a group's label to its name."""
         from stratsynth.adapters.predictors.page import coefficients_section
 
         return [coefficients_section(self, named)]
 
     def state(self) -> State:
-        """Return design, target, link, fit and coefficients."""
+        """Return the model for a file: facts (design, target, link, fit), arrays (coefficients; errors if stated)."""
         arrays = {"theta": self.theta}
         if self.estimated is not None:
             arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}
@@ -180,7 +180,7 @@ class Regression(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Regression:
-        """Rebuild a model from a file, or refuse damaged facts and coefficients."""
+        """Return the model of a stored state; refuse facts and arrays that do not fit the schema or each other."""
         facts, arrays = state.facts, {name: np.asarray(array) for name, array in state.arrays.items()}
         design = design_of(facts, schema)
         target, link, theta = facts["target"], facts["link"], arrays["theta"]

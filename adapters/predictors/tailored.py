@@ -35,27 +35,30 @@ class Descending(Protocol):
     """Model of stage 2: regression (`PredictorProblem`) or network (`NetworkProblem`); its numbers are one vector."""
 
     def descent(self, start: Floats) -> Descent:
-        """Return a descent that starts at `start`."""
+        """Return a `Descent` from the vector of numbers `start`, with the settings' rate, momentum and steps."""
         ...
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Query:
-        """Return the query for a gradient of everybody, or of one group; each row's is scaled by its cell's `parts`."""
+        """Return the question for the sum of clipped gradients at `theta`, of group number `group` or (None) everybody.
+
+        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        """
         ...
 
     def losses(self, theta: Floats, group: int | None = None) -> Query:
-        """Return the query for the losses of everybody, or of one group."""
+        """Return the question for the sum of clipped losses at `theta`, of group number `group` or (None) everybody."""
         ...
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """Return a group's own gradient as one by everybody's numbers."""
+        """Return a group's gradient as an array over everybody's numbers: 0 for those that its design lacks."""
         ...
 
 
 @dataclass(frozen=True)
 class First:
-    """Result of stage 1."""
+    """Result of stage 1: a precursor's coefficients, and the groups' residual errors if they were asked."""
 
     theta: Floats
     """Coefficients of the precursor."""
@@ -67,7 +70,7 @@ class First:
 
 @dataclass(frozen=True)
 class Tailored:
-    """Budgets of stage 2."""
+    """Budgets of stage 2: the rho of a step's gradients and losses, and how groups share it."""
 
     sizes: Floats
     """Sizes of the groups, in records."""
@@ -82,7 +85,10 @@ class Tailored:
 
     @classmethod
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
-        """Divide the budget of stage 2 by its steps, and by the groups' errors; `moves` as for `stage_one`."""
+        """Return stage 2's budgets: `rho` divided by its steps, groups' shares by `errors`, equal if these are None.
+
+        `sizes` are records by group; `moves` is by `loss_moves`.
+        """
         shares = np.ones(len(sizes)) if errors is None else errors
         each = rho / task.settings.iterations
         loss = each / 2 if task.settings.plan_of.asks_losses else 0.0
@@ -91,13 +97,16 @@ class Tailored:
 
 
 def ask(query: Query, rho: float) -> Program[NoisySum]:
-    """Ask for a query of one block; returns its noisy sum."""
+    """Ask a query with one block at price `rho`; the program returns its `NoisySum`."""
     (answer,) = yield from total(query, rho=rho)
     return answer
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Ask each group, family by family; returns their noisy sums, or everybody's if there are no groups."""
+    """Ask query k of group k at rhos[k], in one split per family; return the `NoisySum`s in the groups' order.
+
+    Without groups the first query is asked of everybody, and the list has one entry.
+    """
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
     asked, found = iter(zip(queries, rhos, strict=True)), list[NoisySum]()
@@ -108,17 +117,20 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
 
 
 def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho: overlapping families divide it equally, unless all groups do."""
+    """Return each group's rho for one round of questions that costs `rho`, in proportion to `shares`.
+
+    Each of several overlapping families gets an equal part of it; under `paper` all groups together do.
+    """
     return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
 
 
 def records(task: PredictorProblem, sizes: Floats) -> float:
-    """Return the number of records: each lies in one group of every family."""
+    """Return the number of records: the sum of the groups' `sizes` over the number of families; all are in each."""
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
 def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
-    """Return how many groups see a change of one record by as much as they paid for.
+    """Return the number, 1 or 2, of groups whose losses one changed record moves by as much as they paid for.
 
     A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
     exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as
@@ -129,12 +141,9 @@ def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
 
 
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
-    """Run Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
+    """Run Algorithm 1 for `rho` and return `First`: a precursor's coefficients and, if `tailored`, each group's error.
 
-    `moves` is the number of groups that see one changed record, by `loss_moves`.
-
-    Under `paper` the precursor gets as much as each group (line 7); otherwise a record pays for both halves. If nothing
-    is tailored, the residuals are asked of everybody for the intervals of a linear model alone, for a tenth.
+    `sizes` are records by group, `moves` is the number of groups that see one changed record, by `loss_moves`.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
@@ -167,7 +176,10 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Return everybody's coefficients: least squares, Newton steps, or for `softmax` a few steps of descent."""
+    """Return coefficients of everybody's model, paid by `rho`: least squares, Newton steps, or descent for `softmax`.
+
+    Second are the `NoisyMoments` of the last step; None for `softmax`.
+    """
     if task.link == "linear":
         square, product = yield from total(Moments(task.design, task.target, task.norm), rho=rho)
         least_squares = NoisyMoments.of(square, product)
@@ -181,7 +193,7 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 
 
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
-    """Take step number `step` of the `NEWTON` ones from `start`, for its part of rho."""
+    """Return the moments of Newton step number `step` from `start`, asked at 2^step / (2^NEWTON - 1) of `rho`."""
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
@@ -193,7 +205,7 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
-    """Take a few steps on everybody's gradient."""
+    """Return the coefficients after iterations / PRECURSOR noisy steps from 0 on everybody's gradient over `rows`."""
     steps = max(1, task.settings.iterations // PRECURSOR)
     descent = task.descent(task.origin, steps)
     for _ in range(steps):
@@ -205,7 +217,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Run Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
+    """Run Algorithms 2 and 3 from `start`; return the numbers fitted, and the noise of the first step's gradient.
+
+    The noise is a standard deviation, in a coordinate of the weighted sum of the groups' mean gradients.
+    """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
     # a group's mean gradient is its sum over its size; `most` caps one record's weight, in an equal table's records
@@ -244,7 +259,7 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Ask for the weighted sum of all groups' gradients, with one noise."""
+    """Ask once for everybody's gradient at `theta`, a row weighted by its groups' `v`; return sum and noise scale."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         table = np.zeros(task.schema.shape(by))

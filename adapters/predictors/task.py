@@ -43,7 +43,7 @@ TARGETS: dict[str, tuple[Callable[[Column], bool], str]] = {
 
 @dataclass(frozen=True)
 class Local:
-    """Design inside one group."""
+    """Design inside one group, without its constant columns, and the map of everybody's coefficients to it."""
 
     design: Coded
     share: Floats
@@ -52,7 +52,7 @@ class Local:
 
 @dataclass(frozen=True, eq=False)
 class PredictorProblem:
-    """Task of a regression, made of public facts only."""
+    """Task of one `group_regression` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: GroupRegression
     schema: Schema
@@ -73,38 +73,38 @@ class PredictorProblem:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups; that of everybody is empty."""
+        """Labels of the groups, one text each; without groups one empty text, for everybody."""
         return self.families.labels or ("",)
 
     @property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups of all families; empty for one group of everybody."""
+        """Groups (strata) of all families; empty for one group of everybody."""
         return self.families.groups
 
     @property
     def origin(self) -> Floats:
-        """Coefficients of 0: one a feature, and for `softmax` one a level of the target."""
+        """Coefficients of 0: an array of features, and for `softmax` of features x levels of the target."""
         levels = (self.schema.size(self.target),) if self.link == "softmax" else ()
         return np.zeros((len(self.names), *levels))
 
     @property
     def region(self) -> Region:
-        """Region of the coefficients."""
+        """Region, a box or ball about 0, that the coefficients are projected into."""
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
-        """Return a descent that starts at `start`, with `steps` steps or the settings' number."""
+        """Return a `Descent` from coefficients `start`, projected; `steps` None takes the setting `iterations`."""
         number = self.settings.iterations if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
         return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
     def curvature(self, theta: Floats) -> Curvature:
-        """Return the query for a Newton step of everybody's logistic model."""
+        """Return the question for a Newton step of a logistic model from `theta`: noisy curvature and gradient."""
         (asked,) = self._asked(theta, None)[1]
         return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
-        """Return design and coefficients of a question, rounded so that a resumed fit asks bit for bit equal ones."""
+        """Return a question's design and coefficients (first axis of length 1), rounded for equal resumed questions."""
         here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, rounded(own)[None]
@@ -112,18 +112,24 @@ class PredictorProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """Return the query for a gradient of everybody, or of one group; each row's is scaled by its cell's `parts`."""
+        """Return the question for the sum of clipped gradients at `theta`, of group number `group` or (None) everybody.
+
+        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        """
         design, thetas = self._asked(theta, group)
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """Return a group's own gradient as one by everybody's coefficients."""
+        """Return a group's gradient as an array over everybody's coefficients: 0 for those that its design lacks."""
         own = gradient.reshape(-1, *self.origin.shape[1:])
         found: Floats = self.local[group].share.T @ own if self.groups else own
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """Return the query for losses of everybody or of one group; residual errors are `squared` for levels too."""
+        """Return the question for the sum of clipped losses at `theta`, of group number `group` or (None) everybody.
+
+        Losses are squared residuals for `linear` or with `squared`, else log losses.
+        """
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
         most = {"linear": self.settings.loss_clip, "logistic": 1.0, "softmax": 2.0}[self.link]  # of squared residuals
         clip = most if squared else self.settings.loss_clip
@@ -131,7 +137,7 @@ class PredictorProblem:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """Return the figures of the fit, for the model: public numbers and noisy answers."""
+        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; size, weight, share of each group."""
         return {
             "steps": self.settings.iterations,
             "rate": self.rate,
@@ -146,7 +152,7 @@ class PredictorProblem:
         }
 
     def described(self, tailored: Tailored) -> dict[str, str]:
-        """Return the public settings of the fit in words, for a report."""
+        """Return captions and texts on the fit's settings, such as "Objective" -> "pooled", for a report's page."""
         s = self.settings
         return {
             "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
@@ -161,7 +167,10 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families) -> PredictorProblem:
-    """Return the task, or refuse with a message that names the column and the remedy."""
+    """Return the regression's task; refuse target, features, interactions, groups or objective that cannot be.
+
+    Refused too are a fit without size whose groups are not counted, and queries whose check fails.
+    """
     schema, who = public.schema, settings.name
     fits, what = TARGETS.get(settings.model, (several_levels, "a categorical column of at least two levels"))
     target = target_of(who, settings.target, (*settings.features, *settings.group_columns), public, fits, what)
@@ -203,7 +212,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Pr
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """Return a group's own design: its level's coefficient is part of its intercept."""
+    """Return the design inside a group, without its constant columns: their coefficients are added to the intercept."""
     inner = within(schema, (group,))
     columns = tuple(name for name in design.columns if name in inner.columns)
     own = Coded(

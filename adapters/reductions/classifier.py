@@ -61,11 +61,11 @@ class RandomisedClassifier(Designed):
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self.schema.names[0],)
 
     def seeded(self, seed: int) -> RandomisedClassifier:
-        """Return a copy with the seed of its draws."""
+        """Return a copy that draws each row's classifier by this seed."""
         return replace(self, seed=seed)
 
     def without_chance(self) -> RandomisedClassifier:
-        """Return the deterministic variant: the classifier whose noisy goal was the smallest.
+        """Return a copy that always decides by one classifier: that whose noisy goal was the smallest.
 
         Its own losses are in `facts["deterministic"]`; it need not satisfy the mixture's constraints.
         """
@@ -77,14 +77,14 @@ class RandomisedClassifier(Designed):
         return found
 
     def chances(self, rows: Codes) -> Floats:
-        """Return the probability with which each row is predicted as the second level."""
+        """Return for each row the probability, 0 or 1 without chance, with which its second level is predicted."""
         said = self._logits(rows) > 0
         if self.deterministic:
             return said[:, self.best].astype(np.float64)
         return np.minimum(said @ self.weights, 1.0)
 
     def mean_probability(self, rows: Codes) -> Floats:
-        """Return the mean of the classifiers' probabilities of the second level.
+        """Return for each row the mean of the classifiers' probabilities of the second level (the best one's alone).
 
         Squared and log losses are of these; `chances` is the probability that a row is predicted as the second level.
         """
@@ -93,12 +93,12 @@ class RandomisedClassifier(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability of each level, one row a row of the data: the exact mean over the draws."""
+        """Return the probability with which each level is predicted, rows x 2: the exact mean over the draws."""
         second = self.chances(rows)
         return np.column_stack([1 - second, second])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return for each row the level predicted by the classifier that is drawn for it.
+        """Return a level of the target for each row, as a text: that of the classifier drawn for the row.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.
@@ -116,7 +116,7 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return prediction, probability of each level, and mean probability if the goal has losses of these."""
+        """Return output columns by name: `prediction`, `probability=LEVEL`s; `mean_probability` for goals of losses."""
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {
@@ -126,23 +126,23 @@ class RandomisedClassifier(Designed):
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return the rates of groups, and the values of objective and constraints, with their noise."""
+        """Return tables `rates` of groups and `goals`, of the facts that have such rows; `rows` is not used."""
         import pyarrow as pa
 
         return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return a report's chapter: objective and constraints, with their values by noisy counts."""
+        """Return the page's one section on objective and constraints; `named` maps a group's label to its name."""
         from stratsynth.adapters.reductions.page import reductions_section
 
         return [reductions_section(self, named)]
 
     def foretell(self, path: StratumPath) -> str:
-        """Return the steps, and the noise in the rate of the smallest cell, as a line for a plan."""
+        """Return a plan's line: the steps, and the noise in rates of the smallest cell; empty without facts."""
         return str(self.facts.get("plan", ""))
 
     def state(self) -> State:
-        """Return design, target, classifiers, weights and fit."""
+        """Return the model for a file: facts (design, target, best, fit) and arrays (coefficients, weights)."""
         facts = {
             "columns": list(self.design.columns),
             "reference": [list(pair) for pair in self.design.reference],
@@ -155,7 +155,7 @@ class RandomisedClassifier(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> RandomisedClassifier:
-        """Rebuild a model from a file, or refuse damaged facts, classifiers and weights."""
+        """Return the model of a stored state; refuse facts and arrays that do not fit the schema or each other."""
         facts, thetas, weights = state.facts, *(np.asarray(state.arrays[name]) for name in ("thetas", "weights"))
         design = Coded(tuple(facts["columns"]), reference=tuple((str(c), str(v)) for c, v in facts["reference"]))
         target, best, alone, fit = facts["target"], facts["best"], facts["deterministic"], facts["fit"]

@@ -27,7 +27,7 @@ LEAST = 1e-9
 
 
 class Function(ABC):
-    """A function of J numbers, with a smooth stand-in for gradients."""
+    """Function of J numbers, given as an array z, with a smooth stand-in that has a gradient."""
 
     kind: ClassVar[Kind]
     curved: ClassVar[Literal["convex", "concave"]]
@@ -35,19 +35,19 @@ class Function(ABC):
 
     @abstractmethod
     def value(self, z: Floats) -> float:
-        """Return the function's value."""
+        """Return the function of the numbers `z`, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in's value; by default the function needs none."""
+        """Return the smooth stand-in of the function at `z`; by default the function itself."""
         return self.value(z)
 
     @abstractmethod
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient of the smooth stand-in."""
+        """Return the gradient of the smooth stand-in at `z`, an array of z's size."""
 
     @abstractmethod
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant for J = `size`."""
+        """Return the L2 Lipschitz constant of the function of `size` numbers."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Largest(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "convex"
 
     def value(self, z: Floats) -> float:
-        """Return max_j z_j."""
+        """Return the largest of the numbers `z`, max_j z_j."""
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth maximum."""
+        """Return the smooth maximum of the numbers `z`."""
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the smooth maximum's gradient, a probability vector."""
+        """Return the smooth maximum's gradient at `z`: numbers from 0 that add up to 1."""
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:
@@ -88,25 +88,25 @@ class Spread(Function):
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the function's value with smooth absolute differences."""
+        """Return the function of `z` with smooth absolute differences."""
         # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient with smooth absolute differences."""
+        """Return the gradient at `z` of the function with smooth absolute differences, an array of z's size."""
         slopes = smoothing.absolute((z[:, None] - z).ravel())[1].reshape(len(z), len(z))
         found: Floats = slopes.sum(axis=1) - self.parameter
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return the constant: slopes permute 1 - J, 3 - J, ..., J - 1, or lie between such, less the shift."""
+        """Return the L2 Lipschitz constant: slopes permute 1 - J, ..., J - 1, or lie between such, less the shift."""
         return math.sqrt(size * (size**2 - 1) / 3) + abs(self.parameter) * math.sqrt(size)
 
 
 @dataclass(frozen=True)
 class HarmonicMean(Function):
-    """J / sum_j (1 / z_j), for z in [0, 1]."""
+    """Harmonic mean of J numbers z in [0, 1]: J / sum_j (1 / z_j); it needs no smooth stand-in."""
 
     kind: ClassVar[Kind] = "harmonic_mean"
     curved: ClassVar[Literal["convex", "concave"]] = "concave"
@@ -117,13 +117,13 @@ class HarmonicMean(Function):
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return J u_j^2, with u_j = (1 / z_j) / sum_i (1 / z_i)."""
+        """Return J u_j^2 for each j, with u_j = (1 / z_j) / sum_i (1 / z_i), z clipped to [LEAST, 1]."""
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return J: the u_j add up to 1, so their fourth powers to at most 1."""
+        """Return the L2 Lipschitz constant, J: the u_j add up to 1, so their fourth powers to at most 1."""
         return float(size)
 
 
@@ -141,7 +141,7 @@ class GeometricMean(Function):
         return float(np.prod(np.clip(z, 0, 1) + self.parameter) ** (1 / len(z)))
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the mean / (J (z_j + floor)) for each j."""
+        """Return the mean / (J (z_j + floor)) for each j, z clipped to [0, 1]."""
         found: Floats = self.value(z) / len(z) / (np.clip(z, 0, 1) + self.parameter)
         return found
 

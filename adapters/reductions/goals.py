@@ -87,33 +87,33 @@ class Part:
     """Largest value of the losses that F takes."""
 
     def value(self, counts: Floats) -> float:
-        """Return the part at `counts`, which may be means of counts."""
+        """Return the part's value for the vector `counts` of counts and sums, or their means; not smoothed."""
         return self.constant + self.sign * self.function.value(self.slopes @ counts + self.offsets)
 
     def smooth(self, counts: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in of the part."""
+        """Return the smooth stand-in of the part's value for the vector `counts`."""
         return self.constant + self.sign * self.function.smooth(self.slopes @ counts + self.offsets, smoothing)
 
     def gradient(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient of the smooth stand-in, by the counts."""
+        """Return the gradient of the smooth stand-in, an array of the size of the vector `counts`."""
         inner = self.function.gradient(self.slopes @ counts + self.offsets, smoothing)
         found: Floats = self.sign * (inner @ self.slopes)
         return found
 
     def term(self, weight: float, *, hinge: bool) -> Term:
-        """Return the part as a term of a score."""
+        """Return the part as a `Term` of a choice's score, times `weight`; with `hinge` only what is above 0 counts."""
         f = self.function
         return Term(f.kind, self.slopes, self.offsets, weight, hinge, self.sign, self.constant, f.parameter)
 
     def measure(self, counts: Floats) -> float:
-        """Return the measure that the name states, such as the largest difference of rates."""
+        """Return the measure that the part is named for and `bound` bounds, as the largest difference of rates."""
         if isinstance(self.function, Spread):  # the Gini index itself
             z = self.slopes @ counts + self.offsets
             return Spread().value(z) / (len(z) * max(float(z.sum()), 1e-9))
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """Return the measure's standard deviation, to first order, if each count has noise `sigma`."""
+        """Return the standard deviation of `measure`, to first order, if each entry of `counts` has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
@@ -121,7 +121,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Penalised objective h."""
+    """Penalised objective h of a classifier's counts: the objective plus G for each unit of a broken constraint."""
 
     objective: Part
     constraints: tuple[Part, ...]
@@ -132,17 +132,17 @@ class Goal:
     """Goals not estimable for too few records: constraints with the groups that they leave out, or the objective."""
 
     def value(self, counts: Floats) -> float:
-        """Return h, not smoothed."""
+        """Return the penalised objective for the vector `counts` of counts and sums, not smoothed."""
         broken = math.fsum(max(0.0, part.value(counts)) for part in self.constraints)
         return self.objective.value(counts) + self.multiplier * broken
 
     def smooth(self, counts: Floats) -> float:
-        """Return the smooth stand-in of h, which Frank-Wolfe minimises."""
+        """Return the smooth stand-in of the penalised objective, which Frank-Wolfe minimises, for `counts`."""
         broken = math.fsum(self.smoothing.hinge(p.smooth(counts, self.smoothing))[0] for p in self.constraints)
         return self.objective.smooth(counts, self.smoothing) + self.multiplier * broken
 
     def gradient(self, counts: Floats) -> Floats:
-        """Return the gradient of the smooth stand-in, by the counts."""
+        """Return the gradient of the smooth penalised objective, an array of the size of the vector `counts`."""
         found = self.objective.gradient(counts, self.smoothing)
         for part in self.constraints:
             _, slope = self.smoothing.hinge(part.smooth(counts, self.smoothing))
@@ -151,19 +151,19 @@ class Goal:
         return found
 
     def terms(self) -> tuple[Term, ...]:
-        """Return h as the terms of a score, not smoothed."""
+        """Return the penalised objective, not smoothed, as a score's `Term`s: the objective, then each constraint."""
         penalties = (part.term(self.multiplier, hinge=True) for part in self.constraints)
         return (self.objective.term(1.0, hinge=False), *penalties)
 
 
 def penalty(objective: Part, tolerance: float) -> float:
-    """Return G of Corollary 4.2, for a violation of at most `tolerance`."""
+    """Return the slope G of the penalty by which constraints are violated by at most `tolerance` (Corollary 4.2)."""
     size = len(objective.slopes)
     return (tolerance + objective.function.lipschitz(size) * objective.most * math.sqrt(size)) / tolerance
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """Return the objective; groups of too few records are left out, and if none is left it is everybody's."""
+    """Return the objective called `name`, without groups of too few records; if none is left, that of everybody."""
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
     if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
@@ -179,13 +179,13 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
 
 
 def measured_by(name: str) -> str:
-    """Return the measure of an objective or a constraint: `squared`, `log`, or "" if counts suffice."""
+    """Return the measure that an objective or constraint needs: `squared`, `log`, or "" if counts suffice."""
     loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
     return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """Return 1 less a mean of the rates of correct predictions by label; as a constraint, `least` less the mean."""
+    """Return 1 less the mean of the labels' rates of being right, as objective; for `least` > 0 that mean's bound."""
     rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
     # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
@@ -196,7 +196,10 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return the constraints, and the pairs of constraint and group that have too few records."""
+    """Return the constraints as parts, and pairs (constraint, group label) left out for too few records.
+
+    A pair's label is empty where a rate of everybody lacks records.
+    """
     found, lacking = list[Part](), list[tuple[str, str]]()
     for name, bound in named.items():
         if name in PARITIES:
@@ -222,7 +225,10 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return a bound on the largest difference of a rate between two groups, or between a group and everybody."""
+    """Return a bound on the largest difference of rates, between two groups or group and everybody; None without any.
+
+    Second are the labels of groups left out for too few records.
+    """
     rows, without = list[Any](), dict[str, None]()
     for loss in PARITIES[name]:
         known = [g for g in range(len(sizes.labels)) if sizes.estimable(loss, g)]
@@ -239,7 +245,10 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return a bound on the largest excess of a group's loss, or a named group's and label's, over its bound."""
+    """Return a bound on the largest excess of a group's loss over its bound; None without any estimable group.
+
+    Second are the names left out for too few records: of groups, or of group and label such as `F|yes`.
+    """
     several = isinstance(bound, Mapping)
     places = bounded_places(name, sizes.labels, sizes.levels)
     rows, offsets, without = list[Any](), list[float](), list[str]()
@@ -258,7 +267,7 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 
 
 def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
-    """Return loss and group by the name of a group, or of a group and label, as `F|yes`."""
+    """Return a mapping from each group's name, and each group and label's, as `F|yes`, to loss and group number."""
     loss = BOUNDED[name]
     cells = {
         "|".join(filter(None, (label, level))): (one, g)
@@ -269,7 +278,10 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return a bound on the Gini index of the groups' accuracies a: sum_ij |a_i - a_j| / (2 K sum a_i)."""
+    """Return a bound on the Gini index of the groups' accuracies a, sum_ij |a_i - a_j| / (2 K sum a_i).
+
+    None for fewer than two estimable groups; second are the labels of the others.
+    """
     known = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
     without = [label for g, label in enumerate(sizes.labels) if g not in known]
     if len(known) < 2:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LoopResult:
-    """Result of a program."""
+    """Classifiers that a program fitted, with their weights in the mixture and their noisy counts."""
 
     thetas: Floats
     """Coefficients, one row a classifier."""
@@ -49,18 +49,21 @@ class LoopResult:
 
     @property
     def mean(self) -> Floats:
-        """Noisy counts of the mixture."""
+        """Noisy counts and sums of the mixture: the vector of means over its classifiers by weight."""
         found: Floats = self.weights @ self.counts
         return found
 
     @property
     def noise(self) -> float:
-        """Noise scale of each of the mixture's counts."""
+        """Noise scale of each of the mixture's counts and sums, a float."""
         return self.sigma * float(np.linalg.norm(self.weights))
 
 
 def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """Ask for the counts of classifiers and the sums of their losses, in units of clips, with one noise scale."""
+    """Ask for counts and losses of classifiers, the rows of `thetas`, for `rho`; return rows x numbers, and noise.
+
+    Sums of losses are in units of their clips; one noise scale holds for all numbers.
+    """
     measures = task.settings.measures
     each = rho / (1 + len(measures))
     answer = yield from total(task.confusions(thetas), rho=each)
@@ -73,7 +76,7 @@ def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tupl
 
 
 def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Run Algorithm 2, corrected, and return all classifiers with their weights."""
+    """Run Algorithm 2, corrected, for `rho`; return all classifiers with weights, noisy counts and noise scale."""
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
@@ -94,7 +97,7 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -
 
 
 def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Run Algorithm 1: draw one candidate by the exponential mechanism, then count it, for the certificate."""
+    """Run Algorithm 1 for `rho`: draw one candidate by the goal, then ask its counts; return it with weight 1."""
     s = task.settings
     candidates, rho = yield from _candidates(task, sizes, goal, rho)
     rho *= 1 - 1e-12
@@ -104,7 +107,7 @@ def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> P
 
 
 def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
-    """Return the oracle, its start, and the rho that is left."""
+    """Return the oracle, the coefficients that the first step starts from, and the rho that is left."""
     s = task.settings
     if s.oracle == "gradient":
         start, rho = yield from _start(task, sizes, goal, rho)
@@ -114,7 +117,7 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pr
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Fit a classifier to the objective alone, for `start_share` of the budget."""
+    """Fit a classifier to the objective alone; return its coefficients and the rho left after `start_share` of it."""
     s, zero = task.settings, np.zeros(len(task.features))
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
     paid = rho * s.start_share
@@ -123,7 +126,7 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pro
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Return a finite set of candidates, public or around a classifier that is trained and paid for; the rho left."""
+    """Return candidates' coefficients, one row each, and the rho left: public ones, or around a paid-for classifier."""
     s = task.settings
     if s.candidates == "net":
         return net(len(task.features), s.number), rho

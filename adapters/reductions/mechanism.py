@@ -139,14 +139,14 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse values out of range; a target among features or groups; sizes without a citation; unsound bounds."""
         super().__post_init__()
         check_target(self, self.groups)
         check_sizes(self)
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Refuse unknown constraints, and bounds that no classifier can satisfy or that all do."""
+        """Refuse unknown constraints, bounds out of range, and losses of probabilities if candidates are drawn."""
         for name, bound in self.constraints.items():
             one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
             largest = self.loss_clip if measured_by(name) == "log" else 1
@@ -169,32 +169,32 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Kinds of losses of probabilities in the goal."""
+        """Measures, `squared` or `log`, of losses of probabilities in objective and constraints; may be empty."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 
     @property
     def chooses(self) -> bool:
-        """True if a candidate is drawn by its score."""
+        """True if candidates are drawn by the exponential mechanism: `sampling`, or oracle `exponential`."""
         return self.method == "sampling" or self.oracle == "exponential"
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Sums; choices among candidates, and counts where no sizes are public."""
+        """Kinds of questions: sums; choices if candidates are drawn; counts if no sizes are public."""
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget; refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
         self.task(public)
         return budget.zcdp()
 
     @once
     def task(self, public: Public) -> ReductionsProblem:
-        """Return the task that schema and settings determine, or refuse them."""
+        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
         return task_of(self, public)
 
     def goal(self, sizes: Sizes) -> Goal:
-        """Return objective, constraints and penalty for groups of these sizes."""
+        """Return objective, constraints and penalty as one goal for groups of these sizes."""
         objective = objective_of(self.objective, sizes, self.floor)
         parts, lacking = constraints_of(self.constraints, sizes, self.versus, self.floor)
         if objective.name != self.objective:
@@ -204,7 +204,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def in_words(self) -> str:
-        """Description of the method in words."""
+        """Text for readers on the method: its candidates, or its steps with their gradients."""
         if self.method == "sampling":
             return f"one of {self.number} candidates ({self.candidates}) by the exponential mechanism"
         inner = (
@@ -215,7 +215,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Count the sizes, then run the method's program; `rng` is not used."""
+        """Count the sizes, run the method's program, and return the classifier; `rng` is not used."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
         goal = self.goal(sizes)
@@ -224,7 +224,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, rho: float) -> Program[tuple[Sizes, float]]:
-        """Return the groups' sizes by label, and the rho that is left."""
+        """Return sizes by group and label, times a row's weight, and the rho left: all, or what counting leaves."""
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
         if task.sizes is not None:

@@ -30,7 +30,7 @@ ENOUGH, PATIENCE = 1e-9, 5
 
 
 def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats:
-    """Return the weights of all classifiers, the last of which is new.
+    """Return the weights of all classifiers in the mixture, the last of which is new; they add up to 1.
 
     Args:
         mixing: The rule, `corrected` or `classic`.
@@ -44,7 +44,7 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
 
 
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
-    """Run FISTA with backtracking, restarted without momentum where the goal rises; never worse than the start."""
+    """Return weights with a smaller smooth goal, by FISTA from `start` with backtracking; never worse than `start`."""
     here = ahead = start
     value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
     for _ in range(ROUNDS):

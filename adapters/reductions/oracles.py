@@ -48,26 +48,26 @@ class OracleCost:
     """Max-divergence; infinite if it has no bound (Definition 7.1)."""
 
     def approximate(self, delta: float) -> float:
-        """Return the epsilon of Definition 7.2 at this delta."""
+        """Return the epsilon of Definition 7.2 at this delta: the smaller of `epsilon` and that converted from rho."""
         return min(self.epsilon, epsilon_of(self.rho, delta))
 
     def renyi(self, order: float) -> float:
-        """Return the Rényi divergence of Definition 7.3 at this order."""
+        """Return the Rényi divergence of Definition 7.3 at this order: order x rho, at most `epsilon`."""
         return min(order * self.rho, self.epsilon)
 
 
 class Oracle(ABC):
-    """A private linear optimiser."""
+    """Private linear optimiser: for weights of counts, it finds a classifier of small weighted counts."""
 
     @abstractmethod
     def cost(self, rho: float) -> OracleCost:
-        """Return the cost of solving one problem for this rho."""
+        """Return the bounds on divergence of one problem solved for a budget of `rho`, by neighbouring tables."""
 
     @abstractmethod
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients of a classifier that makes `weights` . counts small.
+        """Return the coefficients of one classifier that makes the product `weights` . counts small.
 
         Args:
             task: The fit's public facts.
@@ -86,13 +86,13 @@ class ExponentialOracle(Oracle):
     """Coefficients, one row a candidate."""
 
     def cost(self, rho: float) -> OracleCost:
-        """Return a pure cost: e = sqrt(8 rho)."""
+        """Return rho, and as epsilon that of a pure choice: sqrt(8 rho)."""
         return OracleCost(rho, Choose((), rho).epsilon)
 
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Choose one candidate by its weighted counts, or by its error if all weights are negligible."""
+        """Return the coefficients of one candidate, drawn by its weighted counts; by its error if weights are tiny."""
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
@@ -102,7 +102,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """Return the candidate drawn by a score of any terms: Algorithm 1, if they are the whole goal."""
+        """Return the coefficients of the candidate drawn for `rho` by a score: Algorithm 1, for the whole goal."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
         return np.array(self.candidates[number])
@@ -115,13 +115,13 @@ class DescentOracle(Oracle):
     steps: int
 
     def cost(self, rho: float) -> OracleCost:
-        """Return the cost of Gaussian noise, whose max-divergence is unbounded."""
+        """Return rho, and an infinite epsilon: Gaussian noise has no bounded max-divergence."""
         return OracleCost(rho)
 
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Descend in `steps` steps of equal price."""
+        """Return the coefficients after `steps` noisy gradients from `start`, of equal price, `rho` in all."""
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         most = max(float(np.abs(dearer).max()), 1e-300)
         parts = np.floor(np.abs(dearer) / most * GRID) / GRID
@@ -139,21 +139,24 @@ class DescentOracle(Oracle):
 
 
 def net(features: int, number: int) -> Floats:
-    """Return unit vectors spread by a public seed: equal for everybody, whatever the data."""
+    """Return `number` x `features` coefficients: unit vectors drawn by a fixed public seed."""
     drawn = np.random.default_rng(2).normal(size=(number, features))
     found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return found
 
 
 def thresholds(number: int) -> Floats:
-    """Return classifiers of one numeric feature: x > t and x < t, at thresholds evenly spaced within its bounds."""
+    """Return coefficients, one row each, of classifiers x > t and x < t of a numeric feature, at number // 2 even t."""
     cuts = np.linspace(-1, 1, max(number // 2, 1))
     above = np.column_stack([-cuts, np.ones_like(cuts)])
     return np.vstack([above, -above])
 
 
 def shifted(theta: Floats, movable: NDArray[np.bool_], number: int, width: float) -> Floats:
-    """Return a trained classifier, and copies whose intercept and group coefficients are moved by a public draw."""
+    """Return `number` copies of coefficients `theta`, one row each: the first unchanged, others moved where `movable`.
+
+    Moves are normal with deviation `width`, by a fixed public seed.
+    """
     moves = np.random.default_rng(3).normal(scale=width, size=(number, len(theta))) * movable
     moves[0] = 0
     return theta + moves

@@ -94,28 +94,28 @@ class Sizes:
     """Levels of the target."""
 
     def __post_init__(self) -> None:
-        """Put the measures in their fixed order."""
+        """Put the measures in the order of `MEASURES`, without repetitions."""
         object.__setattr__(self, "measures", tuple(m for m in MEASURES if m in self.measures))
 
     @cached_property
     def total(self) -> float:
-        """Number of all records, at least 1."""
+        """Number of all records, a float of at least 1."""
         return max(float(self.numbers.sum()), 1.0)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """All losses that counts and sums determine."""
+        """Names of all losses that counts and sums determine: of predictions, then those of `measures`."""
         return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))
 
     @property
     def right(self) -> Floats:
-        """Counts of a classifier that is always right, and its losses of 0."""
+        """Vector for a classifier that is always right: its counts by group, label and prediction, then losses of 0."""
         found = np.zeros((*self.numbers.shape, 2))
         found[:, 0, 0], found[:, 1, 1] = np.maximum(self.numbers, 0).T
         return np.concatenate([found.ravel(), np.zeros(len(self.measures) * self.numbers.size)])
 
     def costs(self, slopes: Floats) -> Floats:
-        """Convert slopes by counts and sums into weights of counts, by group, label and prediction.
+        """Return weights of counts (groups x labels x predictions) from a goal's slopes by counts and sums.
 
         The gradient oracle descends on a record's log loss in place of its error, so a log loss of weight 1 counts as
         an error of cost 1. A squared loss counts equally, with the log loss as a stand-in: both are proper, so for any
@@ -132,31 +132,34 @@ class Sizes:
         return found
 
     def most(self, measure: Measure) -> float:
-        """Return the clip of a measure."""
+        """Return the largest loss of one record: `clip` for the measure `log`, else 1."""
         return self.clip if measure == "log" else 1.0
 
     def largest(self, loss: Loss) -> float:
-        """Return the largest value of a mean loss."""
+        """Return the largest value of a rate or mean loss: `clip` for log losses, else 1."""
         return self.most(OF_PROBABILITIES[loss][0]) if loss in OF_PROBABILITIES else 1.0
 
     def middle(self, loss: Loss) -> float:
-        """Return the constant added to `row` . vector: 1/2 for rates of predictions, else 0."""
+        """Return the constant to be added to `row` . vector: 1/2 for losses of predictions, 0 for mean losses."""
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
-        """Return the mask of numbers, groups x labels, that make the denominator."""
+        """Return a mask, groups x labels, of cells whose records are the loss's denominator; None for all groups."""
         found = np.zeros(self.numbers.shape, bool)
         for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
             found[slice(None) if group is None else group, label] = True
         return found
 
     def estimable(self, loss: Loss, group: int | None = None) -> bool:
-        """Return True if there are enough records, and more than noise alone would show for an empty cell."""
+        """Return True if a loss's denominator is at least `least` and three times its noise; None for all groups."""
         cells = self.cells(loss, group)
         return bool(self.numbers[cells].sum() >= max(self.least, 3 * self.sigma * np.sqrt(cells.sum())))
 
     def row(self, loss: Loss, group: int | None = None) -> Floats:
-        """Return the rate less 1/2, or a mean loss, as a linear function of the counts and the sums after them."""
+        """Return coefficients of the vector of counts and sums: times it, they give the loss less `middle`.
+
+        `group` None stands for everybody; denominators are at least 1.
+        """
         found, cells = np.zeros((*self.numbers.shape, 2)), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))
         size = max(float(self.numbers[cells].sum()), 1.0)
@@ -169,11 +172,11 @@ class Sizes:
         return np.concatenate([found.ravel(), sums.ravel()])
 
     def rate(self, loss: Loss, group: int | None, counts: Floats) -> float:
-        """Return the rate, or the mean loss, at these counts and sums."""
+        """Return the rate or mean loss of a group, or everybody (None), for the vector `counts` of counts and sums."""
         return self.middle(loss) + float(self.row(loss, group) @ counts)
 
     def noise(self, loss: Loss, group: int | None, rate: float, sigma: float) -> float:
-        """Return a rate's standard deviation by the noise of its counts and of its denominator, to first order."""
+        """Return the standard deviation of the loss `rate`, of noise `sigma` of each count and of its denominator."""
         cells = self.cells(loss, group)
         size = max(float(self.numbers[cells].sum()), 1.0)
         denominator = (rate - self.middle(loss)) * self.sigma * float(np.sqrt(cells.sum())) / size

@@ -27,14 +27,14 @@ Kind = Literal["moreau", "softmax", "none"]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """Kind and width of a smooth stand-in."""
+    """Kind and width of the smooth stand-ins for maximum, hinge and absolute value."""
 
     kind: Kind = "moreau"
     width: float = 0.02
     """Width m, in the unit of the function's argument, as rates."""
 
     def maximum(self, z: Floats) -> tuple[float, Floats]:
-        """Return a smooth maximum, and its gradient, a probability vector."""
+        """Return a smooth maximum of the numbers `z`, and its gradient, an array of z's size that adds up to 1."""
         top = int(z.argmax())
         if self.kind == "none":
             return float(z[top]), (np.arange(len(z)) == top).astype(np.float64)
@@ -46,7 +46,7 @@ class Smoothing:
         return float(p @ z - self.width * (p @ p - 1) / 2), p
 
     def hinge(self, x: float) -> tuple[float, float]:
-        """Return a smooth max(0, x), and its derivative."""
+        """Return a smooth max(0, x) and its derivative at x, which lies between 0 and 1."""
         if self.kind == "none":
             return max(0.0, x), float(x > 0)
         if self.kind == "softmax":
@@ -56,7 +56,7 @@ class Smoothing:
         return slope * x - self.width * slope**2 / 2, slope
 
     def absolute(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return a smooth |x| coordinate by coordinate, and the derivatives."""
+        """Return a smooth |x| and its derivative for each entry of `x`: two arrays of x's shape."""
         if self.kind == "none":
             return np.abs(x), np.sign(x)
         if self.kind == "softmax":
@@ -67,7 +67,7 @@ class Smoothing:
 
 
 def onto_simplex(z: Floats) -> Floats:
-    """Return the nearest probability vector."""
+    """Return the array of numbers from 0 that add up to 1 and is nearest to `z`, of the same size."""
     down = np.sort(z)[::-1]
     above = (np.cumsum(down) - 1) / np.arange(1, len(z) + 1)
     # the threshold that leaves the largest coordinates with a sum of 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the predictor with its noisy rates and goals."""
+    """Return the fitted predictor, with rates, goals, plan and settings in words as its facts."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
@@ -49,7 +49,7 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return one row for each group and loss; everybody first where there are groups."""
+    """Return a dict for each group and loss (everybody first): records, value and noise, None if too few records."""
     groups: list[tuple[str, int | None]] = [("", None)]
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
     rows = []
@@ -71,7 +71,7 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a row for the objective, then for each constraint: value by noisy counts, bound, and status by these."""
+    """Return a dict each for objective, constraints, goals lacking records: bound, value by noisy counts, status."""
     rows = [_row(goal.objective, goal, counts, noise, "objective")]
     rows += [_row(part, goal, counts, noise, "constraint") for part in goal.constraints]
     nothing = {"kind": "constraint", "bound": None, "value": None, "noise": None, "status": "not_estimable"}
@@ -92,7 +92,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:
-    """Return the steps, and the noise in the rate and mean losses of the smallest cell of at least `least` records."""
+    """Return a text: the steps, and noise in rates and mean losses of the smallest cell of at least `least` records."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):
         return task.settings.in_words

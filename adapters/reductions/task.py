@@ -33,7 +33,7 @@ MOST_GROUPS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class ReductionsProblem:
-    """Task of a fit, made of public facts only."""
+    """Task of one `reductions` fit, made of schema, settings and declared sizes only: no row enters."""
 
     settings: Reductions
     schema: Schema
@@ -50,38 +50,44 @@ class ReductionsProblem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the tables by group and label, one axis a column."""
+        """Shape of tables by group and label: levels of each column of `by`, then of the target."""
         return self.schema.shape((*self.by, self.target))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features."""
+        """Names of the design's features, one a coefficient, intercept `1` first."""
         return self.design.names(self.schema)
 
     @property
     def movable(self) -> NDArray[np.bool_]:
-        """Mask of the features that are constant in a group: the intercept, and the groups' levels."""
+        """Mask of the features (one a coefficient) that are constant in a group: intercept and the groups' levels."""
         groups = {f"{name}={level}" for name in self.by for level in self.schema.levels(name)}
         return np.array([name == "1" or name in groups for name in self.features])
 
     def confusions(self, thetas: Floats) -> Confusions:
-        """Return the query for the confusion counts of some classifiers."""
+        """Return the question for counts by group, label and prediction of classifiers, one row of `thetas` each."""
         return Confusions(self.design, self.target, rounded(thetas), self.by)
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
-        """Return the query for the losses of some classifiers' probabilities."""
+        """Return the question for `measure` losses, by group and label, of classifiers: one row of `thetas` each."""
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
-        """Return the query for one weighted gradient; `parts` and `flips` are by group and label."""
+        """Return the question for a log loss's gradient at `theta`, each row weighted by its cell's entry of `parts`.
+
+        Rows of cells with True in `flips` count with the other label; cells are groups x labels.
+        """
         by, thetas = (*self.by, self.target), rounded(theta[None])
         parts, flips = parts.reshape(self.shape), flips.reshape(self.shape)
         return Gradients(self.design, self.target, "logistic", thetas, self.clip, by, parts, flips)
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the task, or refuse with a message that names the column and the remedy."""
+    """Return the fit's task; refuse unknown columns, unfit target, features, constraints, sizes, too many groups.
+
+    Refused too are candidates by thresholds, where these are used, of anything but one numeric feature.
+    """
     schema, who = public.schema, settings.name
     taken = (*settings.features, *settings.groups)
     check_columns(who, taken, public)
@@ -107,7 +113,7 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Refuse constraints on groups without groups, or that name undeclared ones."""
+    """Refuse comparisons of fewer than two groups, and bounds by label for labels that are no group (and level)."""
     who = settings.name
     for name, bound in settings.constraints.items():
         if (name in PARITIES or name == "gini") and len(labels) < 2:
@@ -125,7 +131,10 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return the public numbers by group and label; refuse unknown and missing ones, and rates without a record."""
+    """Return public numbers of records, groups x labels; None if not set. Refuse unknown and missing names.
+
+    Refused too are groups without a record of a label whose rates a parity compares.
+    """
     if not settings.sizes:
         return None
     who, levels = settings.name, schema.levels(target)

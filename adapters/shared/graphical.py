@@ -52,24 +52,24 @@ class GraphicalLearner(Learner[Graphical]):
 
     @cached_property
     def _rules(self) -> Forbidden:
-        """Structural zeros, as far as the model can contain them."""
+        """Structural zeros, impossible cells by clique, as far as the model can contain them."""
         held = self.base.tree.cliques if self.base is not None else ()
         return held_together(forbidden(self.schema), self._sizes, held)[0]
 
     @property
     def fitted(self) -> Solution:
-        """Solution of the last fit, which must exist."""
+        """Solution of the last fit; before the first one an AssertionError."""
         if self.solution is None:
             raise AssertionError("nothing was fitted yet")
         return self.solution
 
     @property
     def model(self) -> Graphical:
-        """Model of the last fit."""
+        """Model of the last fit, with the learner's schema."""
         return Graphical.of(self.schema, self.fitted)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Fit with our own engine for a few steps, or, in the last fit, with the chosen one for all steps."""
+        """Fit all tables: in few steps by our own engine, or, in the last fit, in all by the chosen one."""
         yield from self._fit(self.iterations, self.engine) if last else self._fit(ROUND_STEPS)
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
@@ -86,7 +86,7 @@ class GraphicalLearner(Learner[Graphical]):
         self.solution = yield from work(engine(by), problem)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return the probabilities of the cells of each clique under the last fit."""
+        """Return each clique's array of cell probabilities under the last fit, axes in its order."""
         # strata that have not moved the base share its cached marginals
         if self.fitted is self.base:
             return marginals_of(self.base).kept(cliques)
@@ -95,7 +95,7 @@ class GraphicalLearner(Learner[Graphical]):
         return _asked(self.schema, self.fitted).marginals(cliques) if few is None else few
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return the candidates whose tables the model can take in within `most_cells`, or contains already."""
+        """Return the candidates (clique -> weight) that keep the model within `most_cells`, or are in it already."""
         there = {known.clique for known in self.published} | {table.clique for table in self.tables}
         there |= set(self._rules)
         if self.base is not None:
@@ -110,7 +110,10 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """Start a stratum from this model; merged columns and structural zeros are fitted first."""
+        """Return a stratum's learner that departs from this model, pulled to it by `prior` records.
+
+        Merged columns and structural zeros are fitted first.
+        """
         base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM
         sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
@@ -128,24 +131,24 @@ class GraphicalLearner(Learner[Graphical]):
         return learner
 
     def begin(self) -> Program[None]:
-        """Take the base as the solution, or fit one step if columns differ from it or structural zeros apply."""
+        """Set the first solution: the base, or one step's fit if columns differ from it or structural zeros apply."""
         if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
             self.solution = self.base
         else:
             yield from self._fit(1)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model conditioned on `levels`."""
+        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
         return Graphical.of(schema, condition(self.fitted, levels))
 
 
 @lru_cache(maxsize=2)
 def _started(solution: Solution) -> Solution:
-    """Return the solution without terms, one object for all strata: their own tables start at 0."""
+    """Return the solution without terms, one object for all strata: their own tables' terms start at 0."""
     return replace(solution, terms=())
 
 
 @lru_cache(maxsize=2)
 def _asked(schema: Schema, solution: Solution) -> Graphical:
-    """Cache the model of a solution: it is queried for the last table, then for the next candidates."""
+    """Return the model of a solution, cached: it is queried for the last table, then for the next candidates."""
     return Graphical.of(schema, solution)

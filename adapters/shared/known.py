@@ -51,7 +51,7 @@ def records(tables: Sequence[NoisyTable | MeasuredTable], size: int | None) -> f
 def believed(
     known: Sequence[Known], measured: Sequence[MeasuredTable], total: float, surer: float = LAST_SURER
 ) -> list[MeasuredTable]:
-    """Return public tables as if they had been measured, in numbers of records; sigma is infinite if one is refuted.
+    """Return public tables as measured ones, in records; a refuted one's sigma is infinite.
 
     Args:
         known: The public tables.
@@ -96,7 +96,7 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return, by the table's columns, a share's variance beyond the public one, if positive; the largest of several."""
+    """Return, by a public table's columns, the variance of a share that answers add to the table's own, if they do."""
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
@@ -124,7 +124,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return the tables that no paid answer contradicts by more than sampling, their errors and noise explain."""
+    """Return the public tables that no measured one contradicts beyond sampling, their errors and noise."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 
@@ -147,7 +147,7 @@ def within_size(
 
 
 def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return every column's table, averaged by precision from measured and public ones.
+    """Return a noisy table for each column, measured and public ones averaged by precision, `told_columns` first.
 
     Args:
         public: Public facts of the fit.
@@ -173,12 +173,12 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
 
 
 def _error(known: Known, clique: Clique) -> float:
-    """Return the standard error of a share summed over all other columns."""
+    """Return the standard error of a share in a public table summed down to `clique`."""
     return known.error * math.sqrt(known.shares.size / known.table(clique).size)
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return the tables of columns that certain public tables make unnecessary to measure, as if measured."""
+    """Return tables of the columns that certain public tables make unnecessary to measure, as if measured."""
     paid = [MeasuredTable.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:

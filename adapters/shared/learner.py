@@ -55,16 +55,16 @@ class Learner(ABC, Generic[M]):
 
     @property
     def total(self) -> float:
-        """Number of records: `settled`, or an estimate from the tables and the public size."""
+        """Number of records, at least 1: `settled`, or an estimate from the tables and the public size."""
         return records(self.tables, self.size) if self.settled is None else self.settled
 
     def taken_in(self, *, last: bool) -> list[MeasuredTable]:
-        """Return the tables of a fit, between rounds or the last one: public ones not refuted, then those measured."""
+        """Return the tables that a fit takes, between rounds or the last: public ones not refuted, then measured."""
         public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """Return the public tables of a stratum, with the doubts that this learner's answers about everybody raise."""
+        """Return the public tables of a stratum; where answers about everybody raise doubts, less sure or left out."""
         if not self.published or not public.known:
             return public.known
         if self._doubts is None or self._doubts[0] != len(self.tables):
@@ -74,22 +74,22 @@ class Learner(ABC, Generic[M]):
     @property
     @abstractmethod
     def model(self) -> M:
-        """Model of the last fit."""
+        """Model of the last fit, to be released or gone on from."""
 
     @abstractmethod
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Fit the tables: with few steps between two rounds, to the end after the last one."""
+        """Fit the model to all tables: in few steps between two rounds, to the end after the last one."""
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return the probabilities of the cells of each clique under the last fit, axes in its order."""
+        """Return for each clique an array of its cells' probabilities under the last fit, axes in its order."""
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the expected counts of the cells of each clique, in records."""
+        """Return for each clique an array of its cells' expected counts, in records, under the last fit."""
         return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return the candidates whose tables the model can take in without growing too large; by default all."""
+        """Return the candidates (clique -> weight) that the model can take in without growing too large: all here."""
         return dict(cliques)
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
-        """Return the model of a stratum with this schema: this one conditioned on `levels`, level numbers by column."""
+        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
 
 
 class Poolable(Mechanism[M]):
@@ -114,23 +114,23 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[M]]:
-        """The program of `steps`, which returns the learner that strata need in order to go on."""
+        """Return the program of `steps`, which ends with the learner that strata need in order to go on."""
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return the weight of each clique that a stratum may measure with `rho`."""
+        """Return the weight of each clique that a stratum may measure with `rho`, by public facts."""
 
     def stratum_rounds(self, usual: int) -> int:
-        """Return the number of rounds of a stratum; `usual` is the one by public sizes."""
+        """Return a stratum's number of rounds; `usual`, the one by public sizes, unless a subclass has its own."""
         return usual
 
     @property
     def pools(self) -> bool:
-        """True if strata can go on from the model that these settings make."""
+        """True if strata can go on from the model that these settings make; by default they can."""
         return True
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
-        """Fit, and return the learner's model."""
+        """Run the program of `learned`, and return its learner's model."""
         return (yield from self.learned(public, allot, rng)).model
 
     @once
@@ -152,6 +152,6 @@ class Poolable(Mechanism[M]):
 def _small(
     schema: Schema, candidates: tuple[tuple[Clique, float], ...]
 ) -> tuple[Mapping[Clique, float], Mapping[Clique, int]]:
-    """Return the candidates of at most `MOST_CELLS` cells, and all cells by clique: cached for strata of all sizes."""
+    """Return the candidates of at most `MOST_CELLS` cells, with weights; and all candidates' numbers of cells."""
     cells = cells_of(schema, tuple(clique for clique, _ in candidates))
     return {clique: weight for clique, weight in candidates if cells[clique] <= MOST_CELLS}, cells

@@ -46,7 +46,7 @@ def usual_rounds(columns: int, people: float, rho: float) -> int:
 def worth_measuring(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
-    """Return the cliques whose expected absolute noise, summed over all cells, is at most the number of people."""
+    """Return those cliques, with weights, whose noise of scale `sigma`, summed over `cells`, is at most `people`."""
     return {c: weight for c, weight in cliques.items() if NOISE_SIZE * sigma * cells[c] <= people}
 
 
@@ -59,9 +59,9 @@ def adapt(
     rounds: int,
     neighbours: Neighbours,
 ) -> Program[Fraction]:
-    """Spend `rho` on rounds of choosing and measuring; returns what is left when no candidate remains.
+    """Choose, measure and fit in rounds for `rho`; return the rho left, above 0 only if no candidate remains.
 
-    `worth` is the weight of each candidate; `people` is the number of records, public if possible.
+    `worth` gives weights by clique; cliques whose noise exceeds `people` are no candidates. Tables go to `learner`.
     """
     schema, left, price = learner.schema, rho, float(rho) / rounds
     cells = cells_of(schema, tuple(worth))
@@ -99,7 +99,7 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """Ask as `adapt` usually does, with random choices among `starters` and without fits: for plans."""
+    """Ask as `adapt` usually does, with random choices among `starters` and no fit, for plans; nothing is returned."""
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
     left, asked = rho, scores
     for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
@@ -112,6 +112,6 @@ def usual_questions(
 
 
 def down(amount: Fraction) -> float:
-    """Return the largest float that is not above an amount."""
+    """Return the largest float that is not above the amount, so that parts never exceed a whole."""
     near = float(amount)
     return near if Fraction(near) <= amount else math.nextafter(near, 0.0)

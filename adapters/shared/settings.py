@@ -22,13 +22,13 @@ UNDECLARED = 0.05
 
 
 def check_target(settings: Any, groups: Sequence[str]) -> None:
-    """Refuse a target that is no name of one column, or is a feature or one of the groups' columns."""
+    """Refuse (UsageError) a target that is no text, or is one of the features or the groups' columns."""
     if not isinstance(settings.target, str) or settings.target in (*settings.features, *groups):
         raise UsageError(f"{settings.name}: the target is one column, and neither a feature nor a group.")
 
 
 def check_interactions(settings: Any) -> None:
-    """Refuse `interactions` that are no pairs of names; keep them as tuples."""
+    """Refuse `interactions` that are no list of pairs of texts; replace them by tuples in `settings`."""
     pairs = settings.interactions
     if not is_list(pairs) or not all(is_texts(pair) and len(pair) == 2 for pair in pairs):
         raise UsageError(f'{settings.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
@@ -36,13 +36,13 @@ def check_interactions(settings: Any) -> None:
 
 
 def check_sizes(settings: Any) -> None:
-    """Refuse public sizes without the place where they were published, and such a place without sizes."""
+    """Refuse public sizes without the citation of their publication, and a citation without sizes."""
     if bool(settings.sizes) != bool(settings.sizes_citation):
         raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
 
 def check_columns(who: str, names: Iterable[str], public: Public) -> None:
-    """Refuse columns that are neither in the schema nor among those that define the strata."""
+    """Refuse (Unsupported) names that are neither columns of the schema nor columns that define the strata."""
     for name in names:
         if name not in public.schema.columns and name not in public.constant:
             raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, public.schema.columns)}.")
@@ -51,7 +51,7 @@ def check_columns(who: str, names: Iterable[str], public: Public) -> None:
 def target_of(
     who: str, named: str, taken: Collection[str], public: Public, fits: Callable[[Column], bool], what: str
 ) -> str:
-    """Return the target that is named, or the last column that fits and is not taken.
+    """Return the name of the target: as set, or the last column that fits and is not taken; refuse unfit ones.
 
     Args:
         who: The mechanism, for messages.
@@ -88,9 +88,10 @@ def design_of(
     reference: Mapping[str, str],
     interactions: Sequence[Sequence[str]] = (),
 ) -> Coded:
-    """Return the design of the named features, or of all columns but target and groups; refuse settings about others.
+    """Return the design of the named features, or of all columns but target and groups if none are named.
 
-    A column of one level, and one that strata define, does not vary and is left out.
+    A column of one level, and one that strata define, does not vary and is left out. Reference levels and interactions
+    of other columns are refused.
     """
     schema = public.schema
     wanted = named or [name for name in schema.names if name not in groups]
@@ -111,7 +112,7 @@ def design_of(
 
 
 def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
-    """Target, sampling rate, design, and records times the weight of one, of a classifier that learns on samples."""
+    """Target's name, sampling rate, design, and records times a row's weight (None if unknown), of a fit on samples."""
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
     sampling = sampling_of(who, settings.sampling, settings.batch, public)
@@ -123,17 +124,17 @@ def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | N
 
 
 def several_levels(column: Column) -> bool:
-    """True for a categorical column of at least two levels."""
+    """Return True for a categorical column of at least two levels, a target of any classifier."""
     return not isinstance(column, Numeric) and column.size > 1
 
 
 def two_levels(column: Column) -> bool:
-    """True for a categorical column of two levels."""
+    """Return True for a categorical column of exactly two levels."""
     return not isinstance(column, Numeric) and column.size == 2
 
 
 def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
-    """Return the rate of Poisson samples: as declared, which strata require, or that of about `batch` rows each."""
+    """Return a row's probability to be in a step's sample: as declared, or for `batch` rows; strata must declare it."""
     if sampling is not None:
         return sampling
     if public.constant:

@@ -29,7 +29,7 @@ MOST_CANDIDATES = 2**25
 
 @dataclass(frozen=True)
 class Workload:
-    """Marginals and weights, in the user's notation."""
+    """Marginals that a release should get right, and their weights, in the user's notation."""
 
     marginals: str | Sequence[Sequence[str]] = "all 3-way"
     """`all k-way`, or lists of columns."""
@@ -41,7 +41,7 @@ class Workload:
     """Cached results of `small`, by schema and limit."""
 
     def __post_init__(self) -> None:
-        """Refuse notations and weights that are invalid under any schema."""
+        """Refuse texts but `all k-way`, lists but of different columns, and weights outside 1e-6 to 1e6."""
         if isinstance(self.marginals, str):
             _ways(self.marginals)
         elif not (self.marginals and is_list(self.marginals)) or not all(
@@ -57,21 +57,21 @@ class Workload:
             number(f"workload: the weight of {group}", weight, least=1e-6, most=1e6)
 
     def check(self, known: Sequence[str]) -> None:
-        """Refuse marginals and weights of columns that are not `known`."""
+        """Refuse (UsageError) marginals and weights that name a column not in `known`."""
         lists = () if isinstance(self.marginals, str) else self.marginals
         for name in (*(name for clique in lists for name in clique), *(n for g in self.weights for n in _split(g))):
             if name not in known:
                 raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
 
     def parts(self, columns: Sequence[str]) -> Mapping[Clique, float]:
-        """Return the closure of `among(columns)`; cached, since strata have equal columns."""
+        """Return set -> weight of all sets of `columns` inside a marginal; cached, since strata have equal columns."""
         key = tuple(columns)
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))
         return self._parts[key]
 
     def small(self, schema: Schema, most: int) -> Mapping[Clique, float]:
-        """Return the parts of at most `most` cells; one object for all strata that have equal columns."""
+        """Return the parts (clique -> weight) of at most `most` cells; one object for strata of equal columns."""
         key = schema, most
         if key not in self._small:
             every = self.parts(schema.names)
@@ -81,7 +81,7 @@ class Workload:
         return self._small[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
-        """Return the weights of the marginals of `columns`; other columns are dropped from the marginals."""
+        """Return clique -> weight of the marginals cut to `columns`; refuse a k-way text of too many marginals."""
         if isinstance(self.marginals, str):
             ways = min(_ways(self.marginals), len(columns))
             if math.comb(len(columns), ways) > MOST_MARGINALS:
@@ -104,7 +104,7 @@ class Workload:
 
 
 def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
-    """Return every set of columns within some marginal of the workload, with the largest weight of such a marginal."""
+    """Return set -> weight of every set of columns within a marginal, with the largest weight of such a marginal."""
     found: dict[Clique, float] = {}
     for clique, weight in workload.items():
         for size in range(1, len(clique) + 1):
@@ -115,12 +115,12 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
 
 @lru_cache(maxsize=8)
 def cells_of(schema: Schema, cliques: tuple[Clique, ...]) -> Mapping[Clique, int]:
-    """Return the number of cells of each clique; cached, since thousands of strata have equal candidates."""
+    """Return clique -> number of cells of its table; cached, since thousands of strata have equal candidates."""
     return {clique: schema.cells(clique) for clique in cliques}
 
 
 def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedies: str) -> None:
-    """Refuse candidates of too many cells: each is counted once, and compared with the model in every round."""
+    """Refuse (Unsupported) candidates of more than `MOST_CANDIDATES` cells together; `remedies` go into the message."""
     cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(

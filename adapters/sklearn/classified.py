@@ -39,7 +39,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return tags
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Fit to private rows, which spends the budget.
+        """Fit to private rows, which spends the budget, and return the fitted estimator itself.
 
         Args:
             X: Features, one row a record.
@@ -56,23 +56,23 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
 
     @abstractmethod
     def _mechanism(self, features: Sequence[str]) -> Mechanism[Any]:
-        """Return the mechanism for these feature columns, TARGET, and GROUP where there are groups."""
+        """Return the mechanism for these names of feature columns, TARGET, and GROUP where there are groups."""
 
     def _declared(self) -> Sequence[Any]:
-        """Return the classes as a list; refuse fewer than two, or equal ones."""
+        """Return the declared classes as a list; refuse (ValueError) fewer than two, or equal ones."""
         classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
         if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
             raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
         return classes
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return features and classes as arrays; refuse a continuous target."""
+        """Return features and classes as arrays; refuse what scikit-learn's checks refuse, as a continuous target."""
         x, checked = validate_data(self, x, y)
         check_classification_targets(checked)
         return x, each(y)
 
     def _learned(self, features: int) -> None:
-        """Set the fitted attributes by the names of scikit-learn's own estimators."""
+        """Set `coefs_` and `intercepts_` of a network, `coef_` and `intercept_` of a regression; else nothing."""
         model = self.release_.model
         if isinstance(model, Network):
             self.coefs_, self.intercepts_ = self._layers(features)
@@ -80,7 +80,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
             self.coef_, self.intercept_ = self._in_their_unit(features)
 
     def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        """Return weights and constants of a network's two layers, in the unit of the features."""
+        """Return weights and constants of a network's two layers, a list each, in the unit of the features."""
         assert isinstance(self._model, Network)  # noqa: S101 - the caller's check
         output = self._model.output
         slopes, constants = self._unscaled(self._model.hidden.T, features)
@@ -93,7 +93,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class of each row."""
+        """Return the likeliest declared class of each row of `X`."""
         chances = self.predict_proba(X)  # refuses what was not fitted
         found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return found

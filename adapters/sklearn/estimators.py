@@ -41,7 +41,7 @@ class TailoredSettings(GroupedEstimator):
     loss_bounds: Mapping[Any, float] | None = None
 
     def _group_regression(self, features: Sequence[str], model: Link) -> GroupRegression:
-        """Return `group_regression` with these settings."""
+        """Return the mechanism `group_regression` of this kind for these feature columns, with these settings."""
         bounds = self._by_label("loss_bounds", self.loss_bounds)
         return self._settings(GroupRegression, features, groups=[GROUP], model=model, loss_bounds=bounds)
 
@@ -66,13 +66,13 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
     target_bounds: tuple[float, float]
 
     def __sklearn_tags__(self) -> Any:
-        """Return tags: poor scores on few rows, which noise hides."""
+        """Return scikit-learn's tags, among them poor scores on few rows, which noise hides."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Fit to private rows, which spends the budget.
+        """Fit to private rows, which spends the budget, and return the fitted estimator itself.
 
         Args:
             X: Features, one row a record.
@@ -89,7 +89,7 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the predicted mean of the target, within its bounds, of each row."""
+        """Return the predicted mean of the target, within its bounds, for each row of `X`: an array of floats."""
         return np.asarray(self.release_.predict(frame) if len(frame := self._frame(X)) else [], np.float64)
 
 
@@ -107,6 +107,6 @@ class GroupClassifier(Classified, TailoredSettings):
     """
 
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
-        """Return `group_regression` with these settings."""
+        """Return `group_regression` for these feature columns: logistic for two classes, softmax for more."""
         model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
         return self._group_regression(features, model)

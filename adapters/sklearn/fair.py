@@ -52,5 +52,5 @@ class FairSGDClassifier(Classified):
     tail: float = 0.5
 
     def _mechanism(self, features: Sequence[str]) -> FairSGD:
-        """Return `fair_sgd` with these settings."""
+        """Return the mechanism `fair_sgd` for these feature columns, with the estimator's settings."""
         return self._settings(FairSGD, features, groups=[] if self.groups is None else [GROUP])

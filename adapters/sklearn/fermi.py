@@ -66,7 +66,7 @@ class FermiClassifier(Classified):
     image: Sequence[int] | None = None
 
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
-        """Return `fermi` with these settings."""
+        """Return the mechanism `fermi` for these feature columns, with the estimator's settings."""
         return self._settings(
             DPFermi,
             features,
@@ -77,7 +77,7 @@ class FermiClassifier(Classified):
         )
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
-        """Return the public shares by the mechanism's labels: group, or group and class."""
+        """Return `shares` by the mechanism's labels, group or group and class; refuse undeclared keys (UsageError)."""
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}
         found = {}

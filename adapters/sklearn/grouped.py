@@ -39,7 +39,7 @@ OTHER = "other"
 
 
 def named(x: NDArray[Any]) -> list[str]:
-    """Return the names of the feature columns in the private table: x0, x1, ..."""
+    """Return the names x0, x1, ... that the feature columns, those of `x`, have in the private table."""
     return [f"x{i}" for i in range(x.shape[1])]
 
 
@@ -60,19 +60,19 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     release_: Release = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
-        """Return tags: two fits to equal data differ."""
+        """Return scikit-learn's tags, non-deterministic: two fits to equal data differ."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
 
     @property
     def certificate_(self) -> Mapping[str, Any]:
-        """Certificate of the last fit, with the fields of `certificate.json`."""
+        """Certificate of the last fit, a mapping with the fields of `certificate.json`."""
         check_is_fitted(self)
         return self.release_.certificate
 
     def _bounds(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return lower and upper bound of each feature; refuse bounds that are infinite or out of order."""
+        """Return lower and upper bounds, two arrays of one entry a feature; refuse (ValueError) unsound ones."""
         if not is_list(self.bounds) or len(self.bounds) != 2:
             raise ValueError("bounds must be a pair: (lower, upper), each a number or an array with one a feature.")
         try:
@@ -87,7 +87,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return [EVERYBODY] if self.groups is None else list(self.groups)
 
     def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
-        """Return values by the number, as text, of their level of the sensitive feature; refuse undeclared levels."""
+        """Return `given` values by the number, as text, of their level; refuse undeclared levels (UsageError)."""
         labels = {level: str(i) for i, level in enumerate(self._levels())}
         for level in given or {}:
             if level not in labels:
@@ -100,7 +100,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
-        """Fit a mechanism to the features x0, x1, ..., the group and the target, and keep the release."""
+        """Fit the mechanism `how` to features, target (of schema column `column`) and group; keep the release."""
         table = self._table(x, target, column, sensitive)
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
         self.release_ = fit(how, table, Budget(self.epsilon, self.delta, neighbours), progress=False)
@@ -112,12 +112,12 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return coefficients in the unit of the features, linear predictors x features, and intercepts."""
+        """Return a regression's coefficients, predictors x features in their unit, and its intercepts."""
         assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
         return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
 
     def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Convert coefficients of scaled features, constants first, to slopes and intercepts in their unit."""
+        """Return slopes and intercepts in the features' unit, from coefficients (constants first) of scaled ones."""
         low, high = self._bounds(features)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
@@ -174,7 +174,7 @@ def each(given: Any) -> NDArray[Any]:
 
 
 def numbered(values: NDArray[Any], levels: Sequence[Any]) -> NDArray[Any]:
-    """Return each value's number among the levels, as text; OTHER, no level of the schema, for all other values."""
+    """Return each value's number among the levels, as text; `OTHER`, no level of the schema, for all other values."""
     labels = {level: str(i) for i, level in enumerate(levels)}
 
     def label(value: Any) -> str:

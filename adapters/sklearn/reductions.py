@@ -61,20 +61,20 @@ class ReductionsClassifier(Classified):
     random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
-        """Return tags: two classes only."""
+        """Return scikit-learn's tags, among them that there are two classes only."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
     def _declared(self) -> Sequence[Any]:
-        """Return the two classes as a list; refuse another number."""
+        """Return the two declared classes as a list; refuse (ValueError) another number, or equal ones."""
         classes = super()._declared()
         if len(classes) != 2:
             raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
         return classes
 
     def _mechanism(self, features: Sequence[str]) -> Reductions:
-        """Return `reductions` with these settings."""
+        """Return the mechanism `reductions` for these feature columns, constraints by name, fairlearn's translated."""
         constraints, versus = constraints_from(self.constraints, self.versus)
         bounds = {
             name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
@@ -84,7 +84,7 @@ class ReductionsClassifier(Classified):
         return self._settings(Reductions, features, groups=[GROUP], constraints=bounds, versus=versus)
 
     def _learned(self, features: int) -> None:
-        """Set the weights of the mixture and its goals, each with its noisy estimate."""
+        """Set `weights_`, the classifiers' probabilities, and `goals_`, a dict each with its noisy estimate."""
         self.weights_ = self._fitted.weights
         self.goals_ = [dict(row) for row in self._fitted.facts["goals"]]
 

@@ -79,12 +79,12 @@ class Arbiter(Learner[Any]):
     """Number of fits since the prior's rows led."""
 
     def __post_init__(self) -> None:
-        """Share one list of tables between the learners."""
+        """Give both learners the arbiter's list of tables, so that a table added to it is theirs too."""
         self.own.tables = self.tilted.tables = self.tables
 
     @property
     def leader(self) -> Learner[Any]:
-        """The learner whose model is used: the prior's rows while their lead is large enough."""
+        """Learner whose model is used: the prior's rows' while their lead is large enough, else the own one."""
         return self.tilted if self.lead >= (self.due if self._judged > EARLY else -AT_ONCE) else self.own
 
     @property
@@ -94,11 +94,11 @@ class Arbiter(Learner[Any]):
 
     @property
     def model(self) -> Any:
-        """Model of the leader."""
+        """Model of the leader as of its last fit."""
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both; the prior's rows only while they lead, or seldom.
+        """Judge both by the new tables, then fit both; prior rows only while they lead, or each `SELDOM`-th round.
 
         The own model's last fit is long only if it is the one released.
         """
@@ -120,7 +120,7 @@ class Arbiter(Learner[Any]):
     def judge(
         self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:
-        """Add the log-likelihood ratios of tables that neither model was fitted to: `mine` prior's, `other` own."""
+        """Update lead and due by tables new to both models: `mine` are the prior's probabilities, `other` own ones."""
         for table, here, there in zip(tables, mine, other, strict=True):
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
             apart = _halved(table, (there - here) * self.total)
@@ -131,24 +131,24 @@ class Arbiter(Learner[Any]):
             self.due = MEMORY * self.due + due
 
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return the leader's probabilities of the cells of each clique."""
+        """Return for each clique an array of its cells' probabilities by the leader's model."""
         return self.leader.marginals(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return the candidates that fit into the own model: it may have to go on alone."""
+        """Return those of the candidates (clique -> weight) that fit into the own model: it may have to go on alone."""
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Start a stratum's learner from the leader."""
+        """Return a stratum's learner that starts from the leader; `prior` is everybody's weight, in records."""
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leader's model conditioned on `levels`."""
+        """Return the leader's model in the columns of `schema`, given one of the level numbers in `levels` each."""
         return self.leader.conditioned(schema, levels)
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return the mechanism's learner, with the prior's rows beside it if there is a usable prior."""
+    """Return an arbiter between `own` and the prior's rows; `own` itself if there is no prior or it lacks columns."""
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
@@ -158,7 +158,7 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Judge a prior once, for a mechanism that measures in one go: an arbiter, or None if `own` goes on alone.
+    """Judge a prior once, after all tables are measured: return an arbiter, or None if `own` goes on alone.
 
     The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
     distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
@@ -195,7 +195,7 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """Fit the prior's rows to tables that do not tell which model is better; None without a usable prior.
+    """Return a learner of the prior's rows, fitted to tables and joined by own rows; None without a usable prior.
 
     Args:
         tables: The paid answers.
@@ -218,16 +218,16 @@ def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
 
 
 def counted(table: MeasuredTable) -> int:
-    """Return the number of cells that count."""
+    """Return the number of the table's cells that count: all, or those in its mask."""
     return int(table.values.size if table.counted is None else table.counted.sum())
 
 
 def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared distance of a table from its prediction (in records), in units of its noise."""
+    """Return half the squared distance of a table from its prediction (in records) over its noise variance."""
     return _halved(table, table.values - foretold)
 
 
 def _halved(table: MeasuredTable, off: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared norm of `off` (in records) over the cells that count, in units of the table's noise."""
+    """Return half the squared norm of `off` (in records), over cells that count, over the table's noise variance."""
     flat = off.ravel() if table.counted is None else off[table.counted]
     return 0.5 * float(flat @ flat) / table.sigma**2

@@ -40,7 +40,7 @@ def reweighted(
     lent: NDArray[np.bool_],
     people: float,
 ) -> Tilt | None:
-    """Return the problem whose solution is the borrowed rows' weights, adding up to 1; None if there is none.
+    """Return the problem whose solution is the borrowed rows' weights, which add up to 1; None if either kind has none.
 
     Args:
         schema: The stratum's schema.
@@ -71,10 +71,11 @@ def reweighted(
 
 
 def _worth(values: NDArray[np.float64], others: NDArray[np.float64]) -> float:
-    """Return the number of people that everybody's rows count for in a column: fewer, the farther the stratum is.
+    """Return the people, at most `MOST_WORTH`, that everybody's shares of a column's levels (`others`) count for.
 
-    A stratum whose shares are those of n people drawn from everybody's differs from these by chance alone. The rest of
-    its squared distance is the variance between strata; everybody's shares are worth a sample of equal variance.
+    `values` are the stratum's own counts. A stratum whose shares are those of n people drawn from everybody's differs
+    from these by chance alone. The rest of its squared distance is the variance between strata; everybody's shares are
+    worth a sample of equal variance.
     """
     count = values.sum()
     chance = float((others * (1 - others)).sum())

@@ -36,7 +36,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """One noisy table to be fitted."""
+    """One noisy table that the rows' weights are fitted to."""
 
     clique: Clique
     """Columns of the table."""
@@ -68,7 +68,7 @@ class Tilt:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """Solution of one problem."""
+    """Solution of one `Tilt`: the rows' new weights, and the dual unknowns that give them."""
 
     weights: NDArray[np.float64]
     """Weight of each row; they add up to 1."""
@@ -77,7 +77,7 @@ class Tilted:
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """Solve the problems one by one."""
+    """Solve the problems one by one: for each the rows' new weights and its dual unknowns."""
     return [_tilt(problem) for problem in problems]
 
 
@@ -151,12 +151,12 @@ def _counted(aim: Aim) -> NDArray[np.bool_]:
 
 
 def _numbers(problem: Tilt) -> float:
-    """Return the work of one step: rows x tables."""
+    """Return the work of one step, for sharing it out: rows x tables."""
     return float(problem.base.size * len(problem.aims))
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """Return the problem without tables, whose solution is the prior's weights, for rehearsals."""
+    """Return the problem without tables, whose solution is the prior's weights, for rehearsals that ignore it."""
     return replace(problem, aims=(), start=np.zeros(0))
 
 

@@ -90,22 +90,25 @@ class TiltedLearner(Learner[TiltedRows]):
     """Rows of the last fit, by column."""
 
     def __post_init__(self) -> None:
-        """Start from the prior's weights."""
+        """Set the weights to the prior's, as before the first fit."""
         self._numbers = np.zeros(0)
         self._rows, self._start = self.codes, self.base
         self.begin()
 
     def begin(self) -> None:
-        """Reset the weights to the initial ones."""
+        """Reset the rows' weights to the initial ones, those of the rows of the next fit."""
         self._take(self._start)
 
     def _take(self, weights: NDArray[np.float64]) -> None:
-        """Set the rows' weights, and drop what was derived from the old ones."""
+        """Set the rows' weights, and drop the predictions and the sample derived from the old ones."""
         self.weights, self._fitted = weights, self._rows
         self._telling = self._sample = None
 
     def lend(self, rows: Mapping[str, NDArray[np.integer[Any]]]) -> None:
-        """Add rows of another model from the next fit on, in place of those added before."""
+        """Add another model's `rows`, codes by column, from the next fit on, in place of those added before.
+
+        Rows of length 0 change nothing.
+        """
         n = len(next(iter(rows.values()), ()))
         if not n:
             return
@@ -116,13 +119,13 @@ class TiltedLearner(Learner[TiltedRows]):
         self._start = np.concatenate([self.base * (1 - share), np.full(n, share / n)])
 
     def worthwhile(self, most: int) -> int:
-        """Return the number of own-model rows to be added: `most` x weight / `MOST_LENT`, at least `FEWER` of it."""
+        """Return the number of own-model rows to add: `most`, or fewer (at least `FEWER` of it) if the prior fits."""
         self._take_in()
         return math.ceil(most * min(1.0, max(FEWER, self._lent / MOST_LENT)))
 
     @property
     def _lent(self) -> float:
-        """Total initial weight of added rows."""
+        """Total initial weight, 0 to 1, of the added rows of another model."""
         return max(self.share, MOST_LENT * self.wrong)
 
     @property
@@ -137,12 +140,12 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def borrowed(self) -> float:
-        """Total weight of added rows after the last fit."""
+        """Total weight, 0 to 1, of added rows after the last fit."""
         return max(0.0, 1 - float(self.weights[: self.base.size].sum()))
 
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
-        """Make a learner that starts from the prior in `public`."""
+        """Return a learner of the prior in `public`, with no table measured; `given` are further fields."""
         rows = public.prior
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
@@ -158,7 +161,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def model(self) -> TiltedRows:
-        """Rows with the weights of the last fit, and the figures about the prior."""
+        """Prior's and added rows with the weights of the last fit, and the figures about the prior."""
         return replace(self._weighed, total=self.total, off=self._off(), made=self.borrowed)
 
     @property
@@ -167,7 +170,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return TiltedRows(self.schema, self._fitted, self.weights)
 
     def _off(self) -> dict[str, float]:
-        """Return by column the total variation distance between the prior's distribution and the current one."""
+        """Return, by column, the total variation distance (0 to 1) of the last fit's shares from the prior's."""
         names, sizes = self.schema.names, {name: self.schema.size(name) for name in self.schema.names}
         before = np.zeros(self.weights.size)  # added rows come after the prior's
         before[: self.base.size] = self.base
@@ -176,7 +179,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return dict(zip(names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Take in the new tables, then fit the weights."""
+        """Take in the new tables, then fit the weights: in `ROUND_STEPS` steps, or after the last round in more."""
         yield from self.liken()
         self._take_in()
         each = [STEPS_A_COLUMN if len(table.clique) == 1 else STEPS_A_TABLE for table in self.tables]
@@ -202,7 +205,7 @@ class TiltedLearner(Learner[TiltedRows]):
             self._aims.append(Aim(table.clique, values, spread, counted))
 
     def liken(self) -> Program[None]:
-        """Reweight a stratum's rows from other strata towards its own: once, before rows of another model are added."""
+        """Reweight, once, a stratum's rows from other strata towards its own; nothing happens where there are none."""
         others, self.others = self.others, None
         if others is None:
             return
@@ -215,18 +218,18 @@ class TiltedLearner(Learner[TiltedRows]):
         self.begin()
 
     def _public(self) -> list[Aim]:
-        """Return the public tables as problems' tables, with their own noise: no trust in the prior enters."""
+        """Return the public tables as fit tables with their own noise: trust in the prior does not enter."""
         tables = believed(self.published, self.tables, self.total)
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the cells of each clique, with the weights of the last fit."""
+        """Return for each clique the array of its cells' probabilities, by the last fit without negligible rows."""
         if self._telling is None:
             self._telling = self._weighed.heaviest(NEGLIGIBLE)
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """Start a stratum: its prior rows, tilted as everybody's were, and a sample of everybody's; `prior` is unused.
+        """Return a stratum's learner: its prior rows, tilted as everybody's, and some of everybody's; ignore `prior`.
 
         The weight of everybody's rows is the fraction of everybody's tables about which the prior was wrong, or the
         weight of added rows if larger, within limits. If it was wrong about most, its trust in a stratum's tables is at
@@ -253,16 +256,16 @@ class TiltedLearner(Learner[TiltedRows]):
         return learner
 
     def _worth(self) -> float:
-        """Return the median trust if the prior was wrong about most tables, else infinity."""
+        """Return a number of people: the median trust if the prior was wrong about most tables, else infinity."""
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the rows with these levels."""
+        """Return the last fit's rows that have the level numbers `levels`, in the columns of `schema`."""
         return self.model.conditioned(schema, levels)
 
 
 def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
-    """Return the number of people that the prior counts for in a table, by its paid answer; from 1 to `most`.
+    """Return the number of people, from 1 to `most`, that the prior counts for in a table, by its paid answer.
 
     Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is
     worth 1 / (1/N + 1/n) people, and one whose answer is farther away is worth fewer. The noise's expected part of the
@@ -282,17 +285,17 @@ def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, mos
 
 
 def drawn(model: TableModel, n: int, schema: Schema) -> Codes:
-    """Draw about `n` rows of a model in the columns of a schema, with a fixed seed."""
+    """Return about `n` rows of a model, codes by column of `schema`, with a fixed seed; forbidden ones are left out."""
     return shaped(sampled(model, n), n, schema)
 
 
 def sampled(model: TableModel, n: int) -> Codes:
-    """Draw `n` rows of a model, with a fixed seed."""
+    """Return `n` rows of a model, codes by column, drawn with a fixed seed."""
     return model.sample(n, np.random.default_rng(0))
 
 
 def shaped(rows: Codes, n: int, schema: Schema) -> Codes:
-    """Return `n` rows in the columns of a schema, without rows that its rules forbid.
+    """Return `n` rows, codes by column of `schema`, less those that its rules forbid.
 
     Columns that the rows lack, such as levels that a stratum merges, get each of their levels in turn.
     """

@@ -45,23 +45,23 @@ class TiltedRows(TableModel):
     """Total weight of the rows that are not the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the cells of many sets of columns, which share the work."""
+        """Return for each clique the array of its cells' probabilities, axes in its order; all share the work."""
         return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
-        """Return the probabilities of the cells of `columns`, axes in that order."""
+        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
-        """Return the marginal of one column."""
+        """Return the probabilities of one column's levels, an array that adds up to 1."""
         return self.marginal((column,))
 
     def mass(self, where: Where) -> float:
-        """Return the total weight of the rows that meet a condition."""
+        """Return the total weight, 0 to 1, of the rows that meet a condition: column -> level numbers allowed."""
         return min(1.0, float(self._met(where).sum()))
 
     def _met(self, where: Where) -> NDArray[np.float64]:
-        """Return the weights, 0 for rows that do not meet a condition."""
+        """Return the rows' weights, 0 for rows that do not meet a condition (column -> level numbers allowed)."""
         weights = self.weights
         for column, allowed in where.items():
             inside = np.zeros(self.schema.size(column), dtype=bool)
@@ -70,7 +70,7 @@ class TiltedRows(TableModel):
         return weights
 
     def heaviest(self, part: float) -> TiltedRows:
-        """Return the model without its lightest rows, which have a total weight of at most `part`, renormalised."""
+        """Return the model, renormalised, without its lightest rows, whose weights add up to at most `part`."""
         ordered = np.sort(self.weights)
         first = int(np.searchsorted(np.cumsum(ordered), part))
         kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
@@ -80,7 +80,7 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw `n` rows that meet a condition, by randomised rounding of the weights."""
+        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
         weights = self._met(where or {})
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -88,7 +88,10 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the rows with these levels; if none has them, all rows, with the levels in turn."""
+        """Return the rows that have the level numbers `levels`, in the columns of `schema`.
+
+        If none has them, all rows stay, with these levels in turn.
+        """
         places = {}
         weights = self.weights
         for column, some in levels.items():
@@ -109,19 +112,19 @@ class TiltedRows(TableModel):
         return TiltedRows(schema, codes, weights / weights.sum(), self.total)
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return a report's chapter on the prior's distance by column, if it is known."""
+        """Return the page's section on the prior's distance by column; none if it is not known."""
         from stratsynth.adapters.tilted.page import prior_section
 
         return () if self.off is None else (prior_section(self.off, self.made),)
 
     def state(self) -> State:
-        """Return the weights and level numbers as arrays, the figures as facts."""
+        """Return the model for a file: arrays (weights, level numbers by column) and facts (total, off, made)."""
         facts = {"total": self.total, "off": None if self.off is None else dict(self.off), "made": self.made}
         return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Rebuild a model from a file, or refuse weights that are no distribution and level numbers out of range."""
+        """Return the model of a stored state; refuse weights, level numbers and figures out of range (ReleaseError)."""
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:

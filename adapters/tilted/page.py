@@ -20,7 +20,7 @@ MADE = (
 
 
 def prior_section(off: Mapping[str, float], made: float) -> Section:
-    """Return the chapter: columns by decreasing distance; `made` is the weight of rows that are not the prior's."""
+    """Return the page's section: each column's distance `off`, by decreasing value; `made` as a share in words."""
     ordered = sorted(off.items(), key=lambda item: -item[1])
     rows = [(name, percent(value)) for name, value in ordered]
     return Section("prior", "How far the prior was off", [NOTE, MADE.format(percent(made))], rows)

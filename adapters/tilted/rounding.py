@@ -34,7 +34,7 @@ MOST_PAIRS = 300
 def rounded(
     codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], n: int, rng: Generator
 ) -> NDArray[np.intp]:
-    """Return the numbers of `n` rows, with repetitions; equal numbers are adjacent.
+    """Return the numbers (places in `codes`) of `n` drawn rows, with repetitions, equal ones side by side.
 
     Args:
         codes: Level numbers of the rows, by column.
@@ -61,7 +61,7 @@ def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: G
 
 
 def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the order of the rows sorted by all columns, the first one first."""
+    """Return the order, as places in `rows`, that sorts these rows by all columns, the first one first."""
     return np.lexsort([code[rows] for code in reversed(list(codes.values()))]) if codes else np.arange(rows.size)
 
 
@@ -89,20 +89,20 @@ class _Pairs:
             self._wanted += np.bincount(column, weights=due, minlength=self._wanted.size)
 
     def _off(self, number: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return each cell's excess over its expected count, if each row is taken `number` times."""
+        """Return each cell's count less its expected count, if each possible row is taken `number` times."""
         taken = np.repeat(self._cells, number, axis=0).ravel()
         return np.bincount(taken, minlength=self._wanted.size).astype(np.float64) - self._wanted
 
     def _number(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the number of times that each row occurs in `rows`."""
+        """Return, for each possible row, the number of times that it occurs in `rows`."""
         return np.bincount(np.searchsorted(self._rows, rows), minlength=self._rows.size)
 
     def distance(self, rows: NDArray[np.intp]) -> float:
-        """Return the L1 distance of the drawn rows' counts from the expected ones."""
+        """Return the L1 distance of the drawn rows' counts, in all pairs of columns, from the expected counts."""
         return float(np.abs(self._off(self._number(rows))).sum())
 
     def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the rows after greedy exchanges: each replaces the row whose removal gains most."""
+        """Return the drawn `rows` after greedy exchanges: each new row replaces the one whose removal gains most."""
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
         for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):
