@@ -44,7 +44,7 @@ class Baseline:
 
     @property
     def meaning(self) -> str:
-        """Description for readers."""
+        """Description of the baseline for readers, from `MEANINGS`."""
         return MEANINGS[self.name]
 
 
@@ -124,7 +124,10 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Numbers of `rows` rows drawn with replacement, in proportion to their weights if they have any."""
+    """Array of `rows` row numbers of the table drawn with replacement, in proportion to weights if there are any.
+
+    Empty if the table is.
+    """
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:
