@@ -148,11 +148,7 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of one step: a row for each assumed noise, a last one of people whom the loss reveals.
-
-    `x` is the noisy difference of the two groups' sums for each person, and `aside` the noisy coordinate beside it;
-    clips.
-    """
+    """Log-likelihood ratios of a step from people's noisy sums: a row for each assumed noise, one of the revealed."""
     found = []
     for share in ASSUMED:
         z = (share * NOISE_MULTIPLIER) ** 2

@@ -96,11 +96,7 @@ def normal(mu: float) -> Rates:
 
 
 def quieter(rates: Callable[[float], Rates], half: float = 0.2, quarters: float = 1.0) -> tuple[Fault, Fault]:
-    """Two faults: half and three quarters of the noise.
-
-    `rates` gives the error rates under a share of the noise; `half` and `quarters` are the controls' fractions of the
-    runs.
-    """
+    """Two faults, half and three quarters of the noise, from error rates by share of noise and fractions of runs."""
     return (
         Fault(HALF, Quieter(0.5), rates(0.5), half, must=True),
         Fault(THREE_QUARTERS, Quieter(0.75), rates(0.75), quarters),

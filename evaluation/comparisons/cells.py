@@ -61,10 +61,7 @@ class CellRunner:
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: GridFit, file: Path) -> None:
-        """Fit the cell's mechanism, score its drawn rows or its predictions, and write the scores into a Parquet file.
-
-        A fit that was interrupted is continued if the data have a ledger.
-        """
+        """Fit the cell, or go on with a fit if the data have a ledger; score rows or predictions; write the file."""
         grid, recipe = self._grid, self._grid.recipe
         real, held = self._real, self._holdout  # what does not fit into memory is refused before anything is charged
         start = time.perf_counter()
@@ -91,10 +88,7 @@ class CellRunner:
             yield f"{metric}:{DIRECT}", frame
 
     def baselines(self, file: Path) -> None:
-        """Score the baselines, once for all releases, and write their scores into the file.
-
-        With a hold-out, models trained on the real rows themselves are scored too.
-        """
+        """Score the baselines, and models trained on real rows if there is a hold-out, once for all; write the file."""
         grid, real = self._grid, self._real
         frames = []
 
@@ -128,10 +122,7 @@ def _baseline(name: str) -> dict[str, Any]:
 def scores(
     real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield metric and frame, for each metric of `scoring`: distances of the rows `made` from the real ones.
-
-    With a hold-out come the scores of models that are trained on `made`, as `accuracy:forest`.
-    """
+    """Yield metric and frame of each metric, with a hold-out of models trained on `made` too: `accuracy:forest`."""
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {

@@ -54,10 +54,7 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
 
 
 def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
-    """Return the page for a terminal, from the tidy frame and the comparison's folder: every setting at every epsilon.
-
-    Differences between pairs of settings, roads to a prediction and the files' place follow.
-    """
+    """Return the page for a terminal: every setting at every epsilon, differences between pairs of settings, files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]
@@ -138,10 +135,7 @@ def _roads(folder: Path) -> Iterator[Section]:
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
-    """Return a mask of the rows whose pair of settings differs in one thing: strata, mechanism, or pooling.
-
-    `bases` maps the label of a pooled mechanism to that of its base.
-    """
+    """Return a mask of the rows whose pair of settings differs in one thing: strata, mechanism, or pooling."""
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)

@@ -57,10 +57,7 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Merge the recipe's mechanisms and the caller's own objects into one mapping by label.
-
-    Refused: an object that is no mechanism, such as a class, and a label that is bad or there twice.
-    """
+    """Mapping by label of the recipe's mechanisms and the caller's; refuse what is no mechanism, and taken labels."""
     found = dict(named)
     for label, mechanism in own.items():
         _check_label(label)

@@ -196,10 +196,7 @@ class Grid:
         return tuple((known[one], known[two]) for one, two in said)
 
     def weights(self, by: Sequence[str]) -> Weights:
-        """Weights of the strata of the columns `by`: the recipe's shares, summed over all other columns.
-
-        Refused without a section [weights], and if the shares lack a column.
-        """
+        """Weights of the strata of the columns `by`, summed over all other columns; refused if shares lack one."""
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")
         weights, schema = read_weights(self.recipe.weights, self.recipe.folder), self.recipe.schema()

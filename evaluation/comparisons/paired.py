@@ -57,10 +57,7 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of p-values of Student's two-sided t test that the mean over the last axis is 0.
-
-    NaN if there are fewer than two values, or all are equal.
-    """
+    """Array of p-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
     from scipy.stats import t
 
     mean, error, count = _mean(differences)

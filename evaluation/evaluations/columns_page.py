@@ -20,10 +20,7 @@ COLUMNS, LEVELS = 40, 12
 
 
 def single_columns(evaluation: Evaluation) -> Section:
-    """Return the page's section with a drawing of each column: its levels' shares in the release and the real rows.
-
-    The columns that are farthest off come first; columns and rarer levels beyond `COLUMNS` and `LEVELS` are not drawn.
-    """
+    """Return the page's section with drawings of columns, the farthest off first: shares of levels in both tables."""
     frame = evaluation.columns
     off = frame["value"].abs().groupby(frame["column"], sort=False).sum().sort_values(ascending=False, kind="stable")
     kept = list(off.index[:COLUMNS])

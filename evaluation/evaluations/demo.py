@@ -52,10 +52,7 @@ NAMES = ("vanilla", "stratified", "pooled")
 
 
 def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
-    """Write data, schema, shares and three recipes into `out`, by default a new folder; plan, fit and evaluate them.
-
-    `echo` is called with each text for the reader: the plan, each group's errors, the place of the files.
-    """
+    """Write data and recipes into `out` (None: a new folder), fit and evaluate them; call `echo` with each text."""
     from stratsynth import census
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.evaluation.evaluations.output import write

@@ -12,10 +12,7 @@ from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
-    """Return the page's section with the certificate in plain words, which says that it does not cover the evaluation.
-
-    Without a certificate (None) the section says that none came with the table.
-    """
+    """Return the page's section with the certificate in plain words, or (for None) that none came with the table."""
     not_this = (
         "It is about the release. This report was computed from the private rows themselves and is covered by no "
         "guarantee at all."

@@ -111,10 +111,7 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """Array of the predicted probability of "true" for each row; of a constant class, 0 or 1 for all.
-
-        None for predicted numbers, and for a model without probabilities.
-        """
+        """Array of each row's predicted probability of "true"; None for numbers; for a constant class 0 or 1."""
         if self._model is None:
             return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None
         if not hasattr(self._model, "predict_proba"):

@@ -44,10 +44,7 @@ def area(truth: Array, score: Array) -> tuple[float, float]:
 def areas(
     by: Sequence[str], groups: Sequence[Stratum], members: Array, few: int, truth: Array, score: Array
 ) -> pd.DataFrame:
-    """Frame of the areas in the columns of `GroupedRows.scores`: each group, everybody, difference between groups.
-
-    `base` is the number of rows of the rarer class.
-    """
+    """Frame of areas in the columns of `GroupedRows.scores`; `base` is the number of rows of the rarer class."""
     import pandas as pd
 
     scopes = [members == i for i in range(len(groups))] if by else []

@@ -140,10 +140,7 @@ def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
 
 
 def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task:
-    """Built-in task "employment" or "income", with those of folktables' columns that the schema has.
-
-    Refused if the schema lacks the column that the task predicts.
-    """
+    """Built-in task of this name, with those of its columns that the schema has; refused without its target."""
     there: list[str] = [c for names in _FEATURES[name] for c in names if c in schema.columns]
     settings: dict[str, Any] = {}
     if name == "employment" and "ESR" in schema.columns:

@@ -265,10 +265,7 @@ def with_people(s: GroupErrors) -> str:
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Return "smaller", "larger" or "no different beyond chance": the group's error in `mine` compared with `other`'s.
-
-    It is the last unless the two intervals are disjoint.
-    """
+    """Return "smaller" or "larger", of the error in `mine`, if intervals are disjoint; else "no different ..."."""
     a, b = s.error(mine), s.error(other)
     ends = [
         e if math.isfinite(e) else v

@@ -124,10 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers of the table drawn with replacement, in proportion to weights if there are any.
-
-    Empty if the table is.
-    """
+    """Array of `rows` row numbers drawn with replacement, in proportion to weights if any; empty if the table is."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

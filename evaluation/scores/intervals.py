@@ -18,10 +18,7 @@ def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> t
 
 
 def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of the lower and upper ends of 95 % intervals of |value|, for signed values with standard error `error`.
-
-    The lower end is 0 if the sign is in doubt; both are NaN for an error that is NaN.
-    """
+    """Arrays of lower and upper ends of 95 % intervals of |value|, for signed values; from 0 if a sign is in doubt."""
     one, two = value - NORMAL_95 * error, value + NORMAL_95 * error
     ends = np.abs([one, two])
     low = np.where(np.sign(one) == np.sign(two), ends.min(axis=0), 0.0)

@@ -68,10 +68,7 @@ class WorkloadError:
 
 
 def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """Array over groups: variance of the mean of `values`; NaN for groups of a size up to 1.
-
-    `group` is each row's group number, `sizes` are the groups' sums of weights.
-    """
+    """Array over groups: variance of the mean of `values`; NaN for a size up to 1. `sizes` are sums of the weights."""
     each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.bincount(group, weights=each * values, minlength=len(sizes)) / sizes
@@ -81,10 +78,7 @@ def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array 
 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
-    """List of all sets of k of the columns, in their order, or a fixed choice of `most`, if that is not None, of more.
-
-    A k below 1 or above the number of columns is refused.
-    """
+    """List of all sets of k columns in order, or a fixed choice of `most` of more; refuse a k that is out of range."""
     if not 1 <= k <= len(columns):
         raise UsageError(f"evaluation: k must be from 1 to the {len(columns)} columns.")
     if most is not None and comb(len(columns), k) > most:

@@ -95,10 +95,7 @@ Weighed = tuple[Array, Array]
 
 
 def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
-    """Mapping from column to its raw numbers and their weights; of `EncodedRows`, clipped to the schema's bounds.
-
-    Weights are 1 unless `weigh` is true and the schema names their column.
-    """
+    """Mapping from column to raw numbers and their weights (1 without `weigh`); of `EncodedRows`, numbers clipped."""
     if isinstance(data, EncodedRows):
         each = np.ones(data.rows) if data.weights is None else data.weights
         return {name: _known(data.numbers[name], each) for name in names}

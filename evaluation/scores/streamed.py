@@ -101,10 +101,7 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of the mean L1 distances in each scope.
-
-    `schemas` are the one that weighs real rows and the one without weights, `names` and `groups` those of the groups.
-    """
+    """Frame of the mean L1 distances in each scope; `schemas` weigh real rows, and do not weigh rows."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
@@ -166,10 +163,7 @@ def _in_words() -> Iterator[None]:
 
 
 def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:
-    """Yield lists of (scope's number, marginals) to count in one pass, whose tables have at most `MOST_CELLS` cells.
-
-    A scope's marginals that have more by themselves make a pass alone; too large a marginal is refused.
-    """
+    """Yield lists of (scope's number, marginals) to count in one pass, of at most `MOST_CELLS` cells if it can be."""
     part: list[tuple[int, list[Clique]]] = []
     cells = 0
     for place, cliques in work:

@@ -110,10 +110,7 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Total variations of all sets of k of the columns, or of `most` of the sets, for a pair of tables.
-
-    `columns` None is all columns, those of `by` among them.
-    """
+    """Total variations of all sets of k of the columns (None: all, those of `by` too), or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
