@@ -364,7 +364,7 @@ def _named_place(text: str) -> tuple[str, Path]:
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:
-    """Refuse releases of the population beside a schema of the sample, and the reverse: they are of other people."""
+    """Refuse a release whose certificate names another column of row weights than the schema; a table alone passes."""
     from stratsynth.errors import UsageError
     from stratsynth.schema import Schema
 

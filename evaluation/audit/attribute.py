@@ -148,7 +148,7 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of a step from people's noisy sums: a row for each assumed noise, one of the revealed."""
+    """Log-likelihood ratios of one step: a row for each assumed noise; last, that of people revealed by the loss."""
     found = []
     for share in ASSUMED:
         z = (share * NOISE_MULTIPLIER) ** 2

@@ -57,7 +57,7 @@ class Point:
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: AuditErrors, alpha: float) -> Any:
-        """Lower bound from numbers of errors, at confidence 1 - alpha; for arrays of errors an array."""
+        """Lower bound on the claimed quantity from a test's numbers of errors, at confidence 1 - alpha; or arrays."""
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
@@ -191,7 +191,7 @@ def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: 
 
 
 def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
-    """Number of the point whose bound is the largest share of its claim."""
+    """Number of the point whose lower bound, from all points' numbers of errors, is the largest share of its claim."""
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
 

@@ -87,7 +87,7 @@ def audit_mechanism(
 
 
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
-    """True if a world has the columns that the mechanism needs, by its price."""
+    """True if a world has the columns that the mechanism needs: it states its price there, and is not unsupported."""
     try:
         mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
     except Unsupported:

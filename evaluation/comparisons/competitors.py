@@ -86,7 +86,7 @@ def mechanism_label(section: Mapping[str, Any]) -> str:
 
 
 def predicts(competitor: Competitor) -> bool:
-    """True if it releases predictions instead of rows, and so is audited on the hold-out and has its own groups."""
+    """True if a mechanism of the grid releases predictions instead of rows: it is audited on the hold-out."""
     if isinstance(competitor, Mechanism):
         return competitor.returns == Returns.PREDICTIONS
     settings = dict(competitor)

@@ -94,7 +94,7 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a table of a metric: a row for each setting and model, mean over repetitions at each epsilon; baselines.
+    """Return a figure, a table of a metric: a row for each setting and model, its mean at each epsilon; then baselines.
 
     `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """
@@ -146,7 +146,7 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a table of paired tests of a metric: a row for each pair of settings and epsilon, smallest p first."""
+    """Return a figure, a table of one metric's paired tests: a row a pair of settings and epsilon, smallest p first."""
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""

@@ -71,7 +71,7 @@ class GridFit:
 
     @property
     def stratification(self) -> str:
-        """Stratification in words."""
+        """Stratification in words: `SEX x RAC1P`, "vanilla" without strata, "direct" for a predictor."""
         return DIRECT if self.direct else " x ".join(self.by) or VANILLA
 
 
@@ -142,7 +142,7 @@ class Grid:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns of the recipe's strata."""
+        """Tuple of the columns of the recipe's strata, which make the groups that are scored; empty without strata."""
         return self.scoring.by
 
     def settings(self) -> Iterator[GridFit]:

@@ -95,7 +95,7 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return a table of the best kind at each epsilon, for everybody and each group, and the kinds that it beats."""
+    """Return a figure, a table of the best kind at each epsilon, for everybody and each group, and kinds it beats."""
     epsilons = sorted(set(found["epsilon"]))
     rows: list[list[str | float | None]] = []
     for head, part in _scopes(found):
@@ -121,7 +121,7 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
 
 
 def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
-    """Return a table of every road at every epsilon, best of its kind first, with its differences between groups."""
+    """Return a figure, a table of every road at every epsilon, best of its kind first, with group differences."""
     columns = [
         ("epsilon", "text"),
         ("kind", "text"),

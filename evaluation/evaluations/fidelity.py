@@ -53,7 +53,7 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _raw(evaluation: Evaluation) -> list[Figure]:
-    """Return a table of means and quartiles of the raw numbers, the farthest off first, in a list; else no table."""
+    """Return a list of one table of the raw numbers' means and quartiles, farthest off first; empty without any."""
     known = evaluation.raw[evaluation.raw["value"].notna()].sort_values("value", ascending=False, kind="stable")
     if known.empty:
         return []
@@ -70,7 +70,7 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
 
 
 def _declared(evaluation: Evaluation) -> list[Figure]:
-    """Return a table for each score that declares itself: everybody's items, the largest first, at most `MOST`."""
+    """Return a list of tables, one for each declared score: everybody's items, largest first, at most `MOST`."""
     return [
         from_frame(
             score.title,

@@ -50,7 +50,7 @@ class MarginalScores:
         cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:
-        """Score both tables from counts, out of memory; `engine` is the one that holds the real table."""
+        """Return the errors of marginals, from counts out of memory; `engine` is the one that holds the real table."""
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
         weight = schema.row_weight.column
@@ -92,7 +92,7 @@ class MarginalScores:
         return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 
     def _lines(self) -> list[tuple[str, int, int, float, str]]:
-        """Return group, rows of both tables, error and status, a line a group; unknown errors are NaN."""
+        """Return a list of lines, one a group, everybody last: name, rows of both tables, error (or NaN), status."""
         return [
             (
                 group_name({c: row[c] for c in self.by if row["scope"] == GROUP}, self.schema),

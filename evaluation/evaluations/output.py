@@ -23,7 +23,7 @@ NOTICE = "INTERNAL.txt"
 
 
 def refuse_output(folder: str | Path) -> None:
-    """Refuse a folder that lies in a release, or that is not empty."""
+    """Refuse, as a place for scores, a folder that lies in a release or is not empty, and a file."""
     refuse_release_folder(folder)
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):

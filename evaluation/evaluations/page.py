@@ -55,7 +55,7 @@ ONE_RUN = "This is one run of each: another one has other noise, and other error
 def evaluation_page(
     evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
 ) -> Page:
-    """Return an evaluation as a page of sections.
+    """Return the page of an evaluation, a section for each kind of score.
 
     Args:
         evaluation: The scores; releases `beside` are columns of the disparity card.
@@ -187,7 +187,7 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Return a table of parity error (Definition 10) of "marginals" or "means", a row a table; None if not computed."""
+    """Return a figure, a table of parity errors (Definition 10), one a row; None without any. `what` names them."""
     said = {
         "marginals": "The errors of all groups added up, and everybody's for one group's share.",
         "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",

@@ -151,7 +151,7 @@ def _in_order(real: Any, given: Sequence[Any]) -> Any:
 
 
 def _is_folder(given: Any) -> bool:
-    """True for a release's folder, which predicts the rows that it is given."""
+    """True if the predictions given are the path of a folder, that of a release which predicts the rows."""
     return isinstance(given, str | Path) and Path(given).is_dir()
 
 

@@ -111,7 +111,7 @@ class CurveRows:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame whose values are levels of the schema; rows with other values are left out."""
+        """Encode a frame of rows to measure on; rows with a target or group that is no level are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
         ]
@@ -121,7 +121,7 @@ class CurveRows:
         return cls(rows[kept], schema.levels(target), numbers[-1], group)
 
     def predictions(self, model: Predictor) -> NDArray[np.intp]:
-        """Predictions of a model as level numbers of the target; rows are encoded once, as all models read the same."""
+        """Array of a model's predictions as level numbers of the target; rows are encoded once for all models."""
         if self._codes is None:
             self._codes = model.shown(self._rows)
         place = {level: i for i, level in enumerate(self._levels)}

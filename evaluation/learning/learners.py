@@ -54,7 +54,7 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Train logistic regression under equalized odds between groups; those below `FEW` rows of a class are one."""
+    """Return logistic regression under equalized odds between groups; those below `FEW` rows of a class are one."""
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
     size = int(groups.max()) + 1

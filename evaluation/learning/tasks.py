@@ -70,7 +70,7 @@ class Task:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Columns that define the task's population and the target."""
+        """Tuple of the columns that define the target and the task's population, each once."""
         return tuple(dict.fromkeys((self.target, *self.where)))
 
     def kept(self, table: EncodedRows) -> Array:

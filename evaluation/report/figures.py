@@ -27,7 +27,7 @@ def heat(
     item: str,
     codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Figure:
-    """Return a table with a number in each cell (row, column), darker where it is larger; a dash where it is unknown.
+    """Return a figure, a table with a number a cell (row, column), darker where it is larger; a dash where unknown.
 
     `corner` heads the rows, `item` names the columns in the files, and `codes` explains the columns' names.
     """
@@ -47,7 +47,7 @@ def heat(
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
-    """Return a table of a list: words, then a number with its interval at the end of each row, with a picture of it.
+    """Return a figure, a list: words, then a number with its interval at the end of each row, and a picture of it.
 
     `columns` head the words, `value` the number.
     """

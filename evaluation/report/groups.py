@@ -134,7 +134,7 @@ def card(
     more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}),
     rest: str = "more groups in the page",
 ) -> Figure:
-    """Return the disparity card: a row for each group, from the worst to the best, and everybody at the end.
+    """Return the disparity card, a figure: a row for each group, from the worst to the best, everybody at the end.
 
     `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
     the groups that it does not show.
@@ -265,7 +265,10 @@ def with_people(s: GroupErrors) -> str:
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Return "smaller" or "larger", of the error in `mine`, if intervals are disjoint; else "no different ..."."""
+    """Return "smaller" or "larger", the error in `mine` as against `other`, for intervals that are disjoint.
+
+    Otherwise "no different beyond chance".
+    """
     a, b = s.error(mine), s.error(other)
     ends = [
         e if math.isfinite(e) else v

@@ -90,7 +90,7 @@ def _breaks(table: EncodedRows, rule: Rule) -> Array:
 def levels_lost(
     real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
 ) -> pd.DataFrame:
-    """Levels of each column that a group has in only one of the two tables.
+    """Levels of each column that a group has in only one of the two tables, as a frame.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.

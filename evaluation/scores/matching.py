@@ -96,7 +96,7 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """Masks over real rows, unique and matched, unique; and number of a synthetic row that equals each.
+    """Return over real rows: mask of unique and matched ones, mask of unique ones, number of an equal synthetic row.
 
     Unique: no other real row equals it in these columns. Matched: some synthetic row does, or with `only_one` exactly
     one.

@@ -30,7 +30,7 @@ STATISTICS = ("mean", *QUANTILES)
 def raw_values(
     real: Any, synthetic: Any, schema: Schema | str | Path, *, columns: Sequence[str] | None = None, few: int = FEW
 ) -> pd.DataFrame:
-    """Means and quartiles of the raw numbers of both tables, side by side.
+    """Means and quartiles of the raw numbers of both tables, side by side in a frame.
 
     Args:
         real: The private rows: a frame, an Arrow table or a path.

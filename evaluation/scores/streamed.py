@@ -101,7 +101,7 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of the mean L1 distances in each scope; `schemas` weigh real rows, and do not weigh rows."""
+    """Frame of the mean L1 distances in each scope; `schemas` are one with the real rows' weights, one without."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there

@@ -49,9 +49,10 @@ class EncodedRows(CodedRows):
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
-        """Read a pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is returned unchanged.
+        """Encode a pandas frame, an Arrow table or a path; an `EncodedRows` of the same schema is returned unchanged.
 
-        With `weigh`, as for real rows, each row counts as its weight if the schema names their column.
+        With `weigh`, as for real rows, each row counts as its weight if the schema names their column. Refused: rows
+        read with another schema, rows in Spark, and rows of more than `MOST_BYTES`.
         """
         schema = as_schema(schema)
         if isinstance(data, EncodedRows):
@@ -102,7 +103,7 @@ class EncodedRows(CodedRows):
         return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), self.rows - 1))
 
     def unweighted(self, seed: int = 0) -> EncodedRows:
-        """Draw as many rows in proportion to their weights, for uses without weights, such as training a model.
+        """Draw as many rows in proportion to their weights, without weights, for uses such as training a model.
 
         Rows without weights are returned unchanged.
         """
