@@ -36,7 +36,7 @@ class MarginalScores:
     facts: Mapping[str, Any]
     """Settings, as plain values."""
     workload: pd.DataFrame
-    """Mean L1 distance, 0 to 2, in each scope."""
+    """Mean L1 distance, 0 to 2, in each group and for everybody."""
 
     @classmethod
     def of(

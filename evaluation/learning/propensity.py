@@ -112,7 +112,7 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """Arrays over scopes: mean of `values` over both tables' rows (NaN if either has none), standard error."""
+    """Arrays by group, then everybody: mean of `values` over both tables' rows (NaN if one has none), its error."""
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -138,7 +138,7 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """Arrays over scopes of one marginal: errors, parts (`PARTS`, scopes), bounds; NaN for groups without rows."""
+    """Arrays of one marginal by group, then everybody: errors, parts (a row a part), bounds; NaN for empty groups."""
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)

@@ -45,7 +45,7 @@ def inconsistencies(
 
 
 def inconsistency_frame(pair: Pair) -> pd.DataFrame:
-    """Frame of `inconsistencies`, for a pair of tables: a row for each rule, then `(any)`, and scope."""
+    """Frame of `inconsistencies`, for a pair of tables: a row for each rule, then `(any)`, and each group, and all."""
     texts = [rule_text(rule) for rule in pair.schema.rules]
     broken, weighed = [], []  # tables x rules x scopes
     for side, table in enumerate(pair.tables):
@@ -113,7 +113,7 @@ def levels_lost(
 
 
 def level_frame(pair: Pair) -> pd.DataFrame:
-    """Frame of `levels_lost`, for a pair of tables: for each column and kind, lost or invented, a row a scope."""
+    """Frame of `levels_lost`, for a pair of tables: rows for each column, kind (lost, invented) and group, then all."""
     parts = []
     known = pair.counts.min(axis=0) > 0
     for name in pair.variables(None):

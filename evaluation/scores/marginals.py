@@ -48,12 +48,12 @@ class WorkloadError:
     """Influences on the mean error of everybody."""
 
     def mean(self) -> NDArray[np.float64]:
-        """Array over scopes: mean of the total variation over the cliques."""
+        """Array over groups, then everybody: mean of the total variation over the cliques."""
         means: NDArray[np.float64] = self.values.mean(axis=0)
         return means
 
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
-        """Array over scopes: standard errors of the means; errors of cliques are correlated, since they share rows."""
+        """Array by group, then everybody: standard errors of the means; errors of cliques correlate by their rows."""
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
@@ -96,7 +96,7 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
 
 
 def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> WorkloadError:
-    """Count all cliques in both tables, and return their total variations with standard errors in every scope.
+    """Count all cliques in both tables, and return their total variations and errors by group and for everybody.
 
     Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
     `mean_errors` is 0: for callers that estimate the spread from several tables.

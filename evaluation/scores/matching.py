@@ -127,7 +127,7 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
 
 
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
-    """Array over scopes: mean share of the columns in which a matched real row equals its partner; NaN without a match.
+    """Array by group, then everybody: mean share of the columns in which a matched real row equals its partner, or NaN.
 
     `met` is a mask of the real rows that match, `partner` the number of a synthetic row for each real one.
     """

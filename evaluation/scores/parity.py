@@ -119,7 +119,7 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 
 
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
-    """Frame of the parity error of the marginals in `found`: a row for each scope and one with scope "parity"."""
+    """Frame of the parity error of the marginals in `found`: rows for groups and everybody, one of scope "parity"."""
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
@@ -158,7 +158,7 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
-    """Array over scopes: standard error of `scale` times the sum of several variables' errors, which share rows."""
+    """Array by group, then everybody: standard error of `scale` x the sum of variables' errors, which share rows."""
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
         group, whole = pair.members[side], np.full(len(pair.members[side]), len(pair.groups))

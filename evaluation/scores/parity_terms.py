@@ -35,7 +35,7 @@ class ParityTerms:
 
 
 def mean_variances(pair: Pair, name: str) -> Array:
-    """Array (2, scopes): variances of one variable's mean in the real and the synthetic rows; NaN below two rows."""
+    """Array (2, groups, then everybody): variances of one variable's mean, real and synthetic; NaN below two rows."""
     return np.stack([_Side.of(pair, side, table.values(name)).variance for side, table in enumerate(pair.tables)])
 
 

@@ -101,7 +101,7 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of the mean L1 distances in each scope; `schemas` are one with the real rows' weights, one without."""
+    """Frame of the mean L1 distances by group, then everybody; `schemas` have the real rows' weights, or none."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
@@ -147,7 +147,7 @@ def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
 
 
 def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> NDArray[np.int64]:
-    """Array (tables, scopes): each table's number of rows, or sum of weights, in each scope that `sizes` asks for."""
+    """Array (tables, groups and everybody): each table's number of rows, or sum of weights; `sizes` asks for them."""
     return np.array([[int(one.sum()) for (one,) in table.counts(sizes)] for table in tables])
 
 

@@ -91,17 +91,17 @@ class Pair:
         return np.stack([self.spread(mass, np.asarray(mass.sum())) for mass in self.mass])
 
     def spread(self, groups: Array, everybody: Array) -> Array:
-        """Join figures of the groups (last axis) and of everybody, as an array by scope; without `by`, everybody's."""
+        """Array of figures of the groups (last axis), then that of everybody; without `by`, everybody's alone."""
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """Array over scopes: sum of the real (side 0) or synthetic (side 1) rows' values, or of values by weights."""
+        """Array by group, then everybody: sum of real (side 0) or synthetic (side 1) rows' values, or by weights."""
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
 
     def tabulated(self, side: int, *columns: str, weigh: bool = True) -> Array:
-        """Array (scopes, levels, ...): rows of the real (side 0) or the synthetic table (side 1).
+        """Array (groups and everybody, levels, ...): rows of the real (side 0) or the synthetic table (side 1).
 
         Entries are numbers of rows, or with `weigh` sums of their weights, if they have any.
         """
