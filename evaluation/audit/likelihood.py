@@ -123,8 +123,7 @@ class _Part:
     def gaussian(self, answer: Answer) -> float:
         """Log-likelihood ratio of an answer's cells: sum of ((x - a)^2 - (x - b)^2) / (2 scale^2).
 
-        x is the noisy cell, a and b the exact ones of the first table and of its neighbour; exact for the discrete
-        Gaussian.
+        x is the noisy cell, a and b the exact ones of first table and neighbour; exact for the discrete Gaussian too.
         """
         x = self.values(answer)
         step = self.there - self.here

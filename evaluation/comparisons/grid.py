@@ -77,7 +77,7 @@ class GridFit:
 
 @dataclass(frozen=True)
 class Grid:
-    """Plain values that define a comparison."""
+    """Grid of fits of a section [compare]: mechanisms, stratifications, epsilons, repetitions and their scores."""
 
     recipe: Recipe
     """Data, budget, strata and weights of every fit."""
@@ -196,7 +196,7 @@ class Grid:
         return tuple((known[one], known[two]) for one, two in said)
 
     def weights(self, by: Sequence[str]) -> Weights:
-        """Weights of the strata of the columns `by`, summed over all other columns; refused if shares lack one."""
+        """Weights for strata of the columns `by`: shares summed over other columns; refused if one has no shares."""
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")
         weights, schema = read_weights(self.recipe.weights, self.recipe.folder), self.recipe.schema()

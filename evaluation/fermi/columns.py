@@ -40,7 +40,7 @@ PROMISE = Budget(1.0, 1e-6)
 
 @dataclass(frozen=True)
 class CurveFit:
-    """One fit."""
+    """One fit of a trade-off curve: a penalty (lambda), a budget and the number of its repetition."""
 
     penalty: float
     epsilon: float
@@ -117,7 +117,7 @@ def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
 
 
 class NoisyColumns(AnswerSource):
-    """Exact sums over Poisson samples, with each column's own noise."""
+    """Source of answers for many fits at once: exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
         """Keep the public rows and the source of randomness; `noise` has one noise multiplier per column."""

@@ -33,7 +33,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """Table to compare a release with."""
+    """Table made from real rows, without privacy, to compare a release with."""
 
     name: str
     """Name: "subsample", "resampled" or "independent"."""

@@ -33,7 +33,7 @@ _COUNTED = frozenset({"n", "cliques"})
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """Mean scores of subsamples."""
+    """Mean scores of subsamples of the real rows, and the number of draws."""
 
     frames: Mapping[str, pd.DataFrame]
     """Score's name -> frame: `value` is the mean over draws, `low` and `high` its 95 % interval."""
