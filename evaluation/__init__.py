@@ -96,7 +96,7 @@ def __getattr__(name: str) -> object:
 
 
 def _declared(name: str) -> object:
-    """Return the function of a score that declares itself in a file of `scores/`; None for an unknown name."""
+    """Return the function of a score that declares itself in a file of `scores/`; None if no file declares the name."""
     if name.startswith("_") or name in {module.name for module in iter_modules(__path__)}:
         return None
     return import_module("stratsynth.evaluation.scores.declared").by_name(name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands; the core calls this by the entry-point group `stratsynth.commands`."""
+    """Add the evaluation's commands to `app`; the core calls this by the entry-point group `stratsynth.commands`."""
     app.command()(audit)
     app.command()(compare)
     app.command()(demo)
@@ -309,7 +309,7 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score marginals from counts, write the scores and print them."""
+    """Score marginals from counts, write the scores as files into the new folder `out`, and print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
@@ -329,7 +329,7 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions, write the scores and print them."""
+    """Score predictions of `target` by group, write the scores as files into the new folder `out`, and print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 
@@ -342,7 +342,7 @@ def _evaluate_predictions(
 def _tell(
     found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
-    """Print scores: for programs facts and frames, for readers a page and the place of the files."""
+    """Print scores: as JSON of facts, frames and file names for programs, else the page and the place of the files."""
     from stratsynth.report.text import render
 
     if as_json:
@@ -364,7 +364,7 @@ def _named_place(text: str) -> tuple[str, Path]:
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:
-    """Refuse releases of the population beside a schema of the sample, and the reverse: they are of other people."""
+    """Refuse a release whose certificate names another column of row weights than the schema; a table alone passes."""
     from stratsynth.errors import UsageError
     from stratsynth.schema import Schema
 

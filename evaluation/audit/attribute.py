@@ -57,7 +57,7 @@ BESIDE = "the loss of the same sample, unclipped"
 
 
 def people(group: int) -> StoredRows:
-    """Rows of `WIDTH` people, all of this group."""
+    """Return the rows of `WIDTH` people, one person a row, all with level number `group` in the column GROUP."""
     codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
     codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
     return StoredRows([CodedRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)])
@@ -69,7 +69,7 @@ class LossBeside(StoredRows):
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Sums with the vector added in coordinates that the group leaves at 0."""
+        """Return each question's blocks of sums, with `FAR` clips added in coordinates that the group leaves at 0."""
         found = super().sums(asked, entropy)
         for _, block in found:
             cells = block.reshape(2, WIDTH, 2)
@@ -78,7 +78,7 @@ class LossBeside(StoredRows):
 
 
 def beside(question: Question) -> Question:
-    """Return the question unchanged: the fault is in the rows."""
+    """Return the charged question itself, as the question to ask: this fault is in the rows, not in the question."""
     return question
 
 
@@ -94,7 +94,7 @@ def attribute_steps() -> Experiment:
     question = Total(QUERY, NOISE_MULTIPLIER, Currency.SAMPLED, (1 - SHARE, SHARE), RATE)
 
     def claims(neighbours: Neighbours) -> tuple[Point, ...]:
-        """Claimed epsilon of every score at every delta."""
+        """Claims to test: a point for each score and each delta of `DELTAS`, with epsilon of 8 steps at that delta."""
         epsilons = {d: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, d, neighbours) for d in DELTAS}
         return tuple(Point(e, e, d, score) for score in range(len(ASSUMED) + 1) for d, e in epsilons.items())
 
@@ -120,7 +120,7 @@ def attribute_steps() -> Experiment:
 
 
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
-    """Yield scores (ways of scoring, WIDTH runs), from STEPS answers to the same question."""
+    """Yield arrays (ways of scoring, WIDTH runs), at least `runs` runs in all: log-likelihood ratios of STEPS steps."""
     allot = unlimited_allotment(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
     audited, passes = AuditedAnswers(rows, breakage, allot), math.ceil(runs / WIDTH)
     answers = audited.again([Asked((), SCHEMA, question)], passes * STEPS)
@@ -133,7 +133,11 @@ def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | N
 
 
 def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_000) -> Floats:
-    """Scores without any driver: continuous noise of a share of the multiplier, and coins, from numpy."""
+    """Array (ways of scoring, runs) of scores by numpy alone, without driver: the noise is `share` of the multiplier.
+
+    The person is sampled with probability `rate`, and then adds `side` (1 or -1); with `shown` the loss beside reveals
+    it.
+    """
     rng = np.random.default_rng()
     score = np.zeros((len(ASSUMED) + 1, runs))
     for _ in range(STEPS):
@@ -144,7 +148,7 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of one step, a row for each assumed noise; then the one of people revealed by the loss."""
+    """Log-likelihood ratios of one step: a row for each assumed noise; last, that of people revealed by the loss."""
     found = []
     for share in ASSUMED:
         z = (share * NOISE_MULTIPLIER) ** 2

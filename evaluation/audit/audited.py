@@ -33,7 +33,7 @@ def unlimited_allotment(
     noise: float | None = None,
     rate: float | None = None,
 ) -> Allotment:
-    """Allotment that no audit exceeds; for `sampled` with the noise and the rate of every step."""
+    """Allotment of 1e15 in the currency, which no audit exceeds; for `sampled` with noise and rate of every step."""
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 
@@ -41,18 +41,18 @@ class AuditedAnswers(AnswerSource):
     """`PrivateAnswers` over some rows, with the system's entropy and an account; or a broken driver."""
 
     def __init__(self, rows: Rows, breakage: Breakage | None = None, allot: Allotment | None = None) -> None:
-        """Open an account for the allotment, and make the driver of the rows."""
+        """Open an account for the allotment (by default unlimited zCDP), and make the rows' driver, broken or not."""
         allot = allot or unlimited_allotment()
         self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Answer as in a fit: charge, read, add noise, keep."""
+        """Return an answer to each question, as in a fit: charge, read, add noise, keep."""
         return self._answers(asked)
 
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
-        """Yield answers to the same questions, with new noise `times` times, after one charge.
+        """Yield `times` lists, each with one freshly noised answer to every one of these questions, after one charge.
 
         Only the answering step is repeated: charging takes longer than the noise.
         """
@@ -64,5 +64,5 @@ class AuditedAnswers(AnswerSource):
             yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
 
     def charged(self, step: str = "add-remove") -> Fraction:
-        """Total of the charges so far, for one notion of neighbour."""
+        """Amount charged so far in the account's currency, for one record's "add-remove", "move" or "replace"."""
         return self._account.spending.step(step)

@@ -29,7 +29,7 @@ class NotPrivate(PrivateAnswers):
     """NOT PRIVATE: charges for the question that was asked, and answers another one."""
 
     def __init__(self, load: Callable[[], Rows], account: Account, entropy: Entropy, breakage: Breakage) -> None:
-        """Make the driver with a fault."""
+        """Make the driver, whose questions are changed by `breakage` between the charge and the rows."""
         super().__init__(load, account, entropy)
         self._breakage = breakage
 
@@ -46,7 +46,7 @@ class Quieter:
     factor: float
 
     def __call__(self, question: Question) -> Question:
-        """Return the question at the price of the smaller noise."""
+        """Return the question with the price that buys `factor` times its noise; questions of other kinds unchanged."""
         if isinstance(question, Counts | Choose):
             return replace(question, rho=question.rho / self.factor**2)
         if not isinstance(question, Total):
@@ -56,12 +56,12 @@ class Quieter:
 
 
 def whole_rho_for_each_table(question: Question) -> Question:
-    """Fault: each of k tables gets the noise that pays for one, as if the sensitivity sqrt(k) were forgotten."""
+    """Fault: return counts at k times their rho, so that each of k tables gets the noise of one; others unchanged."""
     return replace(question, rho=question.rho * len(question.cliques)) if isinstance(question, Counts) else question
 
 
 def twice_the_clip(question: Question) -> Question:
-    """Fault: rows are clipped at twice the bound that the noise is for."""
+    """Fault: return a sum with its rows clipped at twice the bound that the noise is for; other questions unchanged."""
     if isinstance(question, Total) and isinstance(question.query, Columns):
         query = replace(question.query, clip=2 * question.query.clip)
         return Quieter(0.5)(replace(question, query=query))
@@ -69,5 +69,5 @@ def twice_the_clip(question: Question) -> Question:
 
 
 def everybody(question: Question) -> Question:
-    """Fault: every row takes part in every step, while a Poisson sample is accounted for."""
+    """Fault: return a sum in which every row takes part, though a sample was charged; other questions unchanged."""
     return replace(question, rate=1.0) if isinstance(question, Total) else question

@@ -31,7 +31,7 @@ CONTINUOUS = 1.0
 
 
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
-    """Points claimed by the charges; a threshold of 0 is still to be tuned, unless the claim is a mu.
+    """Points that the charges claim, to be refuted; a threshold of 0 is still to be tuned, unless the claim is a mu.
 
     Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of the
     Gaussian part by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy
@@ -66,7 +66,7 @@ def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[
 
 
 def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[Point, ...]:
-    """Points with the thresholds that gave the best bounds in a pilot, whose scores are not used again."""
+    """Points with the thresholds that gave the best lower bounds in a pilot; its scores must not be used again."""
     found = []
     for point in points:
         one, two = (scores[point.score] for scores in pilot)
@@ -78,6 +78,6 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
 
 
 def pilot_rates(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
-    """Upper bounds on the error rates in a pilot, since the thresholds were chosen by the same pilot."""
+    """Upper confidence bounds (F, N) on each point's error rates in a pilot, which may have chosen its threshold."""
     found = [errors(pilot[0][point.score], pilot[1][point.score], point.threshold) for point in points]
     return tuple((float(upper(e.positives, e.runs, LIKELY)), float(upper(e.negatives, e.runs, LIKELY))) for e in found)

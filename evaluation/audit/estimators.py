@@ -38,13 +38,13 @@ class AuditErrors(NamedTuple):
 
 
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores rounded to `DIGITS` digits after the point."""
+    """Array of the scores, rounded to `DIGITS` digits after the point."""
     found: NDArray[np.float64] = np.round(scores, DIGITS)
     return found
 
 
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
-    """Scores plus uniform noise as wide as their lattice's spacing.
+    """Array of the scores plus uniform noise as wide as `spacing`, the spacing of the lattice that they lie on.
 
     Integer answers give scores on a lattice, where thresholds reach few error rates. The jitter makes it a randomised
     test; it is independent of the data, so it can only lower the bound.
@@ -53,7 +53,7 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
 
 
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
-    """Count the errors of the test `score >= threshold`; both samples have the same size."""
+    """Count the errors of the test `score >= threshold` on two tables' scores; refuse samples of different sizes."""
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")
     at = round(threshold, DIGITS)
@@ -93,7 +93,7 @@ def root_of_rho(positive: Any, negative: Any) -> Any:
 
 
 def _divergence(p: Any, q: Any) -> Any:
-    """Kullback-Leibler divergence of two Bernoulli distributions."""
+    """Kullback-Leibler divergence of the Bernoulli distribution of probability p from that of q; numbers or arrays."""
     return special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
 
 

@@ -41,7 +41,7 @@ FAMILIES = (
 
 
 def audit_primitives(*, long: bool = False) -> Report:
-    """Audit the questions on the real driver, with controls.
+    """Report on audits of the questions themselves, on the real driver, with controls; `long` takes more runs.
 
     Counts, choices, totals, sampled totals, a move between strata, and an attribute that changes.
     """

@@ -57,11 +57,11 @@ class Point:
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: AuditErrors, alpha: float) -> Any:
-        """Lower bound from numbers of errors, at confidence 1 - alpha; for arrays of errors an array."""
+        """Lower bound on the claimed quantity from a test's numbers of errors, at confidence 1 - alpha; or arrays."""
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """Lower bound on the claimed quantity from upper bounds on the error rates."""
+        """Lower bound on mu, sqrt(2 rho) or epsilon, as claimed, from upper bounds on error rates F, N; or arrays."""
         if self.rho:
             return root_of_rho(positive, negative)
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
@@ -90,13 +90,13 @@ class Fault:
 
 
 def normal(mu: float) -> Rates:
-    """Error rates of the test half way between N(0, 1) and N(mu, 1)."""
+    """Error rates (F, N), both Phi(-mu / 2), of the test half way between N(0, 1) and N(mu, 1), for the one point."""
     rate = float(special.ndtr(-mu / 2))
     return ((rate, rate),)
 
 
 def quieter(rates: Callable[[float], Rates], half: float = 0.2, quarters: float = 1.0) -> tuple[Fault, Fault]:
-    """Faults of half and three quarters of the noise, from rates by share of noise and fractions of the runs."""
+    """Two faults, half and three quarters of the noise, from error rates by share of noise and fractions of runs."""
     return (
         Fault(HALF, Quieter(0.5), rates(0.5), half, must=True),
         Fault(THREE_QUARTERS, Quieter(0.75), rates(0.75), quarters),
@@ -124,7 +124,7 @@ class Experiment:
     """Remark for the report."""
 
     def run(self, runs: int, *, controls: bool = True) -> Audit:
-        """Run the honest driver first, then the controls."""
+        """Return the audit of `runs` runs on each table: the honest driver, then the faults if there are controls."""
         found, seconds = self._errors(None, self.points, runs)
         # of sqrt(2 rho) and mu, the former covers choices too, and is the one reported
         best = 0 if self.points[0].rho else nearest(self.points, found)
@@ -145,7 +145,7 @@ class Experiment:
         )
 
     def control(self, fault: Fault, runs: int) -> Control:
-        """Run the same experiment with a fault."""
+        """Return the result of the same experiment with a fault in driver or claim, from `runs` runs on each table."""
         points = fault.points or self.points
         found, seconds = self._errors(fault.breakage, points, runs)
         best, power = nearest(points, found), self.power(fault, found[0].runs)
@@ -186,19 +186,19 @@ class Experiment:
 
 
 def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: float) -> Any:
-    """Lower bound of one of several points, with alpha shared among them."""
+    """Lower bound of point number `i` from all points' numbers of errors, at alpha shared equally among the points."""
     return points[i].bound(found[i], alpha / len(points))
 
 
 def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
-    """Number of the point whose bound is the largest share of its claim."""
+    """Number of the point whose lower bound, from all points' numbers of errors, is the largest share of its claim."""
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
 
 def alarm(
     points: Sequence[Point], found: Sequence[AuditErrors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
-    """True if any claim or the exact error rates are refuted; for arrays of errors an array."""
+    """True if a point's claim is refuted at alpha, or an error rate lies below `law`; for arrays of errors an array."""
     refuted = [bound(points, found, i, alpha) > point.claim for i, point in enumerate(points)]
     if law is not None:
         pairs = zip(law, (found[0].positives, found[0].negatives), strict=True)

@@ -31,7 +31,7 @@ Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 
 
 def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
-    """Score of one question's answer, given both tables' exact answers; None if these are equal.
+    """Function from a question's noisy answer to its log-likelihood ratio; None if both tables' exact answers equal.
 
     Sums over Poisson samples need a first table without rows: then the sum is noise, or with probability `rate` noise
     around the one record's vector.
@@ -83,13 +83,13 @@ class Transcript:
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Leave out questions with equal exact answers, whose noisy answers have a likelihood ratio of 1."""
+        """Pair each question with the score of its answers; leave out those with equal exact answers on both tables."""
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of all questions' scores in each run: one row for each assumed share of the noise.
+        """Array (shares + 1, runs): each run's log-likelihood ratio over all questions, a row for each share of noise.
 
         A last row leaves choices out, at the first of the shares.
         """
@@ -114,19 +114,22 @@ class _Part:
         self.scale = scale
 
     def values(self, answer: Answer) -> NDArray[np.float64]:
-        """Noisy cells, in the unit of the exact ones."""
+        """Array of the noisy cells in which the two tables differ, in the unit of the exact ones."""
         part = answer[self.number]
         whole = part.values if isinstance(part, NoisyTable) else part.units
         found: NDArray[np.float64] = whole.ravel()[self.at].astype(np.float64)
         return found
 
     def gaussian(self, answer: Answer) -> float:
-        """Log-likelihood ratio ((x - a)^2 - (x - b)^2) / (2 sigma^2), exact for the discrete Gaussian too."""
+        """Log-likelihood ratio of an answer's cells: sum of ((x - a)^2 - (x - b)^2) / (2 scale^2).
+
+        x is the noisy cell, a and b the exact ones of first table and neighbour; exact for the discrete Gaussian too.
+        """
         x = self.values(answer)
         step = self.there - self.here
         return float(np.dot(step / self.scale, (2 * x - self.here - self.there) / (2 * self.scale)))
 
     def laplace(self, answer: Answer) -> float:
-        """Log-likelihood ratio (|x - a| - |x - b|) / scale."""
+        """Log-likelihood ratio of an answer's cells: sum of (|x - a| - |x - b|) / scale; x noisy, a and b exact."""
         x = self.values(answer)
         return float((np.abs(x - self.here) - np.abs(x - self.there)).sum() / self.scale)

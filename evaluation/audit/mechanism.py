@@ -87,7 +87,7 @@ def audit_mechanism(
 
 
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
-    """True if a world has the columns that the mechanism needs, by its price."""
+    """True if a world has the columns that the mechanism needs: it states its price there, and is not unsupported."""
     try:
         mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
     except Unsupported:
@@ -96,7 +96,7 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
 
 
 def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: bool) -> Experiment:
-    """Experiment on the pair, with its claims and controls; half the noise must be caught if `everything` is run."""
+    """Experiment on the pair with its claims and two controls; half the noise must be caught if `everything` is run."""
     claims = claimed(pair.run.charges, pair.budget)
     # zCDP: the best threshold is half way, and the error rates follow from the divergence of the answers
     gaussian = claims[0].delta is None
@@ -104,7 +104,7 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
     noisy = math.sqrt(2 * pair.noisy) if gaussian else 0.0
 
     def pilot(share: float, breakage: Breakage | None) -> tuple[tuple[Point, ...], Rates]:
-        """Points with thresholds, and error rates: from the distribution, or from runs that are not used again."""
+        """Points with thresholds, and error rates at a share of the noise: by formula, or from runs not used again."""
         if gaussian:
             return claims, tuple(rates for p in claims for rates in normal((noisy if p.score else mu) / share))
         scores = pair.draw(breakage, max(200, runs // 4))
@@ -121,7 +121,7 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
 
 
 def _converted(found: Audit, budget: Budget) -> str:
-    """Claim and bound as epsilon at the budget's delta, if they are of rho; else empty."""
+    """Phrase with claim and lower bound as epsilon at the budget's delta; empty if the unit is no mu or rho."""
     if found.unit not in ("mu", "sqrt(2 rho)"):
         return ""
     claim, lower = (epsilon_of(root**2 / 2, budget.delta) for root in (found.claim, found.lower))
@@ -129,7 +129,11 @@ def _converted(found: Audit, budget: Budget) -> str:
 
 
 def audit_registered(name: str, *, long: bool = False) -> Report:
-    """Audit a registered mechanism, alone and stratified; one that makes strata itself, by those of the worlds."""
+    """Report on a registered mechanism, alone and in strata; alone, with a reason, if it cannot be stratified.
+
+    One that makes strata itself is fitted once, in the strata of each world. `long` takes more runs, at a smaller
+    epsilon.
+    """
     runs, seconds, tables = (100_000, 180.0, 20) if long else (10_000, 8.0, 6)
     budget, settings = LONG if long else BUDGET, QUICK.get(name, {})
     if issubclass(load(name), Groupwise):

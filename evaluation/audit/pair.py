@@ -41,7 +41,7 @@ ROUNDS = 3.6
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """First world that the mechanism can be fitted in, the recorded run, and its table."""
+    """World, recorded run and its table, of the first small world in which the mechanism asks; refused if none."""
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):
         for kind in ("any", "empty"):
@@ -80,7 +80,10 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair with the random neighbour on which the recorded answers have the largest divergence."""
+        """Pair of the recorded table and the one of `number` random neighbours that the questions tell apart best.
+
+        Refused if no exact answer differs on any of them.
+        """
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]
         answers: Sequence[Any] = [answer for given in first.answers for answer in given]
@@ -111,7 +114,7 @@ class NeighbouringTables:
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw scores of `runs` transcripts on each table, one row for each assumed share of the noise."""
+        """Draw two arrays (assumed shares of noise + 1, runs), one a table: log-likelihood ratios of transcripts."""
         details = self.run.charges[0].details
         reserved = unlimited_allotment(
             self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate")
@@ -122,14 +125,14 @@ class NeighbouringTables:
         return one, two
 
     def affordable(self, seconds: float) -> int:
-        """Number of runs that an audit with its controls can make in about this time."""
+        """Number of runs, at least `PROBE`, that an audit with controls can make in about `seconds`; timed here."""
         self.draw(None, 1)
         start = time.perf_counter()
         self.draw(None, PROBE)
         return max(PROBE, round(seconds / ROUNDS * PROBE / (time.perf_counter() - start)))
 
     def note(self) -> str:
-        """Sentence on the part of the transcript that the pair covers."""
+        """Sentence on the recorded questions that differ on the tables, and for zCDP on the share of rho they use."""
         asked = sum(len(batch) for batch in self.run.batches)
         text = f"{len(self.transcript.asked)} of {asked} recorded questions differ between the two tables"
         if self.currency == Currency.ZCDP:
@@ -140,7 +143,7 @@ class NeighbouringTables:
 
 
 def _neighbour(world: World, base: pd.DataFrame, rng: Generator, neighbours: Neighbours) -> pd.DataFrame:
-    """Table with one record more or fewer, or with one exchanged."""
+    """Frame of `base` with a record more or fewer under add/remove, else with one exchanged (none if empty)."""
     if neighbours == Neighbours.ADD_REMOVE:
         return world.neighbour(base, rng)
     import pandas as pd

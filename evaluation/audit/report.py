@@ -46,7 +46,7 @@ class Control:
         return "MISSED" if self.must else "no power"
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain values, for programs."""
+        """Mapping of names to plain values, for JSON: claim, bound, runs, power, state and seconds."""
         return {
             "name": self.name,
             "claim": self.claim,
@@ -101,7 +101,7 @@ class Audit:
         return not self.alarm and all(control.state != "MISSED" for control in self.controls)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain values, for programs."""
+        """Mapping of names to plain values, for JSON: claim, bounds, power, verdict and a list of the controls."""
         return {
             "what": self.what,
             "unit": self.unit,
@@ -135,7 +135,7 @@ class Report:
         return not self.findings and all(audit.passed for audit in self.audits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Results as plain values, for programs."""
+        """Mapping of names to plain values, for JSON: `passed`, the audits, findings of the replay, parts left out."""
         audits = [audit.to_dict() for audit in self.audits]
         return {
             "passed": self.passed,
@@ -146,7 +146,7 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """Table with a row for each audit and, below it, one for each control."""
+        """Text for a terminal: a table with a row for each audit and, below it, one for each control; then notes."""
         heads = [
             Column("what", "text"),
             *map(Column, ("claim", "lower", "share", "runs", "power", "seconds")),

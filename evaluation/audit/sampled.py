@@ -62,7 +62,11 @@ def sampled_steps() -> Experiment:
 
 
 def _ideal(share: float, rate: float, runs: int = 20_000) -> NDArray[np.float64]:
-    """Scores without any driver: continuous noise of a share of the multiplier, and coins, from numpy."""
+    """Array (assumed noises, runs) of scores by numpy alone, without driver.
+
+    The noise is continuous, `share` of the multiplier, and the record is sampled with probability `rate`; 0 is no
+    record.
+    """
     rng = np.random.default_rng()
     score = np.zeros((len(ASSUMED), runs))
     for _ in range(STEPS):
@@ -71,12 +75,12 @@ def _ideal(share: float, rate: float, runs: int = 20_000) -> NDArray[np.float64]
 
 
 def _step(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log-likelihood ratios of one step, one row for each assumed noise."""
+    """Array (assumed noises, runs): log-likelihood ratios of one step for noisy sums `x`, in clips."""
     return np.stack([np.log1p(RATE * np.expm1((2 * x - 1) / (2 * (s * NOISE_MULTIPLIER) ** 2))) for s in ASSUMED])
 
 
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[NDArray[np.float64]]:
-    """Yield scores (assumed noises, WIDTH runs), from STEPS answers to the same question."""
+    """Yield arrays (assumed noises, WIDTH runs) for at least `runs` runs: ratios added up over STEPS answers."""
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(Currency.SAMPLED, noise=NOISE_MULTIPLIER, rate=RATE))
     passes = math.ceil(runs / WIDTH)
     answers = audited.again([Asked((), SCHEMA, question)], passes * STEPS)

@@ -36,12 +36,12 @@ CLIPPED = "clip x 2, noise as for x 1"
 
 
 def columns(norm: str = "l2") -> Columns:
-    """Clipped sum of all columns, centred at 0."""
+    """Query: the clipped sum of all `WIDTH` columns, centred at 0, with clip `CLIP` in the norm "l1" or "l2"."""
     return Columns(NAMES, (0.0,) * WIDTH, (1.0,) * WIDTH, CLIP, "l1" if norm == "l1" else "l2")
 
 
 def targets(value: float) -> StoredRows:
-    """Rows with one record for each column, which has `value` in it and 0 elsewhere; no rows for value 0."""
+    """Rows with one record for each column, which has `value` in it and 0 in all others; no rows for value 0."""
     number = WIDTH if value else 0
     grid = np.zeros((WIDTH, number))
     np.fill_diagonal(grid, value)
@@ -52,7 +52,7 @@ def targets(value: float) -> StoredRows:
 def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
-    """Noisy coordinates, in clips."""
+    """Array of at least `runs` noisy coordinates of the sum over the rows, in clips; each is one run."""
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(question.currency, neighbours))
     answers = audited.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
     return np.concatenate([answer[0][0].values for answer in answers]) / CLIP

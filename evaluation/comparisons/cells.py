@@ -47,7 +47,7 @@ class CellRunner:
     """Computation of cells in one process: the real rows are read once, and kept."""
 
     def __init__(self, grid: Grid) -> None:
-        """Keep the grid; nothing is read yet."""
+        """Keep the grid, whose cells are to be computed; no data are read yet."""
         self._grid = grid
 
     @cached_property
@@ -61,7 +61,7 @@ class CellRunner:
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: GridFit, file: Path) -> None:
-        """Fit, draw, score, and write the file. An interrupted fit with a ledger is continued."""
+        """Fit the cell, or go on with a fit if the data have a ledger; score rows or predictions; write the file."""
         grid, recipe = self._grid, self._grid.recipe
         real, held = self._real, self._holdout  # what does not fit into memory is refused before anything is charged
         start = time.perf_counter()
@@ -79,7 +79,7 @@ class CellRunner:
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Rates of a released model's predictions of the hold-out."""
+        """Yield `metric:direct` and its frame, for each rate of a released model's predictions of the hold-out."""
         goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
         assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
         assert held is not None  # noqa: S101
@@ -88,7 +88,7 @@ class CellRunner:
             yield f"{metric}:{DIRECT}", frame
 
     def baselines(self, file: Path) -> None:
-        """Score the baselines, once for all releases."""
+        """Score the baselines, and models trained on real rows if there is a hold-out, once for all; write the file."""
         grid, real = self._grid, self._real
         frames = []
 
@@ -108,7 +108,7 @@ class CellRunner:
 
 @contextlib.contextmanager
 def _called(setting: str) -> Iterator[None]:
-    """Name the setting in errors of its fit."""
+    """Name the setting in errors of its fit: a MechanismError is raised again as `compare: SETTING: its text`."""
     try:
         yield
     except MechanismError as error:
@@ -122,7 +122,7 @@ def _baseline(name: str) -> dict[str, Any]:
 def scores(
     real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each metric's frame, as the evaluation computes it."""
+    """Yield metric and frame of each metric, with a hold-out of models trained on `made` too: `accuracy:forest`."""
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {
@@ -154,7 +154,7 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield scores of models trained on some rows and tested on the hold-out: `accuracy:forest` and so on."""
+    """Yield `metric:model` and frame, as `accuracy:forest`: models trained on `train`, tested on the hold-out."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train,
@@ -181,7 +181,7 @@ def _all(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Frame with null columns `by`, for figures that compare or add up groups."""
+    """Copy of the frame with null columns `by`, for figures that compare or add up groups."""
     import pandas as pd
 
     found = frame.copy()
@@ -193,7 +193,7 @@ def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
-    """Scores of all metrics in the columns of `comparison.parquet`."""
+    """One frame of all metrics' scores in the columns of `comparison.parquet`; each row has `facts` and `seconds`."""
     return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
 
 
@@ -226,7 +226,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
 
 
 def save_frame(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame as Parquet, or as CSV by the file's suffix, whole or not at all."""
+    """Write a frame as Parquet, or as CSV by the file's suffix, whole or not at all; refuse if it cannot be written."""
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
@@ -243,7 +243,7 @@ def save_frame(frame: pd.DataFrame, file: Path) -> None:
 
 
 def load_frame(file: Path) -> pd.DataFrame:
-    """Frame of a cell computed before; a damaged file is refused."""
+    """Read the frame of a cell that was computed before from its Parquet file; refuse a damaged file."""
     import pandas as pd
 
     try:

@@ -130,23 +130,23 @@ def compare(
 
 
 def bases(grid: Grid) -> dict[str, str]:
-    """Label of each pooled mechanism -> label of its base, if the base is compared by itself too."""
+    """Mapping from the label of each pooled mechanism to that of its base, if the base is compared by itself too."""
     inner = {label: inner_name(competitor) for label, competitor in grid.mechanisms.items()}
     return {label: name for label, name in inner.items() if name is not None and name in grid.mechanisms}
 
 
 def pooled(grid: Grid) -> set[str]:
-    """Labels of pooled mechanisms."""
+    """Set of the labels of those mechanisms in the grid that pool strata."""
     return {label for label, competitor in grid.mechanisms.items() if inner_name(competitor) is not None}
 
 
 def stamp(grid: Grid) -> str:
-    """Notice in every output of the comparison."""
+    """Notice in every output of the comparison: that of public data if the recipe declares them so, else INTERNAL."""
     return PUBLIC if grid.recipe.data.public else STAMP
 
 
 def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
-    """Digest of each cell: of everything that its scores depend on. None stands for the baselines.
+    """Mapping from each cell to its digest, of everything that its scores depend on. None stands for the baselines.
 
     Data are represented by a keyed hash: a plain one would confirm guesses.
     """
@@ -186,14 +186,15 @@ class GridCost:
     """Epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; an epsilon that is infinite at this delta is null."""
+        """Mapping of names to plain values, for JSON; an epsilon that is infinite at this delta is null."""
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 
 def foresee(grid: Grid, folder: Path) -> GridCost | None:
     """Privacy cost of the cells to come; None on public data.
 
-    Before anything is fitted, raises the refusals of any of the fits, and refuses costs beyond the ledger's cap.
+    Before anything is fitted, raise the refusals of any of the fits; refuse private data without a ledger file, and
+    costs beyond the ledger's cap.
     """
     table = grid.recipe.table()
     if not table.public and not isinstance(table.ledger, FileLedger):
@@ -216,7 +217,7 @@ def foresee(grid: Grid, folder: Path) -> GridCost | None:
 
 
 def charge_line(outlook: Outlook) -> str:
-    """Coming charges, in a line."""
+    """Line on the coming fits: their number, the epsilon that they ask for together, and what is left below the cap."""
     if not outlook.fits:
         return "compare: no new fit is charged."
     left = outlook.left_epsilon
@@ -227,14 +228,14 @@ def charge_line(outlook: Outlook) -> str:
 
 
 def refuse_other(folder: Path) -> None:
-    """Refuse a folder that lies in a release, or that holds anything but a comparison."""
+    """Refuse a folder that lies in a release, a file, and a folder that is neither empty nor a comparison's."""
     refuse_release_folder(folder)
     if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / CELLS / KEY).is_file())):
         raise UsageError(f"{folder} exists already, and is no comparison; name a new folder.")
 
 
 def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse a folder that holds cells of another grid."""
+    """Refuse a comparison's folder that holds cells of another grid: any that are not among `files`."""
     if set((folder / CELLS).glob("*.parquet")) - set(files):
         raise UsageError(
             f"{folder} holds another comparison: recipe, schema, data, weights or version have changed since. "
@@ -244,7 +245,7 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the folder if it is missing, and lock it against other processes."""
+    """Make the comparison's folder if missing, and lock it; refuse it if another process has. Remove partial files."""
     try:
         if not (folder / CELLS / KEY).is_file():
             with new_folder(folder) as part:
@@ -267,7 +268,7 @@ def opened(folder: Path) -> Iterator[None]:
 
 
 def facts(grid: Grid, cost: GridCost | None) -> dict[str, Any]:
-    """Grid, settings and cost, in plain values."""
+    """Mapping of names to plain values, the content of comparison.json: grid, settings, baselines, cost."""
     recipe = grid.recipe
     return {
         "format": FORMAT,

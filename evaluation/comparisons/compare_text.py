@@ -38,14 +38,14 @@ WORDS = {
 
 
 def titles(k: int) -> dict[str, str]:
-    """Return the title of each metric that a page shows; `k` is the number of columns of a marginal."""
+    """Return a mapping from each metric that a page shows to its title; `k` is the number of columns of a marginal."""
     own = {metric: words.format(k=k) for metric, words in WORDS.items()}
     return own | {metric: score.summary for metric, score in with_mean().items()}
 
 
 @contextlib.contextmanager
 def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar with the remaining time: if `shown`, by default on a terminal and in a notebook."""
+    """Show a bar with the time left, by default on a terminal and in a notebook; yield its tick, None without a bar."""
     if not wanted(shown):
         yield None
         return
@@ -54,7 +54,7 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
 
 
 def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
-    """Return the page of a terminal: every setting at every epsilon, and the differences between pairs of settings."""
+    """Return the page for a terminal: every setting at every epsilon, differences between pairs of settings, files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]
@@ -78,7 +78,7 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
-    """Return the comparison as JSON: facts, all differences that are not of single groups, the files."""
+    """Return a JSON text: facts, all paired differences but those of single groups, names of the folder's files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -98,13 +98,13 @@ def _paired(folder: Path) -> pd.DataFrame:
 
 
 def _overall(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows about everybody; of parity errors the ones that add up all groups."""
+    """Return the rows of one metric about everybody; of a parity error the rows that add up all groups."""
     wanted = PARITY if frame["metric"].str.startswith("parity").all() else EVERYBODY
     return frame[frame["scope"] == wanted]
 
 
 def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield the differences of pairs of settings for everybody, and the number of groups with a verdict.
+    """Yield a section, or none, on differences of pairs of settings for everybody, with the number of groups' verdicts.
 
     Of pairs that were asked for all, otherwise those that differ in one thing.
     """
@@ -124,7 +124,7 @@ def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterato
 
 
 def _roads(folder: Path) -> Iterator[Section]:
-    """Yield the best kind of road to a prediction, where several kinds were compared."""
+    """Yield one section on the best kind of road to a prediction; none if the folder has no roads.parquet."""
     file = folder / "roads.parquet"
     if file.is_file():
         import pandas as pd
@@ -135,7 +135,7 @@ def _roads(folder: Path) -> Iterator[Section]:
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
-    """Return True for pairs of settings that differ in one thing: strata, mechanism, or pooling."""
+    """Return a mask of the rows whose pair of settings differs in one thing: strata, mechanism, or pooling."""
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)

@@ -23,7 +23,11 @@ WITH_PRIOR = " with prior"
 
 
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
-    """Label -> name and settings of each mechanism of a recipe."""
+    """Mapping from label to a recipe's mechanism: its name, settings and perhaps `from_prior`, as one mapping.
+
+    Refused: an empty list, an entry without a name, a mechanism that is not installed, a label that is bad or there
+    twice.
+    """
     found: dict[str, Competitor] = {}
     for one in mechanisms:
         section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
@@ -43,7 +47,7 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
 
 
 def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
-    """Mechanisms without the key `from_prior`, and the labels of those that had it."""
+    """Return the mechanisms without the key `from_prior`, by label, and the set of labels of those that had it."""
     started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
     plain: dict[str, Competitor] = {
         label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one
@@ -53,7 +57,7 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Recipe's mechanisms and the caller's own objects, by label."""
+    """Mapping by label of the recipe's mechanisms and the caller's; refuse what is no mechanism, and taken labels."""
     found = dict(named)
     for label, mechanism in own.items():
         _check_label(label)
@@ -75,14 +79,14 @@ def _check_label(label: Any) -> None:
 
 
 def mechanism_label(section: Mapping[str, Any]) -> str:
-    """Mechanism and its settings in a few words: `pooled (base mst)`."""
+    """Text of a mechanism's name and settings, the label if none is given, as `pooled (base mst)`."""
     settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name
 
 
 def predicts(competitor: Competitor) -> bool:
-    """True if it releases predictions instead of rows, and so is audited on the hold-out and has its own groups."""
+    """True if a mechanism of the grid releases predictions instead of rows: it is audited on the hold-out."""
     if isinstance(competitor, Mechanism):
         return competitor.returns == Returns.PREDICTIONS
     settings = dict(competitor)
@@ -93,7 +97,7 @@ def predicts(competitor: Competitor) -> bool:
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """Stratifications of a mechanism: `wanted`; for one that makes strata itself, the recipe's columns or its own.
+    """Sets of columns that a mechanism is stratified by: `wanted`, or those of one that makes strata itself.
 
     A predictor is fitted to all records: its groups are a setting of its own.
     """
@@ -105,7 +109,11 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """Mechanism in the strata of some columns, unstratified without columns; refused if it returns estimates."""
+    """Mechanism to fit, in the strata of the columns `by` if there are weights; refused if it returns estimates.
+
+    An object that makes strata itself keeps its own; a mechanism of a recipe that makes strata is refused without
+    weights.
+    """
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
         if weights is not None and not isinstance(how, Groupwise):
@@ -125,7 +133,7 @@ def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, 
 
 
 def check_predictors(competitors: Mapping[str, Competitor], target: str | None) -> None:
-    """Refuse predictors without a hold-out or of another column than the target; and a grid without tables.
+    """Refuse predictors without a hold-out or of another column than the target, and a grid of predictors alone.
 
     Args:
         competitors: Mechanisms by label.
@@ -157,7 +165,7 @@ def described(competitor: Competitor) -> dict[str, Any]:
 
 
 def inner_name(competitor: Competitor) -> str | None:
-    """Name of the base of a pooled mechanism; None for any other."""
+    """Name of the mechanism that a pooled competitor builds on ("aim" by default); None for any other competitor."""
     if isinstance(competitor, Mechanism):
         base = getattr(competitor, "base", None) if competitor.name == "pooled" else None
         return base.name if isinstance(base, Mechanism) else None
@@ -168,7 +176,7 @@ def inner_name(competitor: Competitor) -> str | None:
 
 
 def check_pairs(said: Any, known: Sequence[str]) -> None:
-    """Refuse anything but a list of pairs of settings, and settings that the grid does not have."""
+    """Refuse `pairs` of a recipe unless they are a list of two different settings each, all among the `known` names."""
     if not isinstance(said, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
     ):

@@ -34,7 +34,7 @@ MOST = 60
 
 
 def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
-    """Return the sections on all metrics that the grid has scored."""
+    """Return the page's sections on further results, from the tidy frame and the paired tests; none without figures."""
     sections = [
         ("use", "What the releases are good for", _used(frame), _USE),
         ("fair", "How equal the predictions are", _between(frame), _FAIR),
@@ -94,7 +94,7 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a row for each setting and model, the mean over repetitions at each epsilon; then the baselines.
+    """Return a figure, a table of a metric: a row for each setting and model, its mean at each epsilon; then baselines.
 
     `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """
@@ -138,7 +138,7 @@ def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _words(metric: str) -> str | None:
-    """Return the title of a metric whose tests are shown, of trained models the boosted trees'; None for others."""
+    """Return the title of a metric whose tests are shown (of trained models only boosted trees), or None."""
     name, _, model = metric.partition(":")
     if model:
         return f"{LEARNED[name]}: {model}" if name in LEARNED and model == "boosting" else None
@@ -146,7 +146,7 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a row for each pair of settings and epsilon, the smallest p first."""
+    """Return a figure, a table of one metric's paired tests: a row a pair of settings and epsilon, smallest p first."""
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
@@ -185,7 +185,7 @@ def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
 
 
 def word(verdict: str, first: str) -> str:
-    """Return the verdict on the first setting: better or worse, higher or lower; empty without a verdict."""
+    """Return the word of a verdict for the `first` setting: better, worse, higher or lower; empty without a verdict."""
     said = verdict.rpartition(" ")[2]
     if said and not verdict.startswith(f"{first} is "):
         said = {"better": "worse", "higher": "lower"}[said]

@@ -71,13 +71,13 @@ class GridFit:
 
     @property
     def stratification(self) -> str:
-        """Stratification in words."""
+        """Stratification in words: `SEX x RAC1P`, "vanilla" without strata, "direct" for a predictor."""
         return DIRECT if self.direct else " x ".join(self.by) or VANILLA
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Plain values that define a comparison."""
+    """Grid of fits of a section [compare]: mechanisms, stratifications, epsilons, repetitions and their scores."""
 
     recipe: Recipe
     """Data, budget, strata and weights of every fit."""
@@ -100,7 +100,10 @@ class Grid:
 
     @classmethod
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
-        """Read the grid of a recipe, with the caller's own objects; refuse contradictions before reading data."""
+        """Read the grid from a recipe's section [compare] and the caller's own mechanisms by label; no data are read.
+
+        Data without a path, unknown keys and keys that contradict each other are refused.
+        """
         said = dict(recipe.compare or {})
         if recipe.data.path is None:
             raise Unsupported(
@@ -139,11 +142,11 @@ class Grid:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns of the recipe's strata."""
+        """Tuple of the columns of the recipe's strata, which make the groups that are scored; empty without strata."""
         return self.scoring.by
 
     def settings(self) -> Iterator[GridFit]:
-        """Yield every setting once: the cells of the first repetition at the first epsilon."""
+        """Yield one cell for each setting (mechanism and stratification): first repetition, first epsilon."""
         for label, mechanism in self.mechanisms.items():
             for by in stratifications(mechanism, self.by, self.stratifications):
                 yield GridFit(label, by, self.epsilons[0], 1, predicts(mechanism))
@@ -156,7 +159,7 @@ class Grid:
                     yield replace(cell, epsilon=epsilon, seed=seed)
 
     def budget(self, cell: GridFit) -> Budget:
-        """Budget of the recipe, with the cell's epsilon."""
+        """Budget of the cell's fit: the recipe's, with the cell's epsilon instead of its own."""
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: GridFit) -> Mechanism[Any]:
@@ -172,19 +175,19 @@ class Grid:
         return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 
     def prior(self, cell: GridFit) -> Prior | None:
-        """Prior that the cell's fit starts from; None for none."""
+        """Prior that the cell's fit starts from; None if its mechanism does not start from the recipe's prior."""
         return self.recipe.prior if cell.mechanism in self.started else None
 
     def options(self, cell: GridFit) -> FitOptions:
-        """Options of the cell's fit."""
+        """Options of the cell's fit: its repetition number as the seed of post-processing, and its prior."""
         return FitOptions(seed=cell.seed, prior=self.prior(cell))
 
     def weighted(self, label: str) -> bool:
-        """True if a mechanism gets strata and shares from the grid; False for an object that has its own."""
+        """True if this label's mechanism gets strata and shares from the grid; False for an object with its own."""
         return not isinstance(self.mechanisms[label], Groupwise)
 
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
-        """Pairs of settings named by the recipe."""
+        """Pairs of settings, each (mechanism's label, stratification), by their names in the recipe; or refused."""
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
             for cell in self.settings()
@@ -193,7 +196,7 @@ class Grid:
         return tuple((known[one], known[two]) for one, two in said)
 
     def weights(self, by: Sequence[str]) -> Weights:
-        """Weights of some columns: the recipe's, summed over all columns that are not among them."""
+        """Weights for strata of the columns `by`: shares summed over other columns; refused if one has no shares."""
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")
         weights, schema = read_weights(self.recipe.weights, self.recipe.folder), self.recipe.schema()
@@ -222,7 +225,7 @@ class Grid:
 
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
-    """Part of the declared merges and bands that concerns these columns."""
+    """Part of the declared merges, bands and hierarchies of levels that concerns the columns `by`."""
     merge, hierarchy = (
         {column: merges for column, merges in declared.items() if column in by}
         for declared in (groups.merge, groups.hierarchy)

@@ -42,7 +42,7 @@ def comparison_page(
     banner: str | None = BANNER,
     findings: Sequence[Section] = (),
 ) -> Page:
-    """Return a comparison as a page of sections.
+    """Return the page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
 
     Args:
         frame: A row for each figure, with the columns
@@ -96,7 +96,7 @@ def grid_page(
     stamp: str,
     chapters: Sequence[Section] = (),
 ) -> Page:
-    """Return a grid as a page of sections.
+    """Return the page of a grid's results, from the tidy frame and the paired tests.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
@@ -161,7 +161,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """Yield a figure for each mechanism: everybody, then groups from the smallest, all on one scale of epsilons."""
+    """Yield a figure of error against epsilon for each mechanism: a panel for everybody and for each smallest group."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Axis.over(runs.epsilons, log=True)
@@ -213,7 +213,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Return the numbers, from the first on, whose places are at least `least` percent of the width apart."""
+    """Return the numbers, from the first on, whose places on the scale are at least `least` percent apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:
@@ -249,7 +249,7 @@ def _heat(runs: Runs) -> Figure:
 
 
 def _worst(runs: Runs) -> Iterator[Figure]:
-    """Yield the cliques with the largest error, over everybody where the comparison has them."""
+    """Yield one figure of the marginals with the largest mean error, of everybody or else of groups; or none."""
     frame = runs.cliques
     frame = frame[(frame["epsilon"] == runs.epsilon) & frame["value"].notna()]
     if frame.empty:

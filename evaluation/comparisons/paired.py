@@ -37,7 +37,7 @@ NEITHER = ("prevalence", "selection_rate", "bias")
 
 
 def better(metric: str) -> int:
-    """Direction of a metric: 1 if larger is better, -1 if smaller is, 0 if neither."""
+    """Direction of a metric such as `accuracy:forest`: 1 if larger is better, -1 if smaller is, 0 if neither."""
     name = metric.partition(":")[0]
     if (score := with_mean().get(name)) is not None:
         return score.better
@@ -45,7 +45,7 @@ def better(metric: str) -> int:
 
 
 def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Mean over the last axis and its 95 % interval, by Student's t; NaN values are left out.
+    """Return arrays: mean over the last axis, and both ends of its 95 % interval by Student's t; NaN values left out.
 
     The ends are NaN if there are fewer than two values, or all are equal.
     """
@@ -57,7 +57,7 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """P-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
+    """Array of p-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
     from scipy.stats import t
 
     mean, error, count = _mean(differences)
@@ -67,7 +67,7 @@ def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def holm(p: NDArray[Any]) -> NDArray[np.float64]:
-    """P-values adjusted for their number, after Holm 1979; NaN values are no tests.
+    """Array of the p-values adjusted for their number, after Holm 1979; NaN values are no tests and stay NaN.
 
     The i-th smallest of m is multiplied by m - i + 1, and is no smaller than those before it.
     """
@@ -79,7 +79,7 @@ def holm(p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Mean over the last axis, its standard error (NaN if unknown), and the number of values."""
+    """Return arrays of the mean over the last axis, its standard error (NaN if unknown), and the number of values."""
     values = np.asarray(values, float)
     there = ~np.isnan(values)
     count = there.sum(axis=-1)
@@ -150,7 +150,10 @@ def paired(
 def _differences(
     heads: pd.DataFrame, one: NDArray[Any], two: NDArray[Any], first: Setting, second: Setting
 ) -> pd.DataFrame:
-    """Differences between two settings, in every metric, epsilon and group."""
+    """Frame of `heads` (a row a metric, epsilon, scope and group) with the mean of one minus two, interval and p-value.
+
+    `one` and `two` are arrays (rows of `heads`, repetitions) of the scores of the first and the second setting.
+    """
     import pandas as pd
 
     difference = one - two
@@ -175,7 +178,7 @@ def _differences(
 
 
 def _verdict(row: dict[Any, Any]) -> str:
-    """Verdict in words; empty with too few repetitions, or if the difference is within chance given all tests."""
+    """Verdict on a paired test, as `mst, vanilla is better`; empty with too few repetitions, or within chance."""
     if row["repetitions"] < ENOUGH or not row["p_holm"] < 1 - COVERAGE:
         return ""
     sign, direction = (1 if row["difference"] > 0 else -1), better(str(row["metric"]))
@@ -187,6 +190,6 @@ def _verdict(row: dict[Any, Any]) -> str:
 
 
 def setting_name(mechanism: str, stratification: str) -> str:
-    """Setting in words: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
+    """Name of a setting for readers: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
     whole = stratification in (VANILLA, DIRECT)
     return f"{mechanism}, {stratification}" if whole else f"{mechanism} by {stratification}"

@@ -78,7 +78,7 @@ def _share_out(grid: Grid, files: Mapping[GridFit, Path], workers: int, tick: Ca
 
 @contextlib.contextmanager
 def _single() -> Iterator[None]:
-    """Limit threads to one in the environment, from which libraries of a worker read their limits."""
+    """Set thread limits of numerical libraries to 1 in the environment, for worker processes; restore them after."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:

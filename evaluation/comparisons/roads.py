@@ -39,7 +39,7 @@ SCORES = ("accuracy", "mean_absolute_error")
 
 
 def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) -> pd.DataFrame:
-    """Scores of the kinds of road, for everybody and in each group, at each epsilon.
+    """Compare the kinds of road to a prediction: their scores for everybody and in each group, at each epsilon.
 
     A kind is `best` if its mean is, in groups that are not small. `beaten` are those whose paired difference from it is
     beyond chance, by Student's t with Holm's allowance for all pairs of kinds and epsilons, and of groups among
@@ -122,14 +122,14 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
 
 
 def kind_of(mechanism: str, stratification: str, pooled: Collection[str]) -> str:
-    """Kind of a setting's roads, one of `KINDS`."""
+    """Kind of road of a setting, one of `KINDS`; `pooled` are the labels of mechanisms that pool strata."""
     if stratification in (VANILLA, DIRECT):
         return KINDS[0] if stratification == VANILLA else KINDS[3]
     return KINDS[2] if mechanism in pooled else KINDS[1]
 
 
 def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
-    """Score of every road, with its kind and its name, without baselines and constants."""
+    """Rows of the tidy frame with each road's score, and its `kind` and `road`, without baselines and constants."""
     frame = frame.reset_index(drop=True)
     metric, _, model = (frame["metric"].astype(str).str.partition(":")[i] for i in range(3))
     score = next((name for name in SCORES if (metric.eq(name) & model.ne("")).any()), SCORES[0])
@@ -144,7 +144,7 @@ def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
 
 
 def _chosen(own: pd.DataFrame) -> pd.DataFrame:
-    """Scores of the road with the best mean for everybody, for each kind and epsilon."""
+    """Rows of the road that represents its kind at each epsilon: the one with the best mean for everybody."""
     sign = better(str(own["metric"].iloc[0]))
     every = own[own["scope"] == EVERYBODY].groupby(["epsilon", "kind", "road"], sort=False)["value"].mean() * sign
     chosen = every.dropna().reset_index().sort_values("value", ascending=False, kind="stable")
@@ -152,7 +152,10 @@ def _chosen(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]) -> list[set[tuple[str, str]]]:
-    """Pairs of kinds that differ beyond chance, in both orders, for each epsilon and group."""
+    """Sets of ordered pairs of kinds that differ beyond chance, in both orders: one set for each epsilon and group.
+
+    `kinds` and `values`, arrays (kinds, repetitions) of scores, have one entry for each epsilon and group.
+    """
     tests = [
         (at, pair, p_values(scores[pair[0]] - scores[pair[1]]), np.isfinite(scores[list(pair)]).all(axis=0).sum())
         for at, scores in enumerate(values)
@@ -166,7 +169,7 @@ def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]
 
 
 def words(found: pd.DataFrame) -> list[str]:
-    """Line for each epsilon: the best road for everybody, and the number of groups that each kind serves best."""
+    """List of lines, one an epsilon: the best road for everybody, and the number of groups each kind serves best."""
     lines = []
     for epsilon in sorted(set(found["epsilon"])):
         part = found[found["epsilon"] == epsilon]
@@ -193,7 +196,7 @@ def words(found: pd.DataFrame) -> list[str]:
 
 
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
-    """Every road at every epsilon: score for everybody, worst group's score, and differences between groups."""
+    """List of mappings, one a road and epsilon: score for everybody, worst group's score, differences of groups."""
     own = _own(frame, pooled)
     if own.empty:
         return []

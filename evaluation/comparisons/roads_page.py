@@ -36,7 +36,7 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return the chapter; none where there is one kind of road, or nothing is predicted."""
+    """Return a list of one section on the roads `found`; empty if there is one kind of road or nothing is predicted."""
     if found.empty:
         return []
     times = int(found["repetitions"].max())
@@ -50,7 +50,7 @@ def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
 
 
 def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Yield everybody, then groups from the largest."""
+    """Yield everybody, then each group from the largest: first row and all rows of the frame of roads."""
     ordered = found.assign(place=found["scope"].ne(EVERYBODY)).sort_values(
         ["place", "n"], ascending=[True, False], kind="stable"
     )
@@ -59,7 +59,7 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 
 
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
-    """Return a panel for everybody and for each of the largest groups: a line a kind."""
+    """Return a figure of score against epsilon: a panel for everybody and each of the largest groups, a line a kind."""
     sound = found[found["status"] == OK]
     x = Axis.over(sorted(set(found["epsilon"])), log=True)
     ends = [*sound["value"], *sound["low"], *sound["high"]]
@@ -95,7 +95,7 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return the best kind at each epsilon for everybody and each group, and the kinds that it beats."""
+    """Return a figure, a table of the best kind at each epsilon, for everybody and each group, and kinds it beats."""
     epsilons = sorted(set(found["epsilon"]))
     rows: list[list[str | float | None]] = []
     for head, part in _scopes(found):
@@ -121,7 +121,7 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
 
 
 def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
-    """Return every road, the best of its kind first."""
+    """Return a figure, a table of every road at every epsilon, best of its kind first, with group differences."""
     columns = [
         ("epsilon", "text"),
         ("kind", "text"),

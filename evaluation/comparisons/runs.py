@@ -41,7 +41,11 @@ class Runs:
     """Figures of one metric, looked up by mechanism, stratification, epsilon and group."""
 
     def __init__(self, frame: pd.DataFrame, metric: str | None, epsilon: float | None, schema: Schema | None) -> None:
-        """Compute means over seeds, with the smallest and largest value."""
+        """Compute means over seeds, smallest and largest value for one metric of a comparison's frame.
+
+        `metric` None is workload error or else the commonest, `epsilon` None the one closest to 1; missing ones are
+        refused.
+        """
         missing = [name for name in COLUMNS if name not in frame.columns and name != "clique"]
         if missing or frame.empty:
             raise UsageError(f"report: the comparison {f'lacks the column {missing[0]}' if missing else 'is empty'}.")
@@ -83,18 +87,18 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
-        """Mean over seeds, with the range from smallest to largest; for one seed its own interval."""
+        """Mean over seeds for a method, an epsilon and a group, with its range (of one seed, interval); or NaN."""
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])
 
     def name(self, key: tuple[str, ...]) -> str:
-        """Name of a group for readers."""
+        """Name for readers of the group with these levels of the columns `by`; `everybody` without levels."""
         if self.by == ["group"]:
             return key[0] if key else "everybody"
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
     def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
-        """Errors of the stratifications of one mechanism, for every group and for everybody."""
+        """List of the groups' errors, and everybody's: those of one mechanism at one epsilon, by stratification."""
         methods = [method for method in self.methods if method[0] == mechanism]
 
         def one(key: tuple[str, ...]) -> GroupErrors:
@@ -109,7 +113,7 @@ class Runs:
         return [one(key) for key in self.groups], one(())
 
     def base(self, key: tuple[str, ...]) -> float:
-        """Sampling error of a group: the baseline's value; NaN if unknown."""
+        """Sampling error of a group, given by its levels: the value of the baseline; NaN if unknown."""
         return float(self._base[key]["value"]) if key in self._base else math.nan
 
 
@@ -119,14 +123,14 @@ def _metric(frame: pd.DataFrame) -> str:
 
 
 def _of_all_cliques(frame: pd.DataFrame) -> Any:
-    """Mask of the rows about a whole metric, not about one clique."""
+    """Mask of the frame's rows about a whole metric, not about one clique."""
     if "clique" not in frame.columns:
         return frame["value"].notna() | True
     return frame["clique"].isna() | (frame["clique"].astype(str) == "")
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Group (empty for everybody) -> mean of its values, with smallest and largest."""
+    """Mapping from a group's levels (empty for everybody) to the mean of its values, their range, size and status."""
     rows: dict[tuple[str, ...], list[Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)

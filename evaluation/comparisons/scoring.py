@@ -62,7 +62,7 @@ class Scoring:
     """Coarser groups whose parity error of the means is scored too: the grid's other stratifications."""
 
     def goal(self, schema: Schema) -> Task | None:
-        """Prediction task; None if nothing is predicted."""
+        """Prediction task under a schema, from target and positive levels or bound; None if nothing is predicted."""
         if self.target is None:
             return None
         return task(schema, self.target, positive=self.positive, above=self.above)
@@ -71,7 +71,7 @@ class Scoring:
 def read_scoring(
     recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
 ) -> Scoring:
-    """Read the settings of scores from the section [compare].
+    """Read the settings of scores from a recipe's section [compare], and check them against its schema.
 
     Args:
         recipe: The recipe.
@@ -139,5 +139,5 @@ def _models(said: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """Settings as plain values, without the path of the hold-out."""
+    """Mapping from the name of each setting to its value, without the path of the hold-out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

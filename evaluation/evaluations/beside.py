@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Scores of the release and of each baseline, by name; the subsample's are averaged over draws."""
+    """Scores of the release and of every table beside it: name of the score -> list of frames, one a table; and chance.
+
+    The subsample's scores are means over draws; `cliques` is the largest number of marginals, None for all.
+    """
 
     def scores(table: EncodedRows, *, single: bool = False, draw: bool = False) -> dict[str, pd.DataFrame]:
         here = Pair.of(real, table, pair.schema, pair.by, pair.few)
@@ -50,7 +53,7 @@ def compared_scores(
 def _with_chance(
     every: Mapping[str, Mapping[str, pd.DataFrame]], alone: Chance
 ) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
-    """Yield each table's scores, the averaged subsample after the releases and before the other baselines."""
+    """Yield name and scores of each table: releases, then the subsample's mean scores, then the other baselines."""
     yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
     yield SUBSAMPLE, alone.frames
     yield from ((name, frames) for name, frames in every.items() if name != RELEASE and name in MEANINGS)
@@ -65,7 +68,7 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the k-marginal score in each area, of the release, of others and of the baselines."""
+    """Yield a frame of the k-marginal score in each area, for the release, each other release and each baseline."""
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)

@@ -21,7 +21,7 @@ TEXT = (
 
 
 def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Schema) -> Section | None:
-    """Return a row for each group, the smallest share first; None where intervals were not checked."""
+    """Return the section with a row for each group, the smallest share first; None where intervals were not checked."""
     if frame is None:
         return None
     ordered = frame.sort_values("value", kind="stable", na_position="last")

@@ -52,7 +52,7 @@ NAMES = ("vanilla", "stratified", "pooled")
 
 
 def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
-    """Write data, schema, shares and three recipes; plan; fit all; show each group's errors."""
+    """Write data and recipes into `out` (None: a new folder), fit and evaluate them; call `echo` with each text."""
     from stratsynth import census
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.evaluation.evaluations.output import write
@@ -103,7 +103,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
 
 
 def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
-    """Scores of the pooled release beside the others, without correlations and propensity, which take long."""
+    """Evaluation of the folder's pooled release beside the others; no correlations and propensity, which are slow."""
     from stratsynth import census
     from stratsynth.evaluation.evaluations.evaluate import evaluate
 
@@ -113,18 +113,18 @@ def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
 
 
 def _vanilla(recipe: str) -> str:
-    """Recipe without strata and weights, for the folder `vanilla`."""
+    """Text of the stratified recipe without strata and weights, with `vanilla` as the folder of its release."""
     start, end = recipe.index("[strata]"), recipe.index("[mechanism]")
     return recipe[:start] + recipe[end:].replace('"stratified"', '"vanilla"')
 
 
 def _pooled(recipe: str) -> str:
-    """Recipe with the mechanism `pooled` on the base `mst`, for the folder `pooled`."""
+    """Text of the stratified recipe with the mechanism `pooled` on the base `mst`, and `pooled` as its folder."""
     return recipe.replace('name = "mst"', 'name = "pooled"\nbase = "mst"').replace('"stratified"', '"pooled"')
 
 
 def _fresh(name: str) -> Path:
-    """Folder that does not exist yet: the name, or the name and a number."""
+    """Path of a folder that does not exist yet: the name, or the name and a number from 2."""
     number = 1
     while (path := Path(name if number == 1 else f"{name}-{number}")).exists():
         number += 1
@@ -138,7 +138,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 
 def _comparison(found: Evaluation, tables: Sequence[pd.DataFrame]) -> str:
-    """Text table of groups from the largest to the smallest: people, error of each release, employment."""
+    """Text table with a line a group, largest first, then all: people, each release's error, percentage employed."""
     from stratsynth.evaluation.evaluations.page import everybody_and_groups
 
     groups, everybody = everybody_and_groups(found, "pooled")
@@ -161,6 +161,6 @@ def _two(value: float) -> str:
 
 
 def _percent(table: pd.DataFrame, level: str | None) -> str:
-    """Percentage of a group that is employed; a dash for an empty group."""
+    """Percentage of a group's rows that are employed, as text; level None is everybody; a dash for an empty group."""
     rows = table if level is None else table[table["RAC1P"].astype(str) == level]
     return f"{100 * float((rows['ESR'].astype(str) == '1').mean()):.1f}" if len(rows) else "-"

@@ -100,7 +100,7 @@ class Evaluation:
     """Models trained on the release and on real rows; None without a target and a hold-out."""
 
     def __repr__(self) -> str:
-        """Return the tables' sizes, and the error of everybody."""
+        """Return a text with the tables' sizes, the number of groups, and the error of everybody."""
         facts, frame = self.facts, self.workload
         whole = frame[(frame["table"] == RELEASE) & (frame["scope"] == EVERYBODY)]["value"].iloc[0]
         groups = f"{facts['groups']} groups by {' x '.join(self.by)}" if self.by else "no groups"
@@ -118,11 +118,11 @@ class Evaluation:
 
     @property
     def inconsistencies(self) -> pd.DataFrame:
-        """Scores of broken rules."""
+        """Frame of the shares of rows that break each rule of the schema, as `evaluation.inconsistencies` makes it."""
         return self.declared["inconsistencies"]
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield every frame that was computed, with its name."""
+        """Yield name and frame of every score that was computed, in the order of the fields."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "declared":
@@ -131,15 +131,15 @@ class Evaluation:
                 yield field.name, value
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers."""
+        """Return the page for readers; `name` is the release's name there, `certificate` its certificate or None."""
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot each group's error beside that of chance, worst first, and of the releases beside it.
+        """Return a matplotlib figure of each group's error beside that of chance and of other releases, worst first.
 
-        matplotlib's figure; INTERNAL, and says so. `path` is a new .pdf, .svg or .png file outside of any release.
+        It is stamped INTERNAL. `path` is a new .pdf, .svg or .png file outside of any release; None to save no file.
         """
         from stratsynth.evaluation.evaluations.plots import groups_plot
 
@@ -292,7 +292,10 @@ def evaluate(
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
-    """Coverage of a release's intervals by group; None if the release cannot answer such queries."""
+    """Frame of the coverage of a release's intervals by group.
+
+    None without a folder or groups, or if the release has no noisy tables that answer such queries.
+    """
     if folder is None or not names:
         return None
     try:
@@ -304,7 +307,11 @@ def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) ->
 def _refuse(
     schema: Schema, holdout: Any, target: Any, positive: Any, above: Any, area: str | None, beside: Mapping[str, Any]
 ) -> None:
-    """Refuse impossible arguments before anything is computed."""
+    """Refuse, before anything is computed, impossible arguments of `evaluate`.
+
+    These are a taken name in `beside`, `positive` or `above` without a target, a target that is no task or has no
+    hold-out, and an unknown column of areas.
+    """
     if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
         raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")
     if target is None and (positive is not None or above is not None):

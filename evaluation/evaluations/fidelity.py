@@ -30,7 +30,7 @@ DOTS = 400
 
 
 def fidelity(evaluation: Evaluation) -> Section:
-    """Return the section."""
+    """Return the section of the page on the likeness of the release's rows to the real ones."""
     told, matched = _propensity(evaluation), _matches(evaluation)
     detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
     before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)
@@ -39,7 +39,7 @@ def fidelity(evaluation: Evaluation) -> Section:
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Yield broken rules, lost levels, and the mean of each declared score that has one; of everybody."""
+    """Yield name and value of facts on everybody: rows that break rules, lost levels, each declared score's mean."""
     if evaluation.schema.rules:
         rules = evaluation.inconsistencies
         broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]
@@ -53,7 +53,7 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _raw(evaluation: Evaluation) -> list[Figure]:
-    """Return means and quartiles of the raw numbers, the largest distance first."""
+    """Return a list of one table of the raw numbers' means and quartiles, farthest off first; empty without any."""
     known = evaluation.raw[evaluation.raw["value"].notna()].sort_values("value", ascending=False, kind="stable")
     if known.empty:
         return []
@@ -70,7 +70,7 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
 
 
 def _declared(evaluation: Evaluation) -> list[Figure]:
-    """Return the scores that declare themselves: everybody's items, the largest first."""
+    """Return a list of tables, one for each declared score: everybody's items, largest first, at most `MOST`."""
     return [
         from_frame(
             score.title,
@@ -86,7 +86,7 @@ def _declared(evaluation: Evaluation) -> list[Figure]:
 
 
 def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
-    """Everybody's rows, the largest first."""
+    """Rows about everybody, sorted by the column `order`, the largest first."""
     return frame[frame["scope"] == EVERYBODY].sort_values(order, ascending=False, kind="stable")
 
 

@@ -12,7 +12,7 @@ from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
-    """Return the certificate in plain words, with the note that it does not cover the evaluation."""
+    """Return the page's section with the certificate in plain words, or (for None) that none came with the table."""
     not_this = (
         "It is about the release. This report was computed from the private rows themselves and is covered by no "
         "guarantee at all."
@@ -27,7 +27,7 @@ def guarantee(record: Mapping[str, Any] | None) -> Section:
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
-    """Return the citation of the release, with the note not to cite the evaluation."""
+    """Return the page's section on citing the release, not the evaluation; `facts` has the schema's sha256."""
     lines = [] if certificate is None else words.citation(Certificate.from_dict(certificate))
     return Section(
         "cite",

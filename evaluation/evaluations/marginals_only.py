@@ -36,7 +36,7 @@ class MarginalScores:
     facts: Mapping[str, Any]
     """Settings, as plain values."""
     workload: pd.DataFrame
-    """Mean L1 distance, 0 to 2, in each scope."""
+    """Mean L1 distance, 0 to 2, in each group and for everybody."""
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class MarginalScores:
         cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:
-        """Count both tables out of memory; `engine` is the one that holds the real table."""
+        """Return the errors of marginals, from counts out of memory; `engine` is the one that holds the real table."""
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
         weight = schema.row_weight.column
@@ -68,11 +68,11 @@ class MarginalScores:
         return cls(schema, names, facts, frame)
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the one frame, with its name."""
+        """Yield "workload" and its frame, the only one."""
         yield "workload", self.workload
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers."""
+        """Return the page for readers, a table of each group's error; `name` is the release's name there."""
         heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
         lines = self._lines()
         numbers = Numbers("marginals", list(COLUMNS), lines)
@@ -87,12 +87,12 @@ class MarginalScores:
         )
 
     def _remarks(self) -> list[str]:
-        """Return the sentences on omitted scores, and on row weights if there are any."""
+        """Return a list of sentences for the page: on omitted scores, and on row weights if there are any."""
         weight = self.facts.get("row_weight")
         return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 
     def _lines(self) -> list[tuple[str, int, int, float, str]]:
-        """Return group, rows of both tables, error and status, a line a group; unknown errors are NaN."""
+        """Return a list of lines, one a group, everybody last: name, rows of both tables, error (or NaN), status."""
         return [
             (
                 group_name({c: row[c] for c in self.by if row["scope"] == GROUP}, self.schema),

@@ -23,7 +23,7 @@ NOTICE = "INTERNAL.txt"
 
 
 def refuse_output(folder: str | Path) -> None:
-    """Refuse a folder that lies in a release, or that is not empty."""
+    """Refuse, as a place for scores, a folder that lies in a release or is not empty, and a file."""
     refuse_release_folder(folder)
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -35,10 +35,10 @@ class Scores(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Sizes and settings, as plain values."""
+        """Mapping of names to sizes and settings, as plain values."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield every frame, with its name."""
+        """Yield name and frame of every score."""
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """Return the page for readers; `name` is the release's name there, `certificate` its certificate."""
@@ -51,7 +51,7 @@ def write(
     called: str = "this release",
     certificate: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write everything into a new folder, all or nothing, each row and file stamped; return the files, in order.
+    """Write frames, a JSON document and a page into a new folder, all or nothing, each stamped; return the file paths.
 
     `called` is the release's name in report.html; `certificate` is that of the release.
     """
@@ -69,7 +69,7 @@ def write(
 
 
 def document(evaluation: Scores) -> dict[str, Any]:
-    """Return facts and frames, as columns and rows, in plain values; null for NaN, infinity and missing values."""
+    """Return a mapping for JSON of facts and frames, as columns and rows; null for NaN, infinity and missing values."""
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}
         for name, frame in evaluation.frames()
@@ -78,7 +78,7 @@ def document(evaluation: Scores) -> dict[str, Any]:
 
 
 def _marked(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with the stamp in every row, where no copying and cutting loses it."""
+    """Return the frame with a column `stamp`, "INTERNAL" in every row, where no copying and cutting loses it."""
     return frame.assign(stamp="INTERNAL")
 
 

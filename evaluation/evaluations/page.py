@@ -55,7 +55,7 @@ ONE_RUN = "This is one run of each: another one has other noise, and other error
 def evaluation_page(
     evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
 ) -> Page:
-    """Return the page of sections.
+    """Return the page of an evaluation, a section for each kind of score.
 
     Args:
         evaluation: The scores; releases `beside` are columns of the disparity card.
@@ -91,7 +91,7 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return the groups' errors, and everybody's, of the releases beside and of this one under its name."""
+    """Return a list of the groups' errors, and everybody's, in the releases beside and in this one, called `name`."""
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
@@ -168,7 +168,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Return further figures of each group, which the card has no room for beside its picture."""
+    """Return further figures of the disparity card: heading -> function from a group to its figure."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {
@@ -187,7 +187,7 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Return one line of parity error (Definition 10) for each table; None where none was computed."""
+    """Return a figure, a table of parity errors (Definition 10), one a row; None without any. `what` names them."""
     said = {
         "marginals": "The errors of all groups added up, and everybody's for one group's share.",
         "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",
@@ -225,7 +225,7 @@ def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
 
 
 def _where(evaluation: Evaluation) -> Section:
-    """Return the mean error of the marginals that contain a column, column by group."""
+    """Return the section with a heat map, column by group: the mean error of the marginals that contain the column."""
     frame = evaluation.cliques[evaluation.cliques["scope"] == GROUP]
     by = list(evaluation.by)
     sized = frame.groupby(by, sort=False)["value"].mean().sort_values(ascending=False, na_position="last")
@@ -258,7 +258,7 @@ def _where(evaluation: Evaluation) -> Section:
 
 
 def _worst(evaluation: Evaluation) -> Section:
-    """Return the marginals with the largest errors."""
+    """Return the section on the marginals with the largest errors, for everybody and in single groups."""
     frame = evaluation.cliques
 
     def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:

@@ -56,11 +56,11 @@ class PredictionScores:
         return f"PredictionScores(INTERNAL; {len(self.rates)} rates; groups by {', '.join(self.by) or 'nothing'})"
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the one frame, with its name."""
+        """Yield "rates" and its frame, the only one."""
         yield "rates", self.rates
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers."""
+        """Return the page for readers; `name` is the predictions' name there, `certificate` their release's or None."""
         from stratsynth.evaluation.evaluations.predictions_page import predictions_page
 
         return predictions_page(self, name=name, certificate=certificate)
@@ -134,7 +134,10 @@ def evaluate_predictions(
 
 
 def _in_order(real: Any, given: Sequence[Any]) -> Any:
-    """Return rows in a fixed order; read those of a database once, for themselves and for releases that predict."""
+    """Return the real rows in a fixed order: `real` itself, or a database's rows read once into a table.
+
+    Spark is refused, and a database unless all of the predictions `given` are folders of releases.
+    """
     source = None if isinstance(real, EncodedRows) else open_source(real)
     if source is None or source.engine is None:
         return real
@@ -148,12 +151,12 @@ def _in_order(real: Any, given: Sequence[Any]) -> Any:
 
 
 def _is_folder(given: Any) -> bool:
-    """True for a release's folder, which predicts the rows that it is given."""
+    """True if the predictions given are the path of a folder, that of a release which predicts the rows."""
     return isinstance(given, str | Path) and Path(given).is_dir()
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
-    """Groups and targets of the rows; every row must have them, as predictions are matched by position."""
+    """Read groups and targets of the rows; refuse rows that lack one, as predictions are matched by position."""
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
         raise UsageError(
@@ -164,7 +167,7 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """Predictions as the target's values: truth values, or numbers."""
+    """Array of predictions in the task's terms, truth values or numbers; refused if there is not one for each row."""
     said = _predicted(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
@@ -172,7 +175,7 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: 
 
 
 def _predicted(given: Any, real: Any, seed: int) -> Any:
-    """Predictions as given, or made by a release."""
+    """Array of predictions, as given in a frame, file or list, or made for the real rows by the release in a folder."""
     if _is_folder(given):
         from stratsynth.release import Release
 

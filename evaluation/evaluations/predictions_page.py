@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def predictions_page(scores: PredictionScores, *, name: str, certificate: Mapping[str, Any] | None) -> Page:
-    """Return the page of sections.
+    """Return the scores of predictions as a page of sections.
 
     Args:
         scores: The rates; predictions `beside` are columns.
@@ -60,12 +60,12 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
 
 
 def _named(scores: PredictionScores, name: str) -> dict[str, str]:
-    """Return the name for readers of each table."""
+    """Return a mapping from each value of `table` to its name for readers; `name` is that of the predictions."""
     return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
 
 
 def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
-    """Return every rate of everybody, one row a rate."""
+    """Return a table of everybody's rates: a row for each rate, a column for each of the `tables`."""
     whole = scores.rates[scores.rates["scope"] == EVERYBODY]
     rows = []
     for metric in dict.fromkeys(whole["metric"]):
@@ -81,7 +81,7 @@ def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
 
 
 def _groups(scores: PredictionScores) -> Figure:
-    """Return every rate of the predictions, one row a group, without baseline and others."""
+    """Return a table of the predictions' rates: a row for each group, a column for each rate."""
     wide, metrics = _by_group(scores)
     rows = [
         [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
@@ -96,7 +96,7 @@ def _words(metric: object) -> str:
 
 
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
-    """Return the predictions' rates, a row a group, worst first, then everybody; and the metrics, the columns."""
+    """Return a frame of the predictions' rates, a row a group, worst first, then everybody; and the rates' names."""
     score = scores.facts["score"]
     own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
     metrics = list(dict.fromkeys(own["metric"].astype(str)))

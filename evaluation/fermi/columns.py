@@ -40,7 +40,7 @@ PROMISE = Budget(1.0, 1e-6)
 
 @dataclass(frozen=True)
 class CurveFit:
-    """One fit."""
+    """One fit of a trade-off curve: a penalty (lambda), a budget and the number of its repetition."""
 
     penalty: float
     epsilon: float
@@ -52,12 +52,12 @@ class SideBySide(Protocol):
     """Methods that `fermi` has besides those of every mechanism."""
 
     def task(self, public: Public) -> Any:
-        """Settings of training that follow from public facts."""
+        """Return the settings of training that follow from public facts, such as iterations and sampling rate."""
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """Fit one model for each penalty."""
+        """Return the program that fits one model for each penalty, in their order, on common samples."""
 
 
 def fitted(
@@ -69,7 +69,7 @@ def fitted(
     settings: Mapping[str, Any],
     seed: int = 0,
 ) -> list[Predictor]:
-    """One model for each column, in order.
+    """Fit one predictor for each of the `columns`, side by side on public rows; return them in the columns' order.
 
     Args:
         train: Public rows.
@@ -106,25 +106,25 @@ def fitted(
 
 
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Settings of training that follow from public facts, and the rows as the driver holds them."""
+    """Return two things: settings of training that follow from public facts, and the rows as the driver holds them."""
     how = cast("SideBySide", make("fermi", settings))
     return how.task(Public(schema, len(train))), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 
 
 def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Noise multiplier of a fit alone; 0 for an infinite epsilon."""
+    """Noise multiplier of one fit at epsilon and delta with `steps` Poisson samples; 0 for an infinite epsilon."""
     return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)
 
 
 class NoisyColumns(AnswerSource):
-    """Exact sums over Poisson samples, with each column's own noise."""
+    """Source of answers for many fits at once: exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
-        """`noise` has one multiplier per column."""
+        """Keep the public rows and the source of randomness; `noise` has one noise multiplier per column."""
         self._rows, self._noise, self._rng = rows, noise, rng
 
     def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:
-        """Answer the one question of a batch."""
+        """Answer a batch of one question: noisy sums over one Poisson sample, each block with its column's noise."""
         (one,) = asked
         question = one.question
         assert isinstance(question, Total)  # noqa: S101 - what the program asks

@@ -45,7 +45,7 @@ def tradeoff(
     baseline: bool = True,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Fit every penalty at every epsilon several times, and measure error and violations on other rows.
+    """Fit every penalty at every epsilon several times; return a frame of error and violations on other rows.
 
     Args:
         train: Rows to fit; nothing is charged, so they must be public.
@@ -105,13 +105,13 @@ class CurveRows:
     """Rows to measure on, with target and group as level numbers."""
 
     def __init__(self, rows: pd.DataFrame, levels: Sequence[str], truth: NDArray[np.intp], group: Any) -> None:
-        """`truth` and `group` have one entry per row."""
+        """Keep a frame of rows and the target's `levels`; `truth` and `group` hold a level or group number per row."""
         self._rows, self._levels, self.truth, self.group = rows, list(levels), truth, group
         self._codes: Any = None
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame whose values are levels of the schema; rows with other values are left out."""
+        """Encode a frame of rows to measure on; rows with a target or group that is no level are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
         ]
@@ -121,7 +121,7 @@ class CurveRows:
         return cls(rows[kept], schema.levels(target), numbers[-1], group)
 
     def predictions(self, model: Predictor) -> NDArray[np.intp]:
-        """Predictions of a model as level numbers of the target; rows are encoded once, as all models read the same."""
+        """Array of a model's predictions as level numbers of the target; rows are encoded once for all models."""
         if self._codes is None:
             self._codes = model.shown(self._rows)
         place = {level: i for i, level in enumerate(self._levels)}
@@ -129,7 +129,7 @@ class CurveRows:
         return found
 
     def measured(self, said: NDArray[np.intp]) -> dict[str, float]:
-        """Error and violations of predictions."""
+        """Mapping from measure to number: error and violations of the predictions `said`, level numbers of the rows."""
         return violations(self.truth, said, self.group)
 
 
@@ -143,7 +143,7 @@ def _post_processed(
     seeds: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Results of noisy gradient descent on most of epsilon, corrected by noisy counts for the rest."""
+    """List of results, one a fit and tolerance: noisy gradient descent, corrected by noisy counts that cost `PART`."""
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
@@ -162,7 +162,7 @@ def _post_processed(
 
 
 def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
-    """Means of error and violation over seeds, for each method, epsilon and penalty, with the band of 80 %.
+    """Frame of error and violation, means over seeds with a band of 80 %, for each method, epsilon and penalty.
 
     Args:
         frame: Result of `tradeoff`, for one criterion.
@@ -188,7 +188,7 @@ def pareto(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
-    """Plot error against violation, a panel per epsilon, with bands; hollow points are not on the Pareto front."""
+    """Plot error against violation of a `summary` into a file, a panel per epsilon; hollow points are off the front."""
     epsilons = sorted(table["epsilon"].unique())
     figure = new_figure(3.4 * len(epsilons), 3.6)
     panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]

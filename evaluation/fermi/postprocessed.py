@@ -24,7 +24,7 @@ PART = 0.1
 def noisy_counts(
     said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
 ) -> Floats:
-    """Noisy counts with axes group, prediction, truth; at least half a record."""
+    """Array of counts with axes group, prediction `said`, truth, noisy at a finite epsilon; each at least 0.5."""
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
     if np.isfinite(epsilon):
@@ -62,6 +62,6 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
 def corrected(
     chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Random predictions of the derived predictor for some rows."""
+    """Array of random predictions, 0 or 1, of the derived predictor `chances` for rows with predictions and groups."""
     found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
     return found

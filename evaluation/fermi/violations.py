@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> dict[str, float]:
-    """Errors and violations of predictions `said`; all arguments are level numbers.
+    """Error and violations, by name, of predictions `said`; all arguments are arrays of level numbers, one a row.
 
     error                          the share of rows predicted wrongly
     parity                         equation 10: max over classes c and groups of the difference of P[said = c | group]
@@ -44,13 +44,13 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
 
 
 def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> list[float]:
-    """Largest difference between groups of the rate at which the last class is predicted, for each true class."""
+    """List, a number a true class: largest difference of groups' rates of predicting the last class; NaN below two."""
     classes = int(max(truth.max(), said.max())) + 1
     return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
 
 
 def _largest(parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]) -> float:
-    """Largest difference between groups' rates of predicting a class, over pairs of class and mask of rows."""
+    """Largest difference of groups' rates of predicting class c, over pairs (c, mask of rows); NaN below two groups."""
     found = []
     for c, here in parts:
         rates = [(said[here & (group == g)] == c).mean() for g in np.unique(group) if (here & (group == g)).any()]

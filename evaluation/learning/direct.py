@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], seed: int) -> pd.DataFrame:
-    """Rates of a model's predictions for rows that it was not fitted to, in the frame of `downstream`.
+    """Frame of the rates of a model's predictions for rows that it was not fitted to, in the form of `downstream`.
 
     Args:
         model: Predictor; one that predicts by chance is given the seed.
@@ -40,7 +40,7 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 
 
 def in_terms(said: Any, schema: Schema, goal: Task) -> Array:
-    """Convert predictions of a column to the task's values: truth values, or numbers."""
+    """Convert predictions of a column to an array of the task's values, truth values or numbers; refuse others."""
     import pandas as pd
 
     if isinstance(schema.column(goal.target), Numeric):

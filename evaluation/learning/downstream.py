@@ -38,14 +38,14 @@ def downstream(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Train on the release, test on a real hold-out, in each group; optionally train on real rows too.
+    """Train on the release, test on a real hold-out, in each group; optionally train on real rows too. Return a frame.
 
     Args:
         train: The release: a frame, an Arrow table or a path.
         test: Real rows that the release was not fitted to. If the schema names a column of weights, these rows and
             those of `real` are drawn in proportion to it.
         schema: The schema of all, or its path.
-        target: The column to predict, a `Task`, or the built-in "employment" or "income" (`evaluation.tasks`).
+        target: The column to predict, a `Task`, or the built-in "employment" or "income" (`evaluation.learning.tasks`).
         by: Columns whose crossing makes the groups.
         real: The rows that the release was fitted to. With them come two more trainings: "real", on all of them, and
             "subsample", on a random part of them of the release's size (all, when the release is larger).
@@ -62,8 +62,8 @@ def downstream(
 
     Returns:
         For each training (`trained_on`, with `n_train` rows), model and metric: a row for each declared group, one
-        for everybody, and comparisons of groups (scope "between"), as `evaluation.rates` defines them. The model
-        "constant" predicts the commoner class, or the mean, for everybody. `attrs["task"]` is the task in words.
+        for everybody, and comparisons of groups (scope "between"), as `evaluation.learning.rates` defines them. The
+        model "constant" predicts the commoner class, or the mean, for everybody. `attrs["task"]` is the task in words.
 
     Raises:
         UsageError: The task or a model does not exist, or the hold-out is a table that is trained on.
@@ -122,7 +122,7 @@ def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> 
 
 
 def _refuse_same(table: EncodedRows, holdout: EncodedRows) -> None:
-    """Refuse a hold-out that equals a training table: its scores would measure memory."""
+    """Refuse a hold-out with the very rows of a training table, in their order: its scores would measure memory."""
     same = table.rows == holdout.rows > 0
     if same and all(np.array_equal(table.codes[name], holdout.codes[name]) for name in table.schema.names):
         raise UsageError("evaluation: the hold-out is a table trained on; give rows that nothing was fitted to.")

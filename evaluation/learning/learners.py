@@ -29,7 +29,7 @@ ODDS, ROUNDS = 0.02, 20
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """Train a model to predict `truth`, classes (truth values) or numbers.
+    """Return a model trained to predict `truth`, classes (truth values) or numbers, from the features of `train`.
 
     "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
     gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison
@@ -54,7 +54,7 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Logistic regression under equalized odds between groups with `FEW` rows of each class; others are one group."""
+    """Return logistic regression under equalized odds between groups; those below `FEW` rows of a class are one."""
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
     size = int(groups.max()) + 1
@@ -77,7 +77,7 @@ class _ByChance:
         self._model, self._seed = model, seed
 
     def predict(self, rows: Array) -> Array:
-        """Truth value for each row, by a randomly drawn classifier of the mixture."""
+        """Array of a truth value for each row, by a classifier of the mixture that is drawn at random."""
         return np.asarray(self._model.predict(rows, random_state=self._seed)).astype(bool)
 
 
@@ -101,7 +101,7 @@ class _Fitted:
         self._model, self._features, self._wide, self._constant = model, features, wide, constant
 
     def predict(self, table: EncodedRows) -> Array:
-        """Predicted truth values or numbers, one per row."""
+        """Array of predicted truth values or numbers, one for each row of the table."""
         if self._model is None:
             return np.full(table.rows, self._constant)
         if not table.rows:
@@ -111,7 +111,7 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """Predicted probability of "true" for each row; None for numbers; of a constant class, 0 or 1 for all."""
+        """Array of each row's predicted probability of "true"; None for numbers; for a constant class 0 or 1."""
         if self._model is None:
             return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None
         if not hasattr(self._model, "predict_proba"):
@@ -124,7 +124,7 @@ class _Fitted:
 
 
 def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
-    """Columns as a matrix with one row per record, by the schema alone.
+    """Matrix of the features, a row for each record, for training and prediction; the schema alone fixes columns.
 
     Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 if missing. Otherwise
     one column each: numbers, with steps below the lower bound for the levels that are no number; level numbers.

@@ -63,7 +63,7 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """Frame of `propensity`, for a pair of tables."""
+    """Frame of `propensity`, for a pair of tables, with at most `most` rows of each; refused for an unknown model."""
     if unknown := set(models) - set(MODELS):
         raise UsageError(f"evaluation: there is no model {min(unknown)!r}; there are {' and '.join(MODELS)}.")
     rng = np.random.default_rng(seed)
@@ -89,7 +89,10 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 
 
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
-    """Probability of each row, by a model trained on the other folds; NaN if a class has fewer than `FOLDS` rows."""
+    """Array of each row's probability of being synthetic, by a model trained on the other folds.
+
+    NaN for all if one of the two tables has fewer than `FOLDS` rows; `label` is true for synthetic rows.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
     from sklearn.tree import DecisionTreeClassifier
@@ -109,7 +112,7 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """Mean over real and synthetic rows in each scope (NaN if either table has no row), and its standard error."""
+    """Arrays by group, then everybody: mean of `values` over both tables' rows (NaN if one has none), its error."""
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -139,7 +142,7 @@ def _auc(pair: Pair, chance: Array) -> Array:
 
 
 def _thinned(pair: Pair, most: int, rng: np.random.Generator) -> Pair:
-    """Pair with at most `most` rows of each table; real rows are drawn in proportion to their weights."""
+    """Pair with at most `most` rows of each table, drawn at random; real rows in proportion to their weights."""
     if pair.real.weights is not None:
         pair = Pair.of(pair.real.unweighted(), pair.synthetic, pair.schema, pair.by, pair.few)
     if max(table.rows for table in pair.tables) <= most:

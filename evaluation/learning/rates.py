@@ -74,7 +74,7 @@ def prediction_rates(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Accuracy and error rates of predictions, in each group and between groups.
+    """Accuracy and error rates of predictions, in each group and between groups; a frame.
 
     Args:
         truth: The true value of each row: truth values, or numbers.
@@ -133,7 +133,10 @@ class GroupedRows:
     def scores(
         self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
     ) -> pd.DataFrame:
-        """Tidy frame of all metrics; with `score`, which ranks rows by their class, the area under the curve too."""
+        """Frame of all rates (or errors, of numbers) in each scope and between groups, with bootstrap intervals.
+
+        With `score`, a number for each row that is larger the likelier "true" is, it has the area under the curve too.
+        """
         count = len(self.groups)
         if truth.dtype == bool:
             cell = 2 * truth + predicted
@@ -221,7 +224,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
-    """Share, NaN if the denominator is 0, and its denominator."""
+    """Arrays of the share `part` / `whole`, NaN where `whole` is 0, and of `whole`."""
     return share(part, whole), whole
 
 
@@ -273,13 +276,13 @@ _BETWEEN_NUMBERS: Mapping[str, _Between] = {
 
 
 def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
-    """Statistics of the groups, then of everybody, along the axis before the last."""
+    """Array of the groups' statistics, then of everybody's, along the axis before the last; without `by` only these."""
     everybody = sums.sum(axis=-2, keepdims=True)
     return np.concatenate([sums, everybody], axis=-2) if by else everybody
 
 
 def _ends(samples: Array) -> tuple[Array, Array]:
-    """Quantiles 0.025 and 0.975 along the axis before the last; NaN if over 5 % of the draws are undefined."""
+    """Arrays of quantiles 0.025 and 0.975 along the axis before the last; NaN if over 5 % of draws are undefined."""
     undefined = np.isnan(samples)
     filled = np.where(undefined.all(axis=-2, keepdims=True), 0.0, samples)
     low, high = np.nanquantile(filled, [0.025, 0.975], axis=-2)
@@ -288,7 +291,7 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 
 
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Bootstrap draws of each group's counts, (resamples, groups, 4): multinomial, as rows lie in four cells."""
+    """Array (resamples, groups, 4) of bootstrap draws of each group's counts: multinomial, as rows lie in 4 cells."""
     sizes = counts.sum(axis=1)
     # an empty group needs some distribution; none of its rows is drawn
     shares = np.where(sizes[:, None] > 0, counts / np.maximum(sizes, 1)[:, None], 0.25)
@@ -296,7 +299,7 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Sums over bootstrap draws of each group's rows, (resamples, groups, sums)."""
+    """Array (resamples, groups, sums): sums of the columns of `each` over bootstrap draws of each group's rows."""
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]

@@ -59,7 +59,7 @@ class Task:
 
     @property
     def meaning(self) -> str:
-        """Description for readers."""
+        """Description for readers, as `ESR is 1, of rows with AGEP above 16`."""
         what = self.target
         if self.positive is not None:
             what += f" is {' or '.join(self.positive)}"
@@ -70,11 +70,11 @@ class Task:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Columns that define the task's population and the target."""
+        """Tuple of the columns that define the target and the task's population, each once."""
         return tuple(dict.fromkeys((self.target, *self.where)))
 
     def kept(self, table: EncodedRows) -> Array:
-        """Mask of the rows in the task's population that have a target."""
+        """Mask of the table's rows in the task's population; of a numeric target, only of rows that have a number."""
         kept = np.ones(table.rows, bool)
         for name, least in self.where.items():
             kept &= table.values(name) > least
@@ -83,11 +83,11 @@ class Task:
         return kept
 
     def rows(self, table: EncodedRows) -> EncodedRows:
-        """Rows in the task's population that have a target."""
+        """Table of those rows that are in the task's population and, for a numeric target, have a number."""
         return table.take(self.kept(table))
 
     def truth(self, table: EncodedRows) -> Array:
-        """Values to predict: truth values, or numbers."""
+        """Array of the values to predict, one for each row of the table: truth values, or numbers in a regression."""
         if self.positive is not None:
             codes = [table.schema.index(self.target, level) for level in self.positive]
             return np.isin(table.codes[self.target], codes)
@@ -103,7 +103,7 @@ def task(
     above: float | None = None,
     features: Sequence[str] | None = None,
 ) -> Task:
-    """Task of predicting a column, or the built-in "employment" or "income".
+    """Task of predicting a column, or the built-in "employment" or "income"; a `Task` is checked and returned.
 
     A categorical column needs the levels that count as `positive`; of two levels the last counts when none is named. A
     numeric column is predicted as a number, or with `above` as whether it is above one.
@@ -140,7 +140,7 @@ def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
 
 
 def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task:
-    """Task of folktables, with those of its columns that the schema has."""
+    """Built-in task of this name, with those of its columns that the schema has; refused without its target."""
     there: list[str] = [c for names in _FEATURES[name] for c in names if c in schema.columns]
     settings: dict[str, Any] = {}
     if name == "employment" and "ESR" in schema.columns:

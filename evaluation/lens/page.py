@@ -36,7 +36,7 @@ MEASURES = {
 
 
 def lens_page(scores: LensScores) -> Page:
-    """Return the page of sections."""
+    """Return the lens on a recipe as a page of one section, with a picture of each group's loss by cause."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative one makes up for others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
@@ -52,7 +52,7 @@ def lens_page(scores: LensScores) -> Page:
 
 
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
-    """Return the parts of one release's error, for the page of its evaluation."""
+    """Return the section on the parts of one release's error in each group, for the page of its evaluation."""
     measure = "total variation"
     note = (
         "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
@@ -67,7 +67,7 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """Return one picture with its numbers, or one for each width of marginals."""
+    """Return a list of figures: for each width of marginals (or for all at once) a picture, and its numbers if many."""
     pieces = [("In each group", frame)]
     if "columns" in frame:
         widths = sorted({*map(int, frame["columns"])})
@@ -83,7 +83,10 @@ def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], sche
 
 
 def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
-    """Causes and remedies of the parts, a sentence each; parts that are 0 in every group are only named."""
+    """List of sentences, one a part, on its cause and remedy; a last one names the parts that are 0 in every group.
+
+    `measure` is "total variation" or "excessive risk".
+    """
     causes = CAUSES[measure]
     there = shown(list(causes), frame)
     lines = [f"{part.capitalize()}: {causes[part][0]}. What moves it: {causes[part][1]}." for part in there]
@@ -92,14 +95,14 @@ def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
 
 
 def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
-    """Parts that are not 0 in some group, or unknown; all parts if none is."""
+    """List of those parts that are not 0 in some group, or unknown; all parts if none is."""
     return [part for part in parts if not frame[part].abs().max() < NOTHING] or list(parts)
 
 
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:
-    """Return a line a group: its loss by cause, each part with its interval, and the total; few parts also as numbers.
+    """Return a figure with a line a group: its loss by cause, each part with its interval, and the total.
 
     The scale is that of groups which are not small.
     """
@@ -144,7 +147,7 @@ def picture(
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
 ) -> list[Figure]:
-    """Table of the parts as numbers, if there are more than `FEW_PARTS`; else empty."""
+    """List of one table of the parts as numbers, a row a group, if there are more than `FEW_PARTS`; else empty."""
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []
@@ -157,7 +160,7 @@ def in_numbers(
 
 
 def _plain(value: float) -> float:
-    """Value, or 0 if four decimals would show zeros alone."""
+    """Value itself, or 0 if four decimals would show zeros alone."""
     return 0.0 if abs(value) < TINY else value
 
 

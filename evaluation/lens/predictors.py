@@ -39,7 +39,7 @@ UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
 
 
 def unclipped(prepared: Prepared) -> Prepared | None:
-    """Mechanism with a clip that cuts nothing and without mitigation, prepared; None if it has no clip."""
+    """Prepared mechanism with a clip that cuts nothing and without mitigation; None if the given one has no clip."""
     plain = _unclipped(prepared.mechanism)
     if plain is None:
         return None
@@ -58,7 +58,7 @@ def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
 
 
 def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Floats:
-    """Loss of each row: squared residual of a number, log loss of a level, 0-1 loss without probabilities.
+    """Array of each row's loss: squared residual of a number, log loss of a level, 0-1 loss without probabilities.
 
     NaN if a row has no target. `seed` is for models that predict by chance.
     """
@@ -77,7 +77,7 @@ def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Float
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
-    """Column that a model predicts."""
+    """Name of the column that a model predicts: the one named, the model's or the mechanism's; refused without any."""
     found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
     if not isinstance(found, str) or not found:
         raise UsageError("lens: which column is predicted? Name it in the recipe, or with --target.")
@@ -86,5 +86,5 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """Setting `target` of a mechanism, or of the one that it fits in strata."""
+    """Value of the setting `target` of a mechanism, or of the one that it fits in strata; None if there is none."""
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

@@ -46,11 +46,11 @@ class LensScores:
     `high`; each part with its own, as `noise`, `noise_low`, `noise_high`; `cause` is the largest part."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the one frame, with its name."""
+        """Yield "lens" and its frame, the only one."""
         yield "lens", self.lens
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers."""
+        """Return the page for readers; `name` and `certificate` are not used."""
         from stratsynth.evaluation.lens.page import lens_page
 
         return lens_page(self)
@@ -66,7 +66,7 @@ def lens(
     seed: int = 0,
     tick: Callable[[], object] = lambda: None,
 ) -> LensScores:
-    """INTERNAL. Fit a recipe several times without a charge, and split each group's loss into its parts.
+    """INTERNAL. Fit a recipe several times without a charge, and return each group's loss, split into its parts.
 
     The loss of a table of rows is total variation, split into the effects of the schema's limits, weights, misfit,
     noise, rules, rounding and sampling (see `stratsynth.evaluation.lens.tables`). The loss of a predictor is excessive
@@ -111,7 +111,7 @@ def lens(
 
 
 def _read(recipe: Recipe | str | Path) -> Recipe:
-    """Recipe, read if a path is given."""
+    """Return the recipe, read from its file if a path is given; refuse a folder."""
     if isinstance(recipe, Recipe):
         return recipe
     if Path(recipe).is_dir():
@@ -123,7 +123,7 @@ def _read(recipe: Recipe | str | Path) -> Recipe:
 
 
 def _usual(recipe: Recipe) -> Sequence[str] | None:
-    """Columns that the recipe itself makes groups of; None if it has none."""
+    """Columns that the recipe makes groups of, by its strata or its mechanism's setting `groups`; None without."""
     if recipe.strata is not None:
         return tuple(recipe.strata.by)
     groups = recipe.mechanism.settings.get("groups", ())
@@ -180,7 +180,7 @@ def lens_of_release(
     by: Sequence[str],
     seed: int = 0,
 ) -> pd.DataFrame:
-    """INTERNAL. Split one release's error into its parts, for `evaluate`: one fit without noise, and no charge.
+    """INTERNAL. Split one release's error into its parts, for `evaluate`: a frame from one fit without noise or charge.
 
     Args:
         real: Rows that the release was fitted to.
@@ -236,7 +236,7 @@ def lens_of_release(
 
 
 def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
-    """True if two tables of a schema have the same rows, in any order."""
+    """True if two tables of one schema have the same rows, in any order; numbers are compared by their bins."""
     if one.rows != other.rows:
         return False
     sides = [[np.asarray(table.codes[name], np.int64) for name in table.schema.names] for table in (one, other)]
@@ -245,7 +245,7 @@ def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
-    """Many rows of a model without rules, and with them; one table for both if there are no rules."""
+    """Draw `many` rows of a model without rules, and with them: two tables, or one table twice without any rule."""
     free = tables.drawn(model, many, seed, rules=False)
     return free, tables.drawn(model, many, seed) if model.schema.rules else free
 
@@ -291,7 +291,7 @@ def _of_predictions(
 
 
 def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
-    """Mean of each group and of everybody, over the rows with a value."""
+    """Array of the mean of known `values`, one a row, in each group (NaN without any), then for everybody."""
     known = ~np.isnan(values)
     group = group_numbers(rows, by)[known]
     sums, counts = np.bincount(group, values[known], groups), np.bincount(group, minlength=groups)
@@ -324,7 +324,7 @@ def _facts(
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """Mean over fits (first axis), and half its 95 % interval by Student's t; NaN for one fit."""
+    """Arrays of the mean over fits (first axis) and of half its 95 % interval by Student's t; NaN for one fit."""
     from scipy.special import stdtrit
 
     count = len(values)
@@ -343,7 +343,10 @@ def _frame(
     items: Mapping[str, Any],
     further: Mapping[str, Floats],
 ) -> pd.DataFrame:
-    """Row for each group and one for everybody."""
+    """Frame with a row for each group and for everybody: loss and parts with intervals; the largest part is `cause`.
+
+    `value` and each of `parts` are arrays (fits, scopes); `items` and `further` are added as columns.
+    """
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]
     mean, half = interval(value)

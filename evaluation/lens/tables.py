@@ -99,7 +99,7 @@ class TableChain:
 
 
 def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> EncodedRows:
-    """Draw rows of a model, with structural rules enforced or not."""
+    """Draw a table of `rows` rows from a model, with structural rules enforced unless `rules` is false."""
     rng = np.random.default_rng(seed)
     if rules:
         codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))
@@ -109,7 +109,7 @@ def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> Enc
 
 
 def _free(model: TableModel) -> TableModel:
-    """Model whose mixtures enforce no structural rules."""
+    """Model that draws as the given one without structural rules: a copy for mixtures, else the model itself."""
     if not isinstance(model, Mixture):
         return model
     parts = {stratum: _free(part) for stratum, part in model.parts.items()}
@@ -117,7 +117,7 @@ def _free(model: TableModel) -> TableModel:
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """Sets of `width` columns other than those of the groups, at most `MOST` of them."""
+    """List of the sets of `width` columns other than those of the groups; of more than `MOST`, a fixed choice."""
     columns = [name for name in schema.names if name not in by]
     every = list(combinations(columns, min(width, len(columns))))
     chosen = np.random.default_rng(5).permutation(len(every))[:MOST] if len(every) > MOST else range(len(every))
@@ -125,7 +125,7 @@ def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, 
 
 
 def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
-    """Split a release's error into its parts.
+    """Split a release's error in each group and for everybody into its parts, by cause.
 
     Args:
         chain: Tables between the file and the release.
@@ -138,7 +138,7 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """Errors, parts and bounds of one marginal."""
+    """Arrays of one marginal by group, then everybody: errors, parts (a row a part), bounds; NaN for empty groups."""
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)
@@ -166,13 +166,13 @@ def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> t
 
 
 def _resized(shapes: Floats, sizes: Floats) -> Floats:
-    """Distribution within each group from `shapes`, group sizes from `sizes`, which fills groups empty in `shapes`."""
+    """Array (groups, cells): distribution in each group from `shapes`, or `sizes` if empty, at the total in `sizes`."""
     now, then = sizes.sum(axis=1, keepdims=True), shapes.sum(axis=1, keepdims=True)
     return np.where(then > 0, shapes * now / np.where(then > 0, then, 1), sizes)
 
 
 def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Floats:
-    """Fraction of all rows in each group and cell; the last of each are those outside the schema."""
+    """Array (groups, cells): fraction of all rows in each; the last group and level are those outside the schema."""
     schema = table.schema
     group = np.zeros(table.rows, np.int64)
     known = np.ones(table.rows, bool)
@@ -189,7 +189,7 @@ def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Flo
 
 
 def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum]) -> Floats:
-    """Expected error in each group's measured one-way tables from the certificate's noise alone.
+    """Array over groups, then everybody: error expected of the noise alone in the one-way tables measured of just them.
 
     Half the sum over cells of E|N(0, sigma^2)|, divided by the group's real rows; the mean over tables. That is before
     post-processing, which uses totals and other tables and leaves less. NaN if no such table was measured of just this

@@ -45,7 +45,7 @@ class Noiseless(PrivateAnswers):
 
 
 def _as_loud(truth: Answer, usual: Answer) -> Answer:
-    """Answer `truth` with the noise scale that the usual answer states."""
+    """Return the answer `truth` with the noise scale that the `usual` answer states; one without a scale unchanged."""
     if isinstance(truth, tuple):
         return tuple(_as_loud(one, other) for one, other in zip(truth, usual, strict=True))
     if isinstance(truth, NoisyTable | NoisySum):
@@ -63,7 +63,7 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Fit without a charge to the data's ledger; `seed` is for post-processing, noise is fresh.
+    """INTERNAL. Fit without a charge to the data's ledger, and return model and measurements; noise is fresh.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

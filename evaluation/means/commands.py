@@ -12,7 +12,7 @@ from stratsynth.cli.terminal import echo
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command; the core calls this by the entry-point group `stratsynth.commands`."""
+    """Add the command to `app`; the core calls this by the entry-point group `stratsynth.commands`."""
     app.command()(means)
 
 

@@ -30,7 +30,10 @@ STAMP = "INTERNAL: true means were computed from the data without a charge; not 
 def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
-    """Table of means, with a column `true` if it is internal, and a sentence on where the release is."""
+    """Return a frame of the recipe's private means, with a column `true` if `internal`, and a sentence on the release.
+
+    The release is read from its folder, or made and charged for; a recipe of rows is refused.
+    """
     from stratsynth.data.draft import refuse_release_folder
     from stratsynth.evaluation.means.pictures import means_picture
     from stratsynth.models import Returns
@@ -55,7 +58,10 @@ def show_means(
 
 
 def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
-    """Release that this recipe made before, or makes and charges for if there is none; with a sentence on it."""
+    """Return the release in the folder and a sentence on it; without one, fit the recipe, which spends its budget.
+
+    A release that another recipe made is refused.
+    """
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.release import Release
 
@@ -68,7 +74,7 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """Refuse a release that was made by another recipe."""
+    """Refuse a release of another recipe: its mechanism, schema, epsilon, neighbours, strata or weights differ."""
     from stratsynth.mechanisms import describe as described
     from stratsynth.mechanisms import prepare
 
@@ -94,7 +100,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """Add the means of the very rows that were summed, transformed back from a column's scale as the estimates are."""
+    """Return the frame of means with a column `true`: means of the very rows that were summed, on the data's scale."""
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
@@ -122,7 +128,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 
 def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Weighted mean on the column's scale, transformed back; NaN without rows of any weight."""
+    """Weighted mean of the numbers on the column's scale, transformed back; NaN without rows of any weight."""
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
@@ -133,7 +139,7 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 
 
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
-    """The means, a table for each column, everybody first; `note` says where the release is."""
+    """Return a page with a table of means for each column, everybody first; `note` says where the release is."""
     heads = [
         Column("group", "text"),
         Column("people", "count"),
@@ -167,7 +173,7 @@ def _row(row: dict[Any, Any], *, internal: bool) -> list[Value]:
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """Remarks on one mean: status, kind of interval, scale and clipping."""
+    """List of remarks on one mean: status, kind of interval, scale and clipping; empty if there is none."""
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:
         found.append("interval conservative")
@@ -180,7 +186,7 @@ def _remarks(row: dict[Any, Any]) -> list[str]:
 
 
 def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values, for programs; null for infinite and unknown figures."""
+    """List of the frame's rows as mappings of plain values, for JSON; null for infinite and unknown figures."""
     return [
         {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in table.to_dict("records")

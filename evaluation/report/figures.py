@@ -27,7 +27,10 @@ def heat(
     item: str,
     codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Figure:
-    """Return a number for each row and column, darker where it is larger; with the digits where there is room."""
+    """Return a figure, a table with a number a cell (row, column), darker where it is larger; a dash where unknown.
+
+    `corner` heads the rows, `item` names the columns in the files, and `codes` explains the columns' names.
+    """
     known = [value for value in values.values() if math.isfinite(value)]
     most = max(known, default=0.0)
     table = Table(
@@ -44,7 +47,10 @@ def heat(
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
-    """Return a list: words, then a number with its interval at the end of each row, with a picture of it."""
+    """Return a figure, a list: words, then a number with its interval at the end of each row, and a picture of it.
+
+    `columns` head the words, `value` the number.
+    """
     scale = Axis.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
     shown: list[Row] = []
     for *words, number, low, high in rows:
@@ -68,7 +74,7 @@ def listing(
     *,
     rest: str = "rows more in the files",
 ) -> Figure:
-    """Return a plain table of texts and numbers from names and kinds of columns, and rows."""
+    """Return a figure with a plain table of texts and numbers; `columns` are headings and kinds, "text" or "number"."""
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
     return Figure(title, note, table, numbers=table.numbers(title))
 
@@ -82,7 +88,7 @@ def from_frame(
     *,
     most: int | None = None,
 ) -> Figure:
-    """Return the first rows of a frame as a table; `columns` are names in the frame, headings and kinds."""
+    """Return a figure of a frame's first `most` rows as a table; `columns` are names there, headings and kinds."""
     rows = [
         [row[name] for name, _, _ in columns]
         for row in frame.head(len(frame) if most is None else most).to_dict("records")
@@ -98,7 +104,7 @@ class Panel:
     """Drawing with two axes."""
 
     def __init__(self, x: Axis, y: Axis, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
-        """Draw the axes; `ticks` are the numbers below the horizontal one, by default round ones."""
+        """Draw both axes; `ticks` are the numbers below the horizontal one, by default round ones."""
         self._x, self._y = x, y
         self._parts: list[Markup] = []
         right, floor = WIDTH - 6, TALL - BOTTOM
@@ -124,15 +130,15 @@ class Panel:
         )
 
     def x(self, value: float) -> float:
-        """Return the place of a value on the horizontal axis, from left to right."""
+        """Return the place of a value on the horizontal axis, in pixels from the left."""
         return LEFT + self._x.at(value) / 100 * (WIDTH - 6 - LEFT)
 
     def y(self, value: float) -> float:
-        """Return the place of a value on the vertical axis, in pixels from the top; larger values are higher."""
+        """Return the place of a value on the vertical axis, in pixels from the top: larger values are higher."""
         return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
 
     def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:
-        """Draw a line through (x, y), and a band from low to high: (x, y, low, high)."""
+        """Draw a line through points (x, y, low, high) in the series' colour, and a band from low to high."""
         there = [p for p in points if math.isfinite(p[1])]
         band = [p for p in there if math.isfinite(p[2]) and math.isfinite(p[3])]
         if len(band) > 1:
@@ -142,7 +148,7 @@ class Panel:
         self._parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(series, where))
 
     def points(self, series: int, points: Sequence[tuple[float, float]], radius: float = 4) -> None:
-        """Draw dots at (x, y)."""
+        """Draw a dot of this radius, in pixels, at each finite (x, y) in the series' colour."""
         self._parts += [
             Markup('<circle class="dot s{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(
                 series, self.x(x), self.y(y), radius
@@ -155,12 +161,12 @@ class Panel:
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
     def drawing(self, title: str, said: str) -> Markup:
-        """Return the drawing with its title above, and with `said` as its description for screen readers."""
+        """Return HTML of the drawing with its title above, and `said` as its description for screen readers."""
         return Markup(
             '<div><h4>{}</h4><svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg></div>'
         ).format(title, WIDTH, TALL, said, said, Markup("").join(self._parts))
 
 
 def panels(drawings: Sequence[Markup]) -> Markup:
-    """Return drawings side by side where there is room."""
+    """Return HTML of several drawings, side by side where there is room."""
     return Markup('<div class="panels">{}</div>').format(Markup("").join(drawings))

@@ -60,7 +60,7 @@ class GroupErrors:
     """Level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> ScoreWithInterval:
-        """Return the error of one release; NaN if it has none."""
+        """Return the error of the release of this name, with its interval; NaN if the group has none."""
         return self.errors.get(name, NOTHING)
 
     @property
@@ -70,7 +70,7 @@ class GroupErrors:
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """Return a group's columns and levels, with the levels' labels; `everybody` without levels."""
+    """Return a group's name from its level of each column, as `SEX 2 (female), RAC1P 7`; `everybody` without levels."""
     parts = []
     for column, level in levels.items():
         known = schema.columns.get(column) if schema is not None else None
@@ -82,7 +82,7 @@ def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
 def group_errors(
     frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
 ) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return the groups' errors, and everybody's, from a frame with a row for each `table` and scope.
+    """Return a list of the groups' errors, and everybody's, from a frame with a row for each `table` and scope.
 
     Args:
         frame: As `Evaluation.workload`.
@@ -114,13 +114,13 @@ def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
 
 
 def series_of(names: Sequence[str]) -> dict[str, int]:
-    """Return a colour and shape for each release; usual names keep their own."""
+    """Return a mapping from each release's name to the number of its colour and shape; usual names keep their own."""
     free: Iterator[int] = iter([s for s in range(50) if s not in {SERIES[n] for n in names if n in SERIES}])
     return {name: SERIES[name] if name in SERIES else next(free) for name in names}
 
 
 def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
-    """Return the groups from the largest error to the smallest, then those without an error."""
+    """Return a list of the groups from the largest error of a release to the smallest, then those without errors."""
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
@@ -134,7 +134,7 @@ def card(
     more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}),
     rest: str = "more groups in the page",
 ) -> Figure:
-    """Return the disparity card: a row for each group, from the worst to the best, and everybody at the end.
+    """Return the disparity card, a figure: a row for each group, from the worst to the best, everybody at the end.
 
     `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
     the groups that it does not show.
@@ -213,7 +213,7 @@ def smallest_groups(
     *,
     brief: bool = False,
 ) -> str:
-    """Return a paragraph on the differences of the smallest groups' errors between two releases.
+    """Return a paragraph on the differences of the smallest groups' errors between the releases `mine` and `other`.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
     the groups are, and why, is left out of a `brief` one, which follows another.
@@ -237,7 +237,7 @@ def smallest_groups(
 
 
 def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield a sentence on real groups of whom one of the releases shows nobody: worse than any error."""
+    """Yield a sentence for each release of the two that shows nobody of some of these groups: worse than any error."""
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
         kept = [s for s in gone if s.error(keeper).known]
@@ -259,13 +259,16 @@ def _them(groups: Sequence[GroupErrors]) -> str:
 
 
 def with_people(s: GroupErrors) -> str:
-    """Return a group and its number of people, for a sentence."""
+    """Return a group's name with its number of people, for a sentence, as `SEX 2 (5 people)`."""
     people = several(int(s.n), "person", "people")
     return f"{s.name[:-1]}; {people})" if s.name.endswith(")") else f"{s.name} ({people})"
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Return "smaller" or "larger" if the two errors' intervals are disjoint, else "no different beyond chance"."""
+    """Return "smaller" or "larger", the error in `mine` as against `other`, for intervals that are disjoint.
+
+    Otherwise "no different beyond chance".
+    """
     a, b = s.error(mine), s.error(other)
     ends = [
         e if math.isfinite(e) else v
@@ -302,7 +305,7 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield reasons why errors of small strata rise or fall, of stratified releases only."""
+    """Yield sentences on why errors of small strata rise or fall; none unless `mine` is the release "stratified"."""
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def errors_by_group(
     rows: pd.DataFrame, by: Sequence[str], shown: Mapping[str, str], schema: Schema, *, title: str, of: str
 ) -> Figure:
-    """Return a row for each group and one for everybody; accuracies become shares of wrong predictions.
+    """Return a figure with a row for each group and one for everybody; accuracies become shares of wrong predictions.
 
     Args:
         rows: One metric of `prediction_rates`, by `table`.
@@ -46,7 +46,7 @@ def errors_by_group(
 
 
 def differences(rows: pd.DataFrame, shown: Mapping[str, str], keys: Sequence[str] = ()) -> list[Figure]:
-    """Return the differences between groups, by fairlearn's definitions; no figure without a comparison.
+    """Return a list of one table of differences between groups, by fairlearn's definitions; empty without a comparison.
 
     Args:
         rows: The rows of `prediction_rates` with scope "between", by `table` and `keys`.

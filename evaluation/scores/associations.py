@@ -31,7 +31,7 @@ def correlations(
     measures: Sequence[str] = ("pearson", "kendall", "cramer"),
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Absolute difference between release and real rows of each pair of columns' correlation, largest first.
+    """Absolute difference between release and real rows of each pair of columns' correlation, largest first; a frame.
 
     - "pearson": of the numbers (`EncodedRows.values`), over the rows where both apply.
     - "kendall": tau-b of the levels in the order of their numbers, bins for numeric columns, where both apply.
@@ -60,7 +60,7 @@ def correlations(
 
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Frame of `correlations`, for a pair of tables."""
+    """Frame of `correlations`, for a pair of tables; refused for an unknown measure or fewer than two columns."""
     if unknown := set(measures) - _MEASURES.keys():
         raise UsageError(f"evaluation: there is no correlation {min(unknown)!r}; there are {', '.join(_MEASURES)}.")
     names = pair.variables(columns)
@@ -99,7 +99,10 @@ def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found:
-    """Pearson correlation within each group, standard error by its influence function, rows; weights in `each`."""
+    """Arrays over groups: Pearson correlation of x and y, its standard error by the influence function, number of rows.
+
+    `each` is a row's weight, `group` its group's number; a correlation with a constant is NaN.
+    """
 
     def mean(values: Array) -> Array:
         found: Array = np.bincount(group, each * values, count) / mass
@@ -140,7 +143,7 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """Numeric levels, in the order of their numbers; levels that are no numbers are left out."""
+    """Numbers of a column's levels that are numbers, in the order of these numbers; other levels are left out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))
@@ -150,7 +153,10 @@ def _order(schema: Schema, name: str) -> Array:
 
 
 def tau_b(table: Array) -> Found:
-    """Kendall's tau-b of tables of counts (the last two axes), its asymptotic standard error, and the counts' sum."""
+    """Arrays of Kendall's tau-b of tables of counts (the last two axes), asymptotic standard error, sum of counts.
+
+    Tau is NaN if one of the two variables is constant, the error also if the sum is at most 1.
+    """
     n = table.sum(axis=(-2, -1))
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)
     # concordant minus discordant rows for each cell, by cumulated counts in its four quadrants
@@ -175,7 +181,10 @@ def tau_b(table: Array) -> Found:
 
 
 def cramers_v(table: Array) -> Found:
-    """Cramer's V of tables of counts (the last two axes), over the levels that occur; standard error; counts' sum."""
+    """Arrays of Cramer's V of tables of counts (the last two axes), its standard error, and the sums of counts.
+
+    Only levels that occur count; V is NaN if fewer than two of a variable do.
+    """
     n = table.sum(axis=(-2, -1))
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = table / n[..., None, None]

@@ -33,7 +33,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """Table to compare a release with."""
+    """Table made from real rows, without privacy, to compare a release with."""
 
     name: str
     """Name: "subsample", "resampled" or "independent"."""
@@ -44,7 +44,7 @@ class Baseline:
 
     @property
     def meaning(self) -> str:
-        """Description for readers."""
+        """Description of the baseline for readers, from `MEANINGS`."""
         return MEANINGS[self.name]
 
 
@@ -124,7 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Numbers of `rows` rows drawn with replacement, in proportion to their weights if they have any."""
+    """Array of `rows` row numbers drawn with replacement, in proportion to weights if any; empty if the table is."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

@@ -33,7 +33,7 @@ _COUNTED = frozenset({"n", "cliques"})
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """Mean scores of subsamples."""
+    """Mean scores of subsamples of the real rows, and the number of draws."""
 
     frames: Mapping[str, pd.DataFrame]
     """Score's name -> frame: `value` is the mean over draws, `low` and `high` its 95 % interval."""
@@ -71,7 +71,10 @@ def chance(
 
 
 def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Mean of frames with the same rows in the same order, over the draws in which a score is known."""
+    """Frame of the draws' mean scores, with a 95 % interval of the mean, over the draws in which a score is known.
+
+    The frames have the same rows in the same order. A status is one that at least half of the draws have.
+    """
     made = frames[0].copy()
     for name in made.columns:
         if name in _COUNTED or made[name].dtype.kind not in "if":
@@ -88,7 +91,7 @@ def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and its standard error over the draws with a value; NaN if there is none, or only one for the error."""
+    """Arrays of mean and standard error over the draws with a value; NaN without one, the error also with one alone."""
     values = np.array(draws)
     there = (~np.isnan(values)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -99,7 +102,7 @@ def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
-    """True if the mean is precise enough for all records together and every group that is not small."""
+    """True if the mean over the draws is precise enough for everybody and for every group that is not small."""
     mean, error = _mean([frame["value"].to_numpy(float) for frame in frames])
     least = FLOOR * np.abs(mean)
     status = frames[0]["status"] if release is None else release["status"]
@@ -111,7 +114,7 @@ def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sort by clique and scope if there are cliques: these are sorted by error, whose order differs between draws."""
+    """Frame sorted by clique and scope, if it has cliques: these come sorted by error, which differs between draws."""
     if "clique" not in frame:
         return frame
     return frame.sort_values(["clique", "scope"], kind="stable", ignore_index=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def column_frame(pair: Pair) -> pd.DataFrame:
-    """Shares of each column's levels among all real and all synthetic rows, and `value`, synthetic minus real."""
+    """Frame with a row for each level of each column: share of all real and of all synthetic rows, and difference."""
     import pandas as pd
 
     parts = []

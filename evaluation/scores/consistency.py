@@ -23,7 +23,7 @@ ANY = "(any)"
 def inconsistencies(
     real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
 ) -> pd.DataFrame:
-    """Share of the release's rows that break each rule of the schema, and `(any)` of them.
+    """Share of the release's rows that break each rule of the schema, and `(any)` of them, in each group; a frame.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -45,7 +45,7 @@ def inconsistencies(
 
 
 def inconsistency_frame(pair: Pair) -> pd.DataFrame:
-    """Frame of `inconsistencies`, for a pair of tables."""
+    """Frame of `inconsistencies`, for a pair of tables: a row for each rule, then `(any)`, and each group, and all."""
     texts = [rule_text(rule) for rule in pair.schema.rules]
     broken, weighed = [], []  # tables x rules x scopes
     for side, table in enumerate(pair.tables):
@@ -61,7 +61,7 @@ def inconsistency_frame(pair: Pair) -> pd.DataFrame:
 
 
 def rule_text(rule: Rule) -> str:
-    """Rule as one line of text."""
+    """Text of a structural rule in one line, such as `AGEP 0 never MAR 1 or ESR 1`."""
     return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
 
 
@@ -75,7 +75,7 @@ def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
 
 
 def _breaks(table: EncodedRows, rule: Rule) -> Array:
-    """Mask of the rows that lie in a box forbidden by the rule."""
+    """Mask of the table's rows that break the rule: those that lie in a box of levels that it forbids."""
     broken = np.zeros(table.rows, bool)
     for box in rule.cells(table.schema):
         inside = np.ones(table.rows, bool)
@@ -90,7 +90,7 @@ def _breaks(table: EncodedRows, rule: Rule) -> Array:
 def levels_lost(
     real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
 ) -> pd.DataFrame:
-    """Levels of each column that a group has in only one of the two tables.
+    """Levels of each column that a group has in only one of the two tables, as a frame.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -113,7 +113,7 @@ def levels_lost(
 
 
 def level_frame(pair: Pair) -> pd.DataFrame:
-    """Frame of `levels_lost`, for a pair of tables."""
+    """Frame of `levels_lost`, for a pair of tables: rows for each column, kind (lost, invented) and group, then all."""
     parts = []
     known = pair.counts.min(axis=0) > 0
     for name in pair.variables(None):

@@ -61,7 +61,7 @@ class RowScore:
     def __call__(
         self, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
     ) -> pd.DataFrame:
-        """Frame of two tables.
+        """Frame of the score of two tables: for each item, a row for each declared group and one for everybody.
 
         Args:
             real: The private table: a frame, an Arrow table or a path.
@@ -76,7 +76,10 @@ class RowScore:
         return self.of(Pair.of(real, synthetic, schema, by, few))
 
     def overall(self, frame: pd.DataFrame, by: Sequence[str], few: int = FEW) -> pd.DataFrame:
-        """Mean over the items with a value, one row per scope; without an interval unless there is one item alone."""
+        """Frame of the mean over the items with a value, a row for each group and everybody, from the score's frame.
+
+        It has no interval, unless there is one item alone: then the frame is returned unchanged.
+        """
         keys = ["scope", *by]
         if not frame.duplicated(keys).any():
             return frame
@@ -88,22 +91,22 @@ class RowScore:
 
 
 def declared() -> tuple[RowScore, ...]:
-    """All declared scores, in the order of their files."""
+    """Tuple of all declared scores, in the order of their files' names; their modules are imported."""
     return _imported(tuple(scores.__path__))
 
 
 def with_mean() -> dict[str, RowScore]:
-    """Declared scores that `compare` has, by name: those with a mean over items."""
+    """Mapping from name to declared score, of those that `compare` has: those with a mean over items."""
     return {score.name: score for score in declared() if score.summary}
 
 
 def names() -> tuple[str, ...]:
-    """Names of all declared scores; none is imported."""
+    """Tuple of the names of all declared scores, read from the files' source; none is imported."""
     return tuple(_homes(tuple(scores.__path__)))
 
 
 def by_name(name: str) -> RowScore | None:
-    """Declared score of that name, importing no other; None if there is none."""
+    """Declared score of that name, importing no other's module; None if there is none."""
     home = _homes(tuple(scores.__path__)).get(name)
     return None if home is None else _score(home)
 
@@ -120,13 +123,13 @@ def _score(module: str) -> RowScore:
 
 @lru_cache(maxsize=8)
 def _homes(folders: tuple[str, ...]) -> dict[str, str]:
-    """Score's name -> its module, read from the files' source without importing them."""
+    """Mapping from score's name to its module's, read from the files in the folders without importing them."""
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.py"))]
     return {name: file.stem for file in files for name in _named(file.read_text(encoding="utf-8"))}
 
 
 def _named(source: str) -> Iterator[str]:
-    """Yield the name in `SCORE = RowScore(name="...")`, if a file has that line."""
+    """Yield the name in `SCORE = RowScore(name="...")`, if the source of a module has that line."""
     if "\nSCORE = " not in source:
         return
     for node in ast.parse(source).body:

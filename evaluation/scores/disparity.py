@@ -30,7 +30,7 @@ def mean_disparity(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Gap between groups, the largest group mean of a variable minus the smallest, in both tables.
+    """Gap between groups, the largest group mean of a variable minus the smallest, in both tables; a frame.
 
     `value` is how much the release widens (above 0) or narrows the gap. Groups with fewer than `few` rows in either
     table that have a value would be the extremes by chance: they are left out of both, and counted in `left_out`. The
@@ -111,7 +111,7 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
 
 
 def _range(pair: Pair, name: str) -> float:
-    """Width of a column's range of values, by the schema; 1 if its levels have no range."""
+    """Width of a column's range of values, by the schema, as a number; 1 if its levels have no range."""
     column = pair.schema.column(name)
     if isinstance(column, Numeric):
         return float(column.upper - column.lower)

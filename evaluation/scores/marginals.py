@@ -48,12 +48,12 @@ class WorkloadError:
     """Influences on the mean error of everybody."""
 
     def mean(self) -> NDArray[np.float64]:
-        """Mean over cliques in each scope."""
+        """Array over groups, then everybody: mean of the total variation over the cliques."""
         means: NDArray[np.float64] = self.values.mean(axis=0)
         return means
 
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
-        """Standard errors of the means; the errors of cliques are correlated, since they share rows."""
+        """Array by group, then everybody: standard errors of the means; errors of cliques correlate by their rows."""
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
@@ -68,7 +68,7 @@ class WorkloadError:
 
 
 def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """Variance of each group's mean; NaN for groups of fewer than two rows. `sizes` are sums of the weights."""
+    """Array over groups: variance of the mean of `values`; NaN for a size up to 1. `sizes` are sums of the weights."""
     each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.bincount(group, weights=each * values, minlength=len(sizes)) / sizes
@@ -78,7 +78,7 @@ def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array 
 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
-    """All sets of k columns in order, or a fixed choice of `most` if there are more."""
+    """List of all sets of k columns in order, or a fixed choice of `most` of more; refuse a k that is out of range."""
     if not 1 <= k <= len(columns):
         raise UsageError(f"evaluation: k must be from 1 to the {len(columns)} columns.")
     if most is not None and comb(len(columns), k) > most:
@@ -88,7 +88,7 @@ def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[
 
 
 def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, ...]]:
-    """All sets of k columns, or a fixed choice of `most`, in random order, if there are more."""
+    """List of all sets of k columns, or a fixed choice of `most`, in random order, if there are more."""
     every = list(combinations(columns, k))
     if len(every) <= most:
         return every
@@ -96,7 +96,7 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
 
 
 def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> WorkloadError:
-    """Count all cliques in both tables, and compare them in every scope.
+    """Count all cliques in both tables, and return their total variations and errors by group and for everybody.
 
     Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
     `mean_errors` is 0: for callers that estimate the spread from several tables.
@@ -151,7 +151,7 @@ class _Keys:
         self._kept: dict[bool, tuple[tuple[str, ...], list[Array], int]] = {}
 
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
-        """Count both tables' rows in each cell of the clique, or of group x clique."""
+        """Count both tables' rows in each cell of the clique, or of group x clique; refuse 2^62 cells or more."""
         pair, last = self._pair, clique[-1]
         prefix, size = self._prefix(clique[:-1], grouped=grouped)
         levels = pair.schema.size(last)
@@ -195,7 +195,10 @@ class _Shares:
         self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
-        """Total variation of each group, its standard error, and the sign of each cell's difference."""
+        """Arrays: total variation of each group, its standard error, and the sign of each cell's difference.
+
+        The first two are NaN for a group that one of the tables lacks.
+        """
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]
         difference = shares[0] - shares[1]
@@ -218,12 +221,12 @@ class _Shares:
 
 
 def coded(frame: Any, schema: Schema) -> Codes:
-    """Level numbers of a frame, path or Arrow table."""
+    """Mapping from column to an array of level numbers, one a row, of a frame, path or Arrow table."""
     return EncodedRows.read(frame, schema).codes
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance (0 to 2) of two tables' normalised counts.
+    """Mean over cliques of the L1 distance (0 to 2) of two tables' normalised counts; both as level numbers by column.
 
     An empty table has only zeros, and is at distance 1 from any other.
     """
@@ -236,7 +239,7 @@ def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str,
 
 
 def members(codes: Codes, schema: Schema, group: Mapping[str, str]) -> Codes:
-    """Rows of one group, given by column and level."""
+    """Level numbers, by column, of the rows of one group, which is given as a mapping from column to level."""
     kept = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for column, level in group.items():
         kept &= codes[column] == schema.index(column, level)

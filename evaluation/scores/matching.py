@@ -34,7 +34,7 @@ def matches(
     quasi: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Count real people that a release seems to show, by NIST's two measures.
+    """Count real people that a release seems to show, by NIST's two measures; return a frame.
 
     - "unique_exact_match": of the real rows that nobody else equals in all columns (`base`), the share that some
       synthetic row equals. Numbers are compared by their bins.
@@ -61,7 +61,7 @@ def matches(
 
 
 def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
-    """Frame of `matches`, for a pair of tables."""
+    """Frame of `matches`, for a pair of tables; `attrs` has the warning and the quasi-identifiers."""
     names = pair.schema.names
     if quasi is None:
         quasi = [name for name in names if name in KNOWN or name in pair.by]
@@ -96,7 +96,7 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """Masks over real rows, unique and matched, unique; and number of a synthetic row that equals each.
+    """Return over real rows: mask of unique and matched ones, mask of unique ones, number of an equal synthetic row.
 
     Unique: no other real row equals it in these columns. Matched: some synthetic row does, or with `only_one` exactly
     one.
@@ -112,7 +112,7 @@ def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Ar
 
 
 def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]:
-    """Number of each row, equal for rows of any of the tables that are equal in these columns."""
+    """List of arrays, one a table: each row's number, equal for rows of any table that are equal in these columns."""
     ends = np.cumsum([table.rows for table in tables])[:-1]
     keys, size = np.zeros(sum(table.rows for table in tables), np.int64), 1
     for name in names:
@@ -127,7 +127,10 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
 
 
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
-    """Mean share of columns in which a matched real row and its partner agree, in each scope."""
+    """Array by group, then everybody: mean share of the columns in which a matched real row equals its partner, or NaN.
+
+    `met` is a mask of the real rows that match, `partner` the number of a synthetic row for each real one.
+    """
     alike = np.zeros(len(met))
     for name in names:
         alike[met] += pair.real.codes[name][met] == pair.synthetic.codes[name][partner[met]]

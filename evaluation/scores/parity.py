@@ -46,7 +46,7 @@ def parity_error(
     most: int | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Inequality of a release's errors: the sum of the groups' normalised errors, and omega times everybody's.
+    """Inequality of a release's errors: the sum of the groups' normalised errors, and omega times everybody's; a frame.
 
         parity = omega |f(X) - M(X)| / |f(X)|  +  sum over groups of |f(G) - M(G)| / |f(G)|
 
@@ -102,13 +102,13 @@ class Weighting:
     """"sum" to add the groups' terms up, "mean" to average them."""
 
     def weights(self, terms: int) -> tuple[float, float]:
-        """Weights of each group's and of everybody's term, if `terms` groups have one."""
+        """Two numbers: the weight of each group's term and that of everybody's, if `terms` groups have a term."""
         group = 1 / terms if self.strata == "mean" and terms else 1.0
         return group, (1 / terms if terms else 0.0) if self.omega is None else self.omega
 
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
-    """Parity error of the means of some variables, one by one and together."""
+    """Frame of the parity errors of the means of variables, one by one and together; refused without a variable."""
     if not variables:
         raise UsageError("evaluation: no variable is left; name others with `columns`.")
     parts, every = [], [mean_terms(pair, name, tau) for name in variables]
@@ -119,13 +119,13 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 
 
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
-    """Parity error of the marginals."""
+    """Frame of the parity error of the marginals in `found`: rows for groups and everybody, one of scope "parity"."""
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
 
 def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
-    """Rows of the groups and of everybody, for one variable."""
+    """Frame with a row for each group and for everybody, of one variable's absolute relative errors."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
@@ -140,7 +140,7 @@ def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
 
 
 def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
-    """Mean over variables, in each group and for everybody."""
+    """Frame with a row for each group and for everybody: the mean of the variables' absolute relative errors."""
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
@@ -158,7 +158,7 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
-    """Standard error of the scaled sum of several variables' errors in each scope; the variables share their rows."""
+    """Array by group, then everybody: standard error of `scale` x the sum of variables' errors, which share rows."""
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
         group, whole = pair.members[side], np.full(len(pair.members[side]), len(pair.groups))
@@ -173,7 +173,7 @@ def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Arr
 
 
 def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
-    """Row with the parity error of Definition 10; for several variables, the mean of theirs."""
+    """Frame with one row of scope "parity", Definition 10 for the variable `name`; for several, the mean of theirs."""
     import pandas as pd
 
     totals, pulls = [], [np.zeros(table.rows) for table in pair.tables]

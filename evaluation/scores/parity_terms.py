@@ -35,12 +35,12 @@ class ParityTerms:
 
 
 def mean_variances(pair: Pair, name: str) -> Array:
-    """Array (2, scopes): variances of one variable's mean in the real and the synthetic rows; NaN below two rows."""
+    """Array (2, groups, then everybody): variances of one variable's mean, real and synthetic; NaN below two rows."""
     return np.stack([_Side.of(pair, side, table.values(name)).variance for side, table in enumerate(pair.tables)])
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
-    """Relative error of one variable's mean, in each group and for everybody."""
+    """Terms of one variable: its mean's relative error in each group and for everybody; `tau` is the least divisor."""
     values = [table.values(name) for table in pair.tables]
     sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
     truth, made = (side.mean for side in sides)
@@ -99,7 +99,7 @@ class _Side:
 
 
 def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
-    """Mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
+    """Terms of the marginals, which add up to 1: their mean L1 distance, in each group and for everybody."""
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
     nothing = np.full(error.shape, np.nan)

@@ -30,7 +30,7 @@ STATISTICS = ("mean", *QUANTILES)
 def raw_values(
     real: Any, synthetic: Any, schema: Schema | str | Path, *, columns: Sequence[str] | None = None, few: int = FEW
 ) -> pd.DataFrame:
-    """Means and quartiles of the raw numbers of both tables, side by side.
+    """Means and quartiles of the raw numbers of both tables, side by side in a frame.
 
     Args:
         real: The private rows: a frame, an Arrow table or a path.
@@ -76,13 +76,13 @@ def raw_values(
 
 
 def farthest(frame: pd.DataFrame) -> Mapping[Any, Any] | None:
-    """Row with the largest `value`; None if nothing can be compared."""
+    """Row, as a mapping, with the largest `value` of a frame of `raw_values`; None if nothing can be compared."""
     rows = frame[frame["value"].notna()].to_dict("records")
     return max(rows, key=lambda row: row["value"]) if rows else None
 
 
 def sentence(row: Mapping[Any, Any]) -> str:
-    """Sentence for readers on the row with the largest `value`."""
+    """Sentence for readers on one row of `raw_values`, said to be the figure that is farthest off."""
     return (
         f"Of the numbers themselves, the {row['statistic']} of {row['variable']} is farthest off: "
         f"{row['synthetic']:,.6g}, where the real one is {row['real']:,.6g}: "
@@ -95,7 +95,7 @@ Weighed = tuple[Array, Array]
 
 
 def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
-    """Raw numbers of each column with weights; for `EncodedRows`, clipped to the schema's bounds."""
+    """Mapping from column to raw numbers and their weights (1 without `weigh`); of `EncodedRows`, numbers clipped."""
     if isinstance(data, EncodedRows):
         each = np.ones(data.rows) if data.weights is None else data.weights
         return {name: _known(data.numbers[name], each) for name in names}
@@ -117,7 +117,7 @@ def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) ->
 
 
 def _known(numbers: Array, each: Array) -> Weighed:
-    """Numbers that are not missing and have positive weight."""
+    """Arrays of the numbers that are not missing and have positive weight `each`, and of their weights."""
     there = ~np.isnan(numbers) & (each > 0)
     return numbers[there], each[there]
 
@@ -131,7 +131,10 @@ def _deviation(numbers: Array, each: Array) -> float:
 
 
 def _compared(real: Array, each: Array, synthetic: Array, one: Array) -> tuple[list[float], list[float], float]:
-    """Statistics of the real and of the synthetic numbers, and the real numbers' standard deviation."""
+    """Statistics (`STATISTICS`) of the real and of the synthetic numbers, and the real numbers' standard deviation.
+
+    `each` and `one` are the weights of the real and of the synthetic numbers; NaN without numbers.
+    """
     return _statistics(real, each), _statistics(synthetic, one), _deviation(real, each)
 
 

@@ -55,7 +55,7 @@ def streamed_workload_error(
     progress: bool | None = None,
     engine: str = "auto",
 ) -> pd.DataFrame:
-    """Mean L1 distance of two tables' k-way marginals within each group and for everybody, in constant memory.
+    """Mean L1 distance of two tables' k-way marginals in each group and for everybody, in constant memory; a frame.
 
     The values equal those of `workload_error`, which also gives intervals; `low` and `high` are null here.
 
@@ -101,7 +101,7 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of the distances; `schemas` are the one that weighs real rows and the one without weights."""
+    """Frame of the mean L1 distances by group, then everybody; `schemas` have the real rows' weights, or none."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
@@ -138,7 +138,7 @@ def _scored(
 
 
 def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
-    """Rows that can be counted: by Spark, by the database, or from a scratch file."""
+    """Rows of a source that can be counted out of memory: by Spark, by the database, or from a scratch file."""
     check_engine(engine)
     held = "spark" if source.engine == "spark" else engine
     if held in {"spark", "duckdb"} or source.engine is not None:
@@ -147,13 +147,13 @@ def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
 
 
 def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> NDArray[np.int64]:
-    """Array (tables, scopes): total count or weight of each table's rows in each scope."""
+    """Array (tables, groups and everybody): each table's number of rows, or sum of weights; `sizes` asks for them."""
     return np.array([[int(one.sum()) for (one,) in table.counts(sizes)] for table in tables])
 
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Replace errors in reading rows, worded for a fit and its charge, by one worded for an evaluation."""
+    """Raise errors in reading rows, worded for a fit and its charge, again as one that is worded for an evaluation."""
     try:
         yield
     except StratsynthError as error:
@@ -163,7 +163,7 @@ def _in_words() -> Iterator[None]:
 
 
 def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:
-    """Yield sets of marginals to count together, whose tables fit into memory."""
+    """Yield lists of (scope's number, marginals) to count in one pass, of at most `MOST_CELLS` cells if it can be."""
     part: list[tuple[int, list[Clique]]] = []
     cells = 0
     for place, cliques in work:
@@ -178,7 +178,7 @@ def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Itera
 
 
 def distance(real: Sequence[Array], synthetic: Sequence[Array], sizes: NDArray[np.int64]) -> float:
-    """Sum over marginals of their total variation; 0 if a table has no row."""
+    """Sum over marginals of the total variation between real and synthetic counts; 0 if one of the two `sizes` is 0."""
     if not sizes.all():
         return 0.0
     pairs = zip(real, synthetic, strict=True)

@@ -32,7 +32,7 @@ def workload_error(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Mean distance of the two tables' k-way marginals, within each group and for everybody.
+    """Mean distance of the two tables' k-way marginals, within each group and for everybody; a frame.
 
     A marginal is the share of each combination of levels of k columns. Its L1 distance is the sum of the absolute
     differences of all shares: 0 where the tables agree, 2 where they have nothing in common. Total variation is half of
@@ -76,7 +76,7 @@ def clique_errors(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Distance of each marginal in each group and for everybody; arguments and refusals as `workload_error`.
+    """Distance of each marginal in each group and for everybody, a frame; arguments and refusals as `workload_error`.
 
     Returns:
         A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.
@@ -110,14 +110,14 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
+    """Total variations of all sets of k of the columns (None: all, those of `by` too), or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Mean over cliques, by scope; `scale` 2 for L1, 1 for total variation."""
+    """Frame of the mean distance over cliques, a row a group, then everybody; `scale` is 2 for L1, 1 for variation."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     cliques = np.full(mean.shape, len(found.cliques))
@@ -125,14 +125,14 @@ def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.D
 
 
 def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
-    """NIST's score, by scope."""
+    """Frame of NIST's k-marginal score, from 0 to 1000, a row for each group and everybody."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Row for each clique and scope, from the largest distance to the smallest; unknown ones last."""
+    """Frame with a row for each clique and group or everybody, largest distance first, unknown ones last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)

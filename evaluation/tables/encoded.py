@@ -49,9 +49,10 @@ class EncodedRows(CodedRows):
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
-        """Read a pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is returned unchanged.
+        """Encode a pandas frame, an Arrow table or a path; an `EncodedRows` of the same schema is returned unchanged.
 
-        With `weigh`, as for real rows, each row counts as its weight if the schema names their column.
+        With `weigh`, as for real rows, each row counts as its weight if the schema names their column. Refused: rows
+        read with another schema, rows in Spark, and rows of more than `MOST_BYTES`.
         """
         schema = as_schema(schema)
         if isinstance(data, EncodedRows):
@@ -90,11 +91,11 @@ class EncodedRows(CodedRows):
 
     @property
     def effective(self) -> float:
-        """Effective number of rows: Kish's for rows with weights."""
+        """Effective number of rows, Kish's (sum w)^2 / sum w^2; for rows without weights their number."""
         return float(self.rows) if self.weights is None else float(self.weights.sum())
 
     def in_proportion(self, rows: int, rng: Generator) -> Array:
-        """Draw row numbers in proportion to the rows' weights, one at random in each of `rows` equal steps."""
+        """Draw `rows` row numbers in proportion to weights, one in each of as many equal steps; without weights all."""
         if self.weights is None or not self.rows:
             return np.arange(self.rows)
         ends = np.cumsum(self.weights)
@@ -102,7 +103,7 @@ class EncodedRows(CodedRows):
         return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), self.rows - 1))
 
     def unweighted(self, seed: int = 0) -> EncodedRows:
-        """Draw as many rows in proportion to their weights, for uses without weights, such as training a model.
+        """Draw as many rows in proportion to their weights, without weights, for uses such as training a model.
 
         Rows without weights are returned unchanged.
         """
@@ -112,7 +113,7 @@ class EncodedRows(CodedRows):
         return replace(drawn, weights=None)
 
     def values(self, name: str) -> NDArray[np.float64]:
-        """Column as numbers, NaN if missing or not applicable.
+        """Array of a column's values as numbers, one a row, NaN if missing or not applicable.
 
         For a categorical column, the numbers that its levels spell, as in the codes of a census; if some level spells
         none, its position among the levels, from 1.
@@ -125,7 +126,7 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Facts for a page on the weights of real rows; empty if each row counts 1."""
+    """Mapping of facts for a page on the weights of real rows, among them a sentence; empty if each row counts 1."""
     if table.weights is None:
         return {}
     weight = table.schema.row_weight
@@ -133,7 +134,7 @@ def weighed(table: EncodedRows) -> dict[str, Any]:
 
 
 def level_values(column: Categorical) -> NDArray[np.float64]:
-    """Number of each level, as defined by `EncodedRows.values`."""
+    """Array of the number of each level, as defined by `EncodedRows.values`; NaN for missing and not applicable."""
     own = (column.not_applicable, MISSING)
     found = [None if level in own else number(level) for level in column.all_levels]
     if any(value is None and level not in own for value, level in zip(found, column.all_levels, strict=True)):
@@ -142,12 +143,12 @@ def level_values(column: Categorical) -> NDArray[np.float64]:
 
 
 def as_schema(schema: Schema | str | Path) -> Schema:
-    """Schema, read if a path is given."""
+    """Schema itself, or read from its file if a path is given."""
     return schema if isinstance(schema, Schema) else Schema.load(schema)
 
 
 def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-    """Columns in the schema's order; unknown ones are refused."""
+    """Tuple of these columns in the schema's order, each once; unknown ones are refused."""
     for name in columns:
         schema.column(name)
     return tuple(name for name in schema.names if name in set(columns))

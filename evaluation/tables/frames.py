@@ -46,7 +46,10 @@ def tidy(
     items: Mapping[str, Sequence[Any]] | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> pd.DataFrame:
-    """Frame of `Pair.frame`, for figures (items, scopes) from any source."""
+    """Frame in the form of `Pair.frame`, stamped, from arrays (items, scopes) of scores, ends of intervals and counts.
+
+    `counts`, `status` and `more` have the shape of `value`; `items` has a value for each item.
+    """
     import pandas as pd
 
     scopes = value.shape[1]
@@ -66,25 +69,28 @@ def tidy(
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
-    """Status of each score, by its value (NaN is not estimable) and the number of rows behind it."""
+    """Array of the status of each score: "not_estimable" if its value is NaN, "small" below `few` rows, else "ok"."""
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
 
 
 def judged(frame: pd.DataFrame, distance: Array) -> pd.DataFrame:
-    """Frame of a mean total variation with status `far_off` instead of `ok` where that is at least `HALF`."""
+    """Return the frame of a mean error with status `far_off` instead of `ok` where `distance` is at least `HALF`.
+
+    `distance` is the mean total variation of each row; the frame itself is changed.
+    """
     wrong = (frame["status"] == OK).to_numpy() & (np.nan_to_num(distance) >= HALF)
     frame["status"] = frame["status"].mask(wrong, FAR_OFF)
     return frame
 
 
 def stamped(frame: pd.DataFrame) -> pd.DataFrame:
-    """Frame with its stamp, which `evaluate` writes into every file."""
+    """Return the frame itself with the stamp in its `attrs`, which `evaluate` writes into every file."""
     frame.attrs["stamp"] = STAMP
     return frame
 
 
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of several frames, concatenated, with the attributes of the first and the stamp."""
+    """Frame of the rows of several frames, one after another, with the `attrs` of the first and the stamp."""
     import pandas as pd
 
     frames = list(parts)
@@ -94,7 +100,7 @@ def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
-    """Frame with a first column that holds `name` in every row."""
+    """Return the frame itself with a new first column, by default `table`, that holds `name` in every row."""
     import pandas as pd
 
     frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))
@@ -102,6 +108,6 @@ def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame
 
 
 def share(part: Array, whole: Array) -> Array:
-    """`part` / `whole`; NaN where `whole` is 0."""
+    """Array `part` / `whole`; NaN where `whole` is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)

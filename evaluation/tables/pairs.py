@@ -43,7 +43,7 @@ class Pair:
 
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
-        """Read two tables, and sort their rows by group."""
+        """Read two tables, the real one with weights if the schema names their column, and sort rows by group."""
         schema = as_schema(schema)
         names, groups = groups_of(schema, by)
         tables, members = [], []
@@ -67,7 +67,7 @@ class Pair:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Array (2, groups): number of real and synthetic rows."""
+        """Array (2, groups): number of real and of synthetic rows in each group."""
         return np.stack([np.bincount(group, minlength=len(self.groups)) for group in self.members])
 
     @cached_property
@@ -77,7 +77,7 @@ class Pair:
 
     @cached_property
     def mass(self) -> tuple[Array, Array]:
-        """Number of real and of synthetic rows of each group, or the sums of their weights."""
+        """Two arrays, one entry a group: numbers of real and of synthetic rows, or the sums of their weights."""
         weights = [table.weights for table in self.tables]
         each = [
             size if w is None else np.bincount(group, w, len(self.groups))
@@ -91,17 +91,17 @@ class Pair:
         return np.stack([self.spread(mass, np.asarray(mass.sum())) for mass in self.mass])
 
     def spread(self, groups: Array, everybody: Array) -> Array:
-        """Join figures of the groups (last axis) and of everybody, by scope. Without `by`, everybody alone."""
+        """Array of figures of the groups (last axis), then that of everybody; without `by`, everybody's alone."""
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """Sum of the rows' values in each scope of the real (side 0) or the synthetic table (side 1)."""
+        """Array by group, then everybody: sum of real (side 0) or synthetic (side 1) rows' values, or by weights."""
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
 
     def tabulated(self, side: int, *columns: str, weigh: bool = True) -> Array:
-        """Array (scopes, levels, ...): rows of the real (side 0) or the synthetic table (side 1).
+        """Array (groups and everybody, levels, ...): rows of the real (side 0) or the synthetic table (side 1).
 
         Entries are numbers of rows, or with `weigh` sums of their weights, if they have any.
         """
@@ -115,7 +115,7 @@ class Pair:
         return np.concatenate([groups, everybody]) if self.by else everybody
 
     def variables(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """Columns asked for; by default all but those of `by`, which are constant in a group."""
+        """Tuple of these columns, in the schema's order; for None all but those of `by`, constant in a group."""
         if columns is None:
             return tuple(name for name in self.schema.names if name not in self.by)
         return chosen(self.schema, columns)
@@ -130,7 +130,7 @@ class Pair:
         more: Mapping[str, Array] | None = None,
         n: Array | None = None,
     ) -> pd.DataFrame:
-        """Tidy frame: for each item, a row for each scope.
+        """Frame of scores: for each item, a row for each declared group and one for everybody.
 
         Args:
             value: Scores, items x scopes, or scopes alone; NaN if unknown.
@@ -148,7 +148,10 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """Columns of `by`, and every declared group: their crossing, or the one group of everybody."""
+    """Tuples of the columns of `by` and of every declared group: their crossing, or the one group of everybody.
+
+    Refused: a column with a name that frames of scores reserve.
+    """
     names = as_columns(by)
     for name in names:
         if name in RESERVED:
@@ -157,7 +160,7 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 
 
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
-    """Number of the group that each row lies in, in the order of `crossing`."""
+    """Array of the number of the group that each row lies in, in the order of `crossing`; 0 without `by`."""
     group = np.zeros(table.rows, np.int64)
     for name in by:
         group = group * table.schema.size(name) + table.codes[name]
@@ -165,5 +168,5 @@ def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
 
 
 def as_columns(by: By) -> tuple[str, ...]:
-    """Tuple of one column, several, or none."""
+    """Tuple of column names from one name, several, or None (empty)."""
     return () if by is None else (by,) if isinstance(by, str) else tuple(by)
