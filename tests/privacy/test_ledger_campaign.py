@@ -70,7 +70,8 @@ def damaged(rng, folder):
         if how < 0.05:
             path.unlink(missing_ok=True)
         elif how < 0.1:
-            path.write_bytes(rng.choice(files[:1] + files).read_bytes() if files[0].exists() else b"")
+            there = [each for each in files if each.exists()]
+            path.write_bytes(rng.choice(there).read_bytes() if there else b"")
         elif how < 0.25 and path.name == "people.ledger" and content:
             path.write_bytes(b"".join(content.splitlines(keepends=True)[: rng.randrange(12)]))
         else:

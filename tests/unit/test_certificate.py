@@ -15,6 +15,7 @@ from stratsynth.adapters import MST, Independent
 from stratsynth.certificate import FORMAT, Certificate, json_schema
 from stratsynth.errors import ReleaseError
 from stratsynth.release.certificate import read_certificate
+from stratsynth.release.page.summary import summary
 
 ROOT = Path(__file__).parents[2]
 OLD = sorted((ROOT / "tests/golden/written_by_0_1_0").glob("*/certificate.json"))
@@ -106,6 +107,13 @@ JSON = st.recursive(
 def test_whatever_stands_under_a_key_it_is_read_or_refused(key, value):
     with contextlib.suppress(ValueError):  # and nothing else
         assert Certificate.from_dict({**record(), key: value}).format == FORMAT
+
+
+def test_a_step_that_is_none_is_shown_by_its_name_and_a_price_beyond_all_numbers_refused():
+    assert "replaae" in summary(record(prices={"replaae": 1.0}))
+    charges = [{**charge, "sensitivity": {"add-remove": 5e-324, "replace": 1e308}} for charge in record()["charges"]]
+    with pytest.raises(ReleaseError, match="the certificate is damaged"):
+        summary(record(charges=charges))
 
 
 def test_keys_of_later_versions_are_passed_over():

@@ -41,7 +41,7 @@ def certificate_page(
         certificate = Certificate.from_dict(record)
         guarantee, currency = certificate.guarantee, Currency(certificate.guarantee.currency)
         kinds = by_kind(Charge.from_dict(charge, currency) for charge in record["charges"])
-    except (LookupError, ValueError) as error:
+    except (LookupError, ValueError, ArithmeticError) as error:
         raise ReleaseError(f"the certificate is damaged: {error}.") from None
     promise = (
         f"epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}, accounted in {guarantee.currency}, for "
@@ -103,6 +103,6 @@ def price_figure(
     if adaptive:
         note = "Answers decide which questions follow: the prices are those of the worst case."
     rows: list[Row] = [
-        [IF[step].format(what), Cell(words.price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()
+        [IF.get(step, step).format(what), Cell(words.price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()
     ]
     return Figure("", table=Table(note, [Column("Price if", "text"), Column("epsilon")], rows))
