@@ -103,6 +103,7 @@ def price_figure(
     if adaptive:
         note = "Answers decide which questions follow: the prices are those of the worst case."
     rows: list[Row] = [
-        [IF.get(step, step).format(what), Cell(words.price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()
+        [IF.get(step, step).format(what), Cell(words.price(neighbours, epsilon), epsilon)]
+        for step, epsilon in prices.items()
     ]
     return Figure("", table=Table(note, [Column("Price if", "text"), Column("epsilon")], rows))
