@@ -85,7 +85,11 @@ class External(Mechanism["Drawn"]):
         return self.values
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a claim, not verified; refuse no number of rows, no columns, an unsound claim."""
+        """Return the budget's epsilon as a claimed allotment, unverified; refuse if neither `rows` nor a size is given.
+
+        A schema without columns or with row weights, a claim that takes the row count as public under add-remove, and
+        units of several rows are refused too.
+        """
         if self.rows is None and public.size is None:
             raise UsageError("external: how many rows to draw? Give rows=, or declare a size.")
         if not public.schema.names:

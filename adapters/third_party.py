@@ -41,7 +41,10 @@ def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: 
 
 
 def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Fit MST of smartnoise-synth 1.0.8, with all declared levels in place of those that its encoder would find.
+    """Return a frame of `rows` synthetic rows, as level numbers, by MST of smartnoise-synth 1.0.8 fitted to `frame`.
+
+    All levels of `sizes` are declared to its encoder. It is given half of epsilon and delta / (1 + exp(epsilon / 2)),
+    so that replacing a row keeps (epsilon, delta).
 
     Known: it fits to the exact number of rows and fails on none, its choices come from a Mersenne twister, its noise is
     a float, and it draws rows by mbi 1.1.0's rounding, which distorts the pairs.

@@ -86,7 +86,10 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a table, a line per row of `coefficients`: value in predictions, estimate, interval, also as picture."""
+    """Table of a report: a line per coefficient with the model's value, the noisy estimate, its interval, a picture.
+
+    Estimate and 95 % interval are by noisy moments, and left out where the row's `lower` is not finite.
+    """
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Axis.over(ends)
     heads = [

@@ -133,10 +133,11 @@ def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | N
 
 
 def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_000) -> Floats:
-    """Array (ways of scoring, runs) of scores by numpy alone, without driver: the noise is `share` of the multiplier.
+    """Array (ways of scoring, runs) of simulated scores: log-likelihood ratios summed over STEPS steps.
 
-    The person is sampled with probability `rate`, and then adds `side` (1 or -1); with `shown` the loss beside reveals
-    it.
+    Drawn by numpy without the driver, with noise of `share` NOISE_MULTIPLIER. In each step the person is sampled with
+    probability `rate` and adds `side` (1 or -1); with `shown`, a second noisy number tells whether the person was
+    sampled.
     """
     rng = np.random.default_rng()
     score = np.zeros((len(ASSUMED) + 1, runs))

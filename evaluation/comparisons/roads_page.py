@@ -36,7 +36,11 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return a list of one section on the roads `found`; empty if there is one kind of road or nothing is predicted."""
+    """Return a list of the page's section on the frame `found` that `roads` returned; an empty list if it is empty.
+
+    A road is a way to a prediction; `frame` is the result of `compare`, `by` its groups' columns, `pooled` the labels
+    of mechanisms that pool strata.
+    """
     if found.empty:
         return []
     times = int(found["repetitions"].max())

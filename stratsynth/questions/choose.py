@@ -76,7 +76,7 @@ class Choose(Question):
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return the only charge: rho at the path; its sensitivities are in units of that under add-remove."""
+        """Return a tuple of one charge: `rho` at `path`, with sensitivities relative to the one under add-remove."""
         sensitivity = interned(tuple(self.sensitivity(schema).items()))
         details = interned((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)

@@ -97,7 +97,7 @@ class Total(Question):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
-        """Return the part of the price (rho, or pure epsilon) that each block of the query costs, in order."""
+        """Return the rho, or pure epsilon, of each block of the query: parts of `price` by `weights`, even if None."""
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:

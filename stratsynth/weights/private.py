@@ -62,12 +62,11 @@ class PlannedShares(Basis):
 
 
 def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
-    """Return the strata's shares from a noisy table of their columns, and its total count.
+    """Return the strata's shares by a noisy table of their columns, and their noisy total, or 0.0 if not above 0.
 
-    A stratum's count is the sum of its cells. Counts are projected to the nearest nonnegative ones of
-    the same sum; if that sum is not above zero, the shares are even, as uncertain as those of a sample of
-    one. The noise scale stated is that of the counts before the projection. Strata that
-    the schema's rules forbid have no share, whatever was counted: that is noise, or rows that break a rule.
+    Strata that the schema's rules forbid have share and noise 0, and are not in the total. `noise` is the standard
+    deviation of a stratum's count before the projection to nonnegative counts, divided by the total; without a positive
+    total, shares are even, as uncertain as a sample of one.
     """
     import numpy as np
 

@@ -77,7 +77,7 @@ class Columns(Sum):
         return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """True if the first column's lower bound is above its centre by at least the clip."""
+        """True if (lower bound - centre) / scale of the first column is at least `clip`; False with `square`."""
         low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 

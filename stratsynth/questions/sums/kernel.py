@@ -53,7 +53,11 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array of the loss's derivative by each logit, a line per logit; NaN if a row has no target."""
+    """Return an array of probability minus 0 or 1 (or prediction minus target), a line per logit, a column per row.
+
+    `logits` are in units of 1 / (UNIT THETA), one model's lines after another's; with `linear` the target is mapped to
+    [-1, 1], and NaN if a row has none.
+    """
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     if link == "linear":
         return logits * unit - design.target(target, rows, which)
