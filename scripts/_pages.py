@@ -63,11 +63,11 @@ def lay_out(root: Path, folder: Path) -> None:
     homes |= {page: page.relative_to(root / "docs") for page in (root / "docs").rglob("*")}
     for source, page in homes.items():
         if page.suffix == ".md":
-            text = moved(source.read_text(encoding="utf-8"), source, page, homes)
+            text = relinked(source.read_text(encoding="utf-8"), source, page, homes)
             (folder / page).write_text(PICTURE.sub(r"![\2](\1)", text), encoding="utf-8")
 
 
-def moved(text: str, source: Path, page: Path, homes: Mapping[Path, Path]) -> str:
+def relinked(text: str, source: Path, page: Path, homes: Mapping[Path, Path]) -> str:
     """A page's text with links that lead from its place among the pages, and none within blocks of code."""
 
     def link(found: re.Match[str]) -> str:

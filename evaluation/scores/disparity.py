@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.scores.parity_terms import mean_terms, mean_variances
+from stratsynth.evaluation.scores.parity_terms import mean_terms
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, level_values, stamped
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.schema import Numeric, Schema
@@ -85,7 +85,7 @@ def mean_disparity(
 
 
 def _gap(pair: Pair, name: str) -> dict[str, Any]:
-    terms, variances = mean_terms(pair, name), mean_variances(pair, name)
+    terms = mean_terms(pair, name)
     kept = terms.rows[:, :-1].min(axis=0) >= max(pair.few, 2)
     gaps, variance = [np.nan, np.nan], np.nan
     if kept.sum() >= 2:
@@ -94,7 +94,7 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
             inside = np.where(kept, means[:-1], np.nan)
             gaps[side] = float(np.nanmax(inside) - np.nanmin(inside))
             # delta method: only the two extreme groups' means enter the gap
-            variance += sum(variances[side, g] for g in (np.nanargmax(inside), np.nanargmin(inside)))
+            variance += sum(terms.variance[side, g] for g in (np.nanargmax(inside), np.nanargmin(inside)))
     value = gaps[1] - gaps[0]
     return {
         "variable": name,

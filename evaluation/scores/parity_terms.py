@@ -18,6 +18,8 @@ class ParityTerms:
     """Statistic in the real rows; NaN if it has no value, or is a marginal."""
     synthetic: Array
     """Statistic in the release; NaN likewise."""
+    variance: Array
+    """Array (2, scopes): variances of these two; NaN below two rows, or for a marginal."""
     error: Array
     """Signed relative errors (absolute ones of marginals); NaN if undefined or lost."""
     spread: Array
@@ -32,11 +34,6 @@ class ParityTerms:
     """Influence of each real and each synthetic row on the absolute error of its group."""
     influence_everybody: tuple[Array, Array]
     """Influence of each row on the absolute error of everybody."""
-
-
-def mean_variances(pair: Pair, name: str) -> Array:
-    """Array (2, groups, then everybody): variances of one variable's mean, real and synthetic; NaN below two rows."""
-    return np.stack([_Side.of(pair, side, table.values(name)).variance for side, table in enumerate(pair.tables)])
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
@@ -57,8 +54,10 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
     # derivative for the group's own rows, and everybody's for all rows
     own = [step[group] * side.away for step, group, side in zip(steps, pair.members, sides, strict=True)]
     all_ = [step[-1] * side.away_everybody for step, side in zip(steps, sides, strict=True)]
-    lost = ~undefined & np.isnan(made)
-    return ParityTerms(truth, made, error, spread, undefined, lost, rows, (own[0], own[1]), (all_[0], all_[1]))
+    lost, variance = ~undefined & np.isnan(made), np.stack([side.variance for side in sides])
+    return ParityTerms(
+        truth, made, variance, error, spread, undefined, lost, rows, (own[0], own[1]), (all_[0], all_[1])
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +114,7 @@ def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
     return ParityTerms(
         nothing,
         nothing,
+        np.stack([nothing, nothing]),
         error,
         2 * found.mean_errors(pair),
         undefined,

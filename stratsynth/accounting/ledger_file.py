@@ -15,14 +15,13 @@ that an answer was given, it is never drawn again: without its journal the fit i
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.ledger import APART, Request
@@ -57,7 +56,7 @@ from stratsynth.accounting.standing import (
     rule,
 )
 from stratsynth.accounting.totals import afford, readable, total
-from stratsynth.errors import BudgetRefused, LedgerError, UsageError
+from stratsynth.errors import LedgerError, UsageError
 from stratsynth.version import VERSION
 
 
@@ -107,9 +106,7 @@ class FileLedger:
             if mine is None:
                 refuse_half_done(self.path, lines, request)
                 request.before_reserving()
-                before = [allotment_of(line) for line in made]
-                afford(head["cap_epsilon"], before, request.allot, head["delta"])
-                _refuse_endless(self.path, [*before, request.allot], head["delta"])
+                afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
             known = self._registry.names() if self._registry is not None else ()
             folder = journal_folder(self.path, run)
             lock = locked(folder, self.path)
@@ -235,15 +232,6 @@ class FileLedger:
                 f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
                 "a cap is set once."
             )
-
-
-def _refuse_endless(path: Path, reserved: Sequence[Allotment], delta: float) -> None:
-    """Refuse a reservation after which no delta gives the account a finite total: no later line could state one."""
-    if not total(reserved, readable(reserved, delta)) < math.inf:
-        raise BudgetRefused(
-            f"ledger: refused before reading: with this fit the total of {path.name} would be finite at no delta. Use "
-            "a larger delta, or an account of its own."
-        )
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:

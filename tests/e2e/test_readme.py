@@ -1,4 +1,4 @@
-"""What README and the pages show runs: their Python as one program a page, their commands and recipes.
+"""Examples of README and the pages run: their Python as one program a page, their commands and recipes.
 
 `scripts/docs` runs the tutorials; here they are read, and run with --slow.
 """

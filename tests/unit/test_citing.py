@@ -1,4 +1,4 @@
-"""What to cite: references in three forms, the registry of papers, and the works that a certificate names."""
+"""Works to cite: references in three forms, the registry of papers, and the works that a certificate names."""
 
 import json
 import re

@@ -106,8 +106,8 @@ def test_a_link_out_of_the_pages_ends_the_build(tmp_path):
     pages = script("_pages")
     homes = {tmp_path / "docs" / "a.md": Path("a.md"), tmp_path / "X.md": Path("x.md")}
     source = tmp_path / "docs" / "a.md"
-    assert pages.moved("[x](../X.md#y)\n```sh\n[x](../Z.md)\n```\n", source, Path("a.md"), homes) == (
+    assert pages.relinked("[x](../X.md#y)\n```sh\n[x](../Z.md)\n```\n", source, Path("a.md"), homes) == (
         "[x](x.md#y)\n```sh\n[x](../Z.md)\n```\n"
     )
     with pytest.raises(SystemExit, match=r"the link to \.\./Z\.md leads to no page"):
-        pages.moved("[x](../Z.md)", source, Path("a.md"), homes)
+        pages.relinked("[x](../Z.md)", source, Path("a.md"), homes)

@@ -64,7 +64,7 @@ def fitted(name: str, prior: Prior | None, *, epsilon: float = 0.1, seed: int = 
 
 @cache
 def alone(name: str, epsilon: float, seed: int) -> Release:
-    """The same without a prior; tests compare with it and leave it as it is."""
+    """Release of the same fit without a prior, which no test changes."""
     return fitted(name, None, epsilon=epsilon, seed=seed)
 
 
