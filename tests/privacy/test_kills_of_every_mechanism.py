@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from helpers import small
-from helpers.crash import KILLED, Nursery, command
+from helpers.crash import KILLED, Fault, Nursery, command
 from helpers.ledgers import lines_of
 from stratsynth import Release
 from stratsynth.accounting.ledger_file import read_ledger
@@ -90,7 +90,7 @@ def once(lines):
 
 
 def check_finished(folder):
-    """All of it charged once, all answers given once, nothing left over."""
+    """All of it charged once, all answers given once."""
     lines = lines_of(folder / "people.ledger")
     charged, given = once(lines)
     assert given == charged
@@ -100,8 +100,29 @@ def check_finished(folder):
     certificate = Release.load(folder / "release").certificate
     assert len(certificate["charges"]) == sum(len(line["charges"]) for line in lines if line["kind"] == "charge")
     assert certificate["ledger"]["releases"] == 1
-    assert not list(folder.glob("people.ledger.journal/*/*.npz"))
-    assert not list(folder.rglob(".*.part"))
+
+
+def check_tidy(nursery, folder):
+    """No answer is left in the journal, at the latest once the ledger was opened again: here for a fit it refuses.
+
+    A kill after the line `done` and before the last deletion leaves answers; nobody goes on with a fit that is done.
+    """
+    if left(folder):
+        recipe = folder / "recipe.toml"
+        recipe.write_text(
+            recipe.read_text(encoding="utf-8").replace("epsilon = 2.0\ndelta", "epsilon = 2.9\ndelta"), encoding="utf-8"
+        )
+        (folder / "release").rename(folder / "done")
+        lines = lines_of(folder / "people.ledger")
+        refused = nursery.run(command, "fit", "recipe.toml", cwd=folder)
+        assert refused.code == 3, refused.said
+        assert lines_of(folder / "people.ledger") == lines
+    assert not left(folder)
+
+
+def left(folder):
+    """Files of answers and unfinished writes that a killed run has left behind."""
+    return [*folder.glob("people.ledger.journal/*/*.npz"), *folder.rglob(".*.part")]
 
 
 def campaign(nursery, folder, name, kills, rng):
@@ -126,6 +147,7 @@ def campaign(nursery, folder, name, kills, rng):
             again = nursery.run(command, "fit", "recipe.toml", cwd=here)
             assert again.code == 0, (name, how, again.said)
         check_finished(here)
+        check_tidy(nursery, here)
     return done
 
 
@@ -133,6 +155,17 @@ def campaign(nursery, folder, name, kills, rng):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_few_breaks(name, tmp_path, nursery):
     campaign(nursery, tmp_path, name, QUICK, random.Random())
+
+
+def test_a_kill_between_the_last_line_and_the_deletion_leaves_answers_until_the_next_opening(tmp_path, nursery):
+    here = place(tmp_path / "recipe", "mst by strata")
+    killed = nursery.run(
+        command, "fit", "recipe.toml", cwd=here, faults=[Fault("stratsynth.accounting.file_account:mark", after=True)]
+    )
+    assert killed.code == KILLED, killed.said
+    check_finished(here)
+    assert left(here)
+    check_tidy(nursery, here)
 
 
 @pytest.mark.slow
