@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,12 @@ class FileAccount(FitAccount):
         reservation: Mapping[str, Any],
         folder: Path,
         lock: int,
+        rest: Callable[[], Standing],
     ) -> None:
         """Open the account of a reservation, counting the charges and given answers of an interrupted run."""
-        super().__init__(request.budget, request.allot, standing, reservation["seed"], request.caps)
+        super().__init__(
+            request.budget, request.allot, standing, reservation["seed"], request.caps, request.opening, rest
+        )
         self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
         self._reservation = reservation
@@ -60,6 +63,8 @@ class FileAccount(FitAccount):
                 charges = [Charge.from_dict(c, self.allot.currency) for c in line["charges"]]
                 self.resume(charges, line["distance"])
                 self._note(line["moment"], line["asked"])
+            elif line["kind"] == "rest":
+                self.opening = None
             elif line["kind"] == "answered":
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 

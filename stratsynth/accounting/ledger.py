@@ -48,10 +48,15 @@ class Request:
     """Largest amount, in the allotment's currency, that a record of a stratum with a budget of its own may cost."""
     prior: str | None = None
     """Hash of the certificate's section about the prior; None without a prior."""
+    opening: Allotment | None = None
+    """Part of the allotment that is reserved first, for the first question; None for all of it at once."""
 
-    def account(self, standing: Standing, seed: int) -> FitAccount:
-        """Return a new account in memory for this fit, after its reservation, with `seed` for post-processing."""
-        return FitAccount(self.budget, self.allot, standing, seed, self.caps)
+    def account(self, standing: Standing, seed: int, rest: Callable[[], Standing] | None = None) -> FitAccount:
+        """Return a new account in memory for this fit, after its reservation, with `seed` for post-processing.
+
+        `rest` reserves the rest of the allotment after the first question.
+        """
+        return FitAccount(self.budget, self.allot, standing, seed, self.caps, self.opening, rest)
 
 
 class Ledger(Protocol):
@@ -67,7 +72,8 @@ class ProcessLedger:
 
     cap_epsilon: float | None = None
     note: str = "no ledger file: this account lasted for one process, and knew these data by path, object and content"
-    _made: list[Allotment] = field(default_factory=list, init=False)
+    _made: list[list[Allotment]] = field(default_factory=list, init=False)
+    """Allotment of each fit, alone in a list: its first part until the rest is reserved."""
 
     def __post_init__(self) -> None:
         """Refuse a cap that is not a positive number."""
@@ -76,7 +82,7 @@ class ProcessLedger:
     @property
     def reserved(self) -> tuple[Allotment, ...]:
         """Tuple of the allotments reserved so far, oldest first."""
-        return tuple(self._made)
+        return tuple(allot for (allot,) in self._made)
 
     def open(self, request: Request) -> FitAccount:
         """Reserve the request's allotment, or refuse it, and return the fit's account; one thread at a time."""
@@ -87,25 +93,38 @@ class ProcessLedger:
         """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
         with _LOCK:
             self._made.extend(other._made)
+            other._made = self._made  # where fits that are under way reserve their rest
             caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
-            self.cap_epsilon = min(caps, default=None)
+            self.cap_epsilon = other.cap_epsilon = min(caps, default=None)
 
     def _reserve(self, request: Request) -> FitAccount:
-        if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
+        made = self.reserved
+        if any(allot.promise.neighbours != request.budget.neighbours for allot in made):
             raise UsageError(f"guarantees for different neighbours cannot be added up on the same data.{APART}")
-        if any(allot.promise.public != request.budget.public for allot in self._made):
+        if any(allot.promise.public != request.budget.public for allot in made):
             raise UsageError(
                 f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
             )
-        if any(allot.promise.unit != request.budget.unit for allot in self._made):
+        if any(allot.promise.unit != request.budget.unit for allot in made):
             raise UsageError("guarantees for different units cannot be added up on the same data.")
         request.before_reserving()
-        afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
-        self._made.append(request.allot)
-        delta = readable(self._made, request.budget.delta)
-        spent = total(self._made, delta)
-        standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
-        return request.account(standing, fresh_seed(request))
+        afford(self.cap_epsilon, made, request.allot, request.budget.delta)
+        mine = [request.opening or request.allot]
+        self._made.append(mine)
+
+        def standing() -> Standing:
+            delta = readable(self.reserved, request.budget.delta)
+            spent = total(self.reserved, delta)
+            return Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
+
+        def rest() -> Standing:
+            with _LOCK:
+                others = [allot for each in self._made if each is not mine for allot in each]
+                afford(self.cap_epsilon, others, request.allot, request.budget.delta)
+                mine[0] = request.allot
+                return standing()
+
+        return request.account(standing(), fresh_seed(request), rest)
 
 
 def fresh_seed(request: Request) -> int:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from stratsynth.accounting.lines import (
     head_of,
     now,
     reservation,
+    reservations,
     runs_of,
     shared_by,
     stated_budget,
@@ -98,7 +100,7 @@ class FileLedger:
             data, note = self._ready(append, request.budget)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
-            made = [line for line in lines if line["kind"] == "reserve"]
+            made = reservations(lines)
             same = [line for line in made if line["identity"] == request.identity]
             # another version of the data is fitted anew: answers of both would be of neither
             mine = next((r for r in same if not over[r["run"]] and r.get("data", head["data"]) == data), None)
@@ -116,21 +118,35 @@ class FileLedger:
                     if data not in shared_by(lines).versions:
                         append({"kind": "version", "data": data, "at": now()})
                     append(mine)
-                    made.append(mine)
                 if not os.fstat(lock).st_size:
                     mark(lock, RESERVED)
-                reserved = [allotment_of(line) for line in made]
-                delta = readable(reserved, head["delta"])
-                spent = total(reserved, delta)
-                whose = shared_by(lines)
-                standing = Standing(
-                    self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
-                    versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
-                )  # fmt: skip
-                return FileAccount(self._chain, request, standing, mine, folder, lock)
+
+                facts = partial(self._standing, head, note, known)
+                rest = partial(self._reserve_rest, request, run, facts)
+                return FileAccount(self._chain, request, facts(), mine, folder, lock, rest)
             except BaseException:
                 os.close(lock)
                 raise
+
+    def _standing(self, head: Mapping[str, Any], note: str, known: tuple[str, ...]) -> Standing:
+        """Return the account's state by the lines read so far."""
+        lines = self._chain.lines
+        reserved, whose = [allotment_of(line) for line in reservations(lines)], shared_by(lines)
+        delta = readable(reserved, head["delta"])
+        return Standing(
+            self.path.name, head["cap_epsilon"], total(reserved, delta), len(reserved), note, delta, account=whose.name,
+            versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
+        )  # fmt: skip
+
+    def _reserve_rest(self, request: Request, run: str, standing: Callable[[], Standing]) -> Standing:
+        """Reserve the whole allotment of a fit in the place of its first question's, and return the account's state."""
+        with self._chain.locked() as append:
+            lines = self._chain.lines
+            others = [allotment_of(line) for line in reservations(lines) if line["run"] != run]
+            afford(lines[0]["cap_epsilon"], others, request.allot, lines[0]["delta"])
+            budget, allot = stated_budget(request.budget), request.allot.to_dict()
+            append({"kind": "rest", "run": run, "at": now(), "budget": budget, "allot": allot})
+            return standing()
 
     def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
         """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
@@ -162,6 +178,12 @@ class FileLedger:
             append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)
 
+    def unfinished(self) -> frozenset[str]:
+        """Return the identities of all fits of the ledger that equal requests would go on with."""
+        lines = self._chain.read() if self.path.exists() else []
+        over = runs_of(lines) if lines and head_of(self.path, lines) else {}
+        return frozenset(r["identity"] for r in lines if r["kind"] == "reserve" and not over[r["run"]])
+
     def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
         """Return the cost of several requests together, beside what was reserved; refuse them if they pass the cap.
 
@@ -174,7 +196,7 @@ class FileLedger:
             head = head_of(self.path, lines)
             self._check(head, lines, head["data"], requests[0].budget)  # which data these are is not looked at
             cap, delta = head["cap_epsilon"], head["delta"]
-        made = [line for line in lines if line["kind"] == "reserve"]
+        made = reservations(lines)
         over = runs_of(lines)
         resumed = {line["identity"] for line in made if not over[line["run"]]}
         new = [request for request in requests if request.identity not in resumed]
@@ -263,7 +285,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     if not lines:
         return {"ledger": path.name, "cap_epsilon": None, "delta": None, "spent_epsilon": 0.0, "fits": []}
     head = head_of(path, lines)
-    made = [line for line in lines if line["kind"] == "reserve"]
+    made, whole = reservations(lines), {line["run"] for line in lines if line["kind"] == "rest"}
     done = {line["run"] for line in lines if line["kind"] == "done"}
     asked = Counter(line["run"] for line in lines if line["kind"] == "charge")
     reserved = [allotment_of(line) for line in made]
@@ -275,6 +297,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
             "run": number, "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
             **line["allot"], "state": "done" if line["run"] in done else "open",
             "questions": asked[line["run"]],
+            **({"part": "first question"} if line.get("first") and line["run"] not in whole else {}),
         }
         for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
     ]  # fmt: skip

@@ -31,6 +31,15 @@ def ledger_show(
         echo(render(ledger_page(found)))
 
 
+def _state(fit: Mapping[str, Any]) -> str:
+    """Return the words on how far a fit has come."""
+    if fit["state"] == "done":
+        return "done"
+    if "part" in fit:
+        return f"its first question alone: {fit.get('rho', fit['epsilon']):.3g} {'rho' if 'rho' in fit else 'epsilon'}"
+    return "open: the same recipe goes on from here"
+
+
 def ledger_page(found: Mapping[str, Any]) -> Page:
     """Return the Page of a ledger's facts: epsilon spent at its delta, the rest of the cap, and one row per fit."""
     if not found["fits"]:
@@ -51,7 +60,7 @@ def ledger_page(found: Mapping[str, Any]) -> Page:
             f"{fit['epsilon']:g}",
             f"{fit['delta']:g}",
             fit["questions"],
-            "done" if fit["state"] == "done" else "open: the same recipe goes on from here",
+            _state(fit),
         ]
         for fit in found["fits"]
     ]

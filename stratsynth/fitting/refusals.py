@@ -47,10 +47,10 @@ def prepared_for(
     facts = mechanism.public
     if prior is not None:
         raise UsageError("what is prepared has its prior already; give it to `prepare`.")
-    if (mechanism.declared or facts.schema, facts.size, mechanism.budget) != (
+    if (mechanism.declared or facts.schema, facts.size, mechanism.budget.plain) != (
         table.schema,
         table.declared_size,
-        protecting(budget, table.schema),
+        protecting(budget, table.schema).plain,
     ):
         raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     return mechanism

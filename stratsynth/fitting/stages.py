@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import MechanismError
+from stratsynth.errors import MechanismError, Stopped
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
 from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
 from stratsynth.mechanisms import Mechanism, Prepared
+from stratsynth.release.first import FirstAnswer
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class FitOptions:
     """Source of noise for tests; None for the operating system's."""
     progress: bool | None = None
     """True for a progress bar; None for one on a terminal and in a notebook."""
+    proceed: bool = False
+    """True to go on where the first question finds far fewer usable records than declared."""
 
     @property
     def private(self) -> bool:
@@ -63,8 +66,8 @@ class Fit:
 
         fit = Fit.prepare(mechanism, table, budget, options)  # reads nothing
         fit.rehearse(observer)
-        with fit.reserve(observer, folder) as reserved:
-            model = fit.run(reserved)
+        with fit.reserve(observer, folder) as reserved:  # of the first question alone, where there is one
+            model = fit.run(reserved)  # asks it, may stop, and reserves the rest
             release = fit.certify(model, reserved)
             release.save(folder)
 
@@ -104,7 +107,12 @@ class Fit:
         prepared = prepared_for(mechanism, table, budget, options.prior)
         check_against_table(prepared, table)
         query = getattr(table.source, "query", None)
-        request = request_of(prepared, options.seed, private=options.private, query=query)
+        asked = partial(request_of, seed=options.seed, private=options.private, query=query)
+        begun = getattr(table.ledger, "unfinished", frozenset)  # a ledger in memory keeps no interrupted fit
+        if prepared.first.asked and (identities := begun()):
+            before = prepared.without_first()  # as earlier versions began fits
+            prepared = before if asked(before).identity in identities else prepared
+        request = asked(prepared)
         return cls(prepared, table.counted_by(prepared.public.schema), options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
@@ -132,10 +140,29 @@ class Fit:
         request = replace(self.request, before_reserving=before)
         return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
+    def ask_first(self, reserved: Reservation) -> None:
+        """Ask the first question, if the fit has one; its answer decides if the fit stops, and nothing else.
+
+        A fit whose rest is reserved already, as when it was interrupted later, has decided.
+
+        Raises:
+            Stopped: Far fewer usable records than declared, unless the options say to proceed. Its charge stands.
+        """
+        prepared, undecided = self.prepared, reserved.account.opening is not None
+        if not prepared.first.asked:
+            return
+        found = FirstAnswer.of(prepared, reserved.ask_first(prepared))
+        if undecided and found.too_few and not self.options.proceed:
+            raise Stopped(found.stopped(saved=not self.table.public))
+
     def run(self, reserved: Reservation) -> Model:
-        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none."""
+        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none.
+
+        The first question comes before, where there is one: see `ask_first`.
+        """
         from stratsynth.models import Model
 
+        self.ask_first(reserved)
         prepared, how = self.prepared, self.prepared.mechanism
         ask = partial(reserved.run, prepared)
         model = _openly(ask) if self.table.public else ask()
@@ -157,6 +184,7 @@ class Fit:
             private=self.options.private,
             unverified=answers.unverified,
             counted=answers.counted,
+            usable=answers.usable,
         )
         return Release(model, stated, measurements_table(answers.measurements), self.table.declared_size)
 
@@ -204,6 +232,7 @@ def fit(
     progress: bool | None = None,
     prior: Prior | None = None,
     weights: Weights | None = None,
+    proceed: bool = False,
 ) -> Release:
     """Spend a budget on a table and return a release, which is not saved.
 
@@ -225,6 +254,7 @@ def fit(
         progress: True to show a bar with the time that is left; by default on a terminal and in a notebook.
         prior: Public data, such as last year's file: see `Prior`. The fit starts from them, and departs from them
             where paid answers disagree.
+        proceed: True to go on where the first question finds far fewer usable records than declared; its answer holds.
         weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
             strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
 
@@ -234,10 +264,11 @@ def fit(
     Raises:
         UsageError: A fit that is refused before anything is charged; its subclasses are kinds of refusals.
         BudgetRefused: More epsilon than the ledger has left. Nothing was read.
+        Stopped: The first question, for a small part of the budget, found far fewer usable records than declared.
         StratsynthError: A failure after a charge, which stands.
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
-    options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress)
+    options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, proceed=proceed)
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
         return release

@@ -78,6 +78,10 @@ class Plan:
     """Column of the row weights, the largest weight, and the noise factors; None where every row counts 1."""
     prior: dict[str, Any] | None = None
     """Prior of the fit, and the largest number of records that its rows can be worth; None without a prior."""
+    first: dict[str, Any] = field(default_factory=dict)
+    """First question of the fit, its price and noise; or the reason why it has none."""
+    first_words: str = ""
+    """Sentence on the first question."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -173,6 +177,8 @@ def plan(
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
+        first=prepared.first.to_dict(),
+        first_words=str(prepared.first),
         warnings=tuple(weight_warnings(schema)),
     )
 

@@ -34,6 +34,7 @@ from stratsynth.questions.sums.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.sums.perrow import PerRow, PerRowGradients
 from stratsynth.questions.sums.row_vectors import RowVectors
 from stratsynth.questions.total import NoisySum, Total, total
+from stratsynth.questions.usable import Usable, UsableCounts, usable
 
 __all__ = [
     "Answer",
@@ -77,6 +78,8 @@ __all__ = [
     "Sum",
     "Term",
     "Total",
+    "Usable",
+    "UsableCounts",
     "Work",
     "choose",
     "counts",
@@ -84,6 +87,7 @@ __all__ = [
     "raw",
     "split",
     "total",
+    "usable",
     "work",
 ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.charges import FIRST
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
@@ -23,6 +24,7 @@ from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
 from stratsynth.release.declared import comparisons, too_close
 from stratsynth.release.few import small_groups
+from stratsynth.release.first import FirstAnswer
 from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.notices import notices
 from stratsynth.release.shown import CertificateRecord
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
+    from stratsynth.questions import UsableCounts
 
 ADDED = 10_000
 """Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
@@ -50,6 +53,7 @@ def certificate(
     private: bool,
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
+    usable: UsableCounts | None = None,
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
 
@@ -62,12 +66,14 @@ def certificate(
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
         counted: Noisy numbers of records, to be compared with the declared ones.
+        usable: The answer to the first question; None without one.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
     budget, allot, layout, unit = account.budget, account.allot, prepared.strata, table.schema.unit
-    for path in dict.fromkeys(charge.path for charge in account.spending.charges):
+    first = None if usable is None else FirstAnswer.of(prepared, usable)
+    for path in dict.fromkeys(charge.path for charge in account.spending.charges if charge.kind != FIRST):
         prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     record = {
@@ -107,15 +113,16 @@ def certificate(
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
-        **_meaning(prepared, counted),
+        "first_question": prepared.first.to_dict() if first is None else first.to_dict(),
+        **_meaning(prepared, counted, first),
     }
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
-def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
+def _meaning(prepared: Prepared, counted: Sequence[Counted], first: FirstAnswer | None) -> dict[str, Any]:
     """Return the record's entries `declared_and_measured`, `notices` and `small_groups`; empty ones are left out."""
     found = comparisons(prepared, counted)
-    said = notices(prepared, found, close=too_close(prepared, found))
+    said = notices(prepared, found, close=too_close(prepared, found), first=first)
     record = {
         "declared_and_measured": [dataclasses.asdict(one) for one in found],
         "notices": said,

@@ -13,6 +13,7 @@ from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, Measur
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
+    from stratsynth.release.first import FirstAnswer
 
 CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
 NAMED = 5
@@ -27,8 +28,17 @@ UNCOMPARED = (
 FAR = ("far fewer", "far more")
 
 
-def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
-    """Return {"kind", "text"} of each notice; `close` is True if declared shares fit the noisy totals too well."""
+def notices(
+    prepared: Prepared, found: Sequence[Comparison], *, close: bool, first: FirstAnswer | None = None
+) -> list[dict[str, str]]:
+    """Return {"kind", "text"} of each notice.
+
+    Args:
+        prepared: The fit.
+        found: Declared beside measured numbers of records.
+        close: True if declared shares fit the noisy totals too well.
+        first: The answer to the first question; None without one.
+    """
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     weight = prepared.public.schema.row_weight
     cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
@@ -37,6 +47,9 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
         said[0]["kind"] = "empty"
     elif far := [c for c in found if c.what == SHARE and c.verdict in FAR]:
         said.append({"kind": "declared_shares", "text": _shares(far, sum(c.what == SHARE for c in found))})
+    if first is not None and (first.too_few or first.causes):
+        kind = "nearly_empty" if first.nearly_empty else "few_usable" if first.too_few else "values_outside"
+        said.append({"kind": kind, "text": f"first question: {first.measured}"})
     if close:
         source = "" if prepared.strata is None else prepared.strata.weights.citation
         said.append({"kind": "shares_too_close", "text": _close(source)})

@@ -31,6 +31,9 @@ class CodedRows:
     """Number of rows."""
     weights: NDArray[Any] | None = field(default=None, repr=False)
     """Weight of each row, from 0 to the schema's largest; None if every row counts 1."""
+    outside: NDArray[np.int64] | None = field(default=None, repr=False)
+    """Weight of these rows, then by column that of values outside the schema, rows that were left out included; None if
+    these are not all rows, or nobody counted."""
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
     """Results computed from these rows, such as the features of a design; as private as they are."""
 
@@ -46,4 +49,5 @@ class CodedRows:
             numbers={name: column[which] for name, column in self.numbers.items()},
             size=size,
             weights=None if self.weights is None else self.weights[which],
+            outside=None,
         )
