@@ -16,7 +16,6 @@ that an answer was given, it is never drawn again: without its journal the fit i
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,6 @@ from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
-    Shared,
     allotment_of,
     head_of,
     now,
@@ -51,11 +49,7 @@ from stratsynth.accounting.paths import (
 )
 from stratsynth.accounting.registry import Registry
 from stratsynth.accounting.standing import (
-    Outlook,
     Standing,
-    afford_all,
-    largest,
-    rule,
 )
 from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
@@ -90,7 +84,7 @@ class FileLedger:
         self._registry = registry
         self._reason = reason
         self._fingerprint = fingerprint
-        self._cap = cap_epsilon
+        self.cap_epsilon = cap_epsilon
         self._chain = Chain(path)
 
     def open(self, request: Request) -> FileAccount:
@@ -160,7 +154,7 @@ class FileLedger:
         data = self._fingerprint(key_of(self.path, new=new))
         if new:
             facts: dict[str, Any] = {
-                "cap_epsilon": self._cap,
+                "cap_epsilon": self.cap_epsilon,
                 "delta": budget.delta,
                 "neighbours": str(budget.neighbours),
             }
@@ -170,41 +164,13 @@ class FileLedger:
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
-        self._check(head_of(self.path, lines), lines, data, budget)
+        self.check(head_of(self.path, lines), lines, data, budget)
         over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
         check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
         tidy(self.path, (run for run, done in over.items() if done))
         if self._account is not None and shared_by(lines).name is None:
             append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)
-
-    def unfinished(self) -> frozenset[str]:
-        """Return the identities of all fits of the ledger that equal requests would go on with."""
-        lines = self._chain.read() if self.path.exists() else []
-        over = runs_of(lines) if lines and head_of(self.path, lines) else {}
-        return frozenset(r["identity"] for r in lines if r["kind"] == "reserve" and not over[r["run"]])
-
-    def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-        """Return the cost of several requests together, beside what was reserved; refuse them if they pass the cap.
-
-        Nothing is reserved: `open` checks again what other processes may have reserved since.
-        """
-        self.refuse_other()
-        lines = self._chain.read() if self.path.exists() else []
-        cap, delta = self._cap, requests[0].budget.delta
-        if lines:
-            head = head_of(self.path, lines)
-            self._check(head, lines, head["data"], requests[0].budget)  # which data these are is not looked at
-            cap, delta = head["cap_epsilon"], head["delta"]
-        made = reservations(lines)
-        over = runs_of(lines)
-        resumed = {line["identity"] for line in made if not over[line["run"]]}
-        new = [request for request in requests if request.identity not in resumed]
-        for request in new:
-            refuse_half_done(self.path, lines, request)
-        allots = [request.allot for request in new]
-        reserved = [allotment_of(line) for line in made]
-        return afford_all(cap, reserved, allots, delta, requests[0].allot, refuse=refuse)
 
     def refuse_other(self) -> None:
         """Refuse a path that cannot be opened, and a new ledger beside another of the same data without a reason."""
@@ -222,7 +188,8 @@ class FileLedger:
             return ""
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
-    def _check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
+    def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
+        """Refuse a ledger of other data, neighbours, public columns, unit, account or cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
@@ -249,9 +216,9 @@ class FileLedger:
                 f"ledger: {self.path} adds up guarantees for one {head.get('unit', 'record')}; one for a "
                 f"{budget.unit} cannot be added to them."
             )
-        if self._cap is not None and self._cap != head["cap_epsilon"]:
+        if self.cap_epsilon is not None and self.cap_epsilon != head["cap_epsilon"]:
             raise UsageError(
-                f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
+                f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self.cap_epsilon:g}; "
                 "a cap is set once."
             )
 
@@ -275,42 +242,3 @@ def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Re
                 f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
                 "Finish it with that version, or give another seed for a new fit, which is charged."
             )
-
-
-def read_ledger(path: Path) -> dict[str, Any]:
-    """Return a verified ledger as a dict: cap, delta, epsilon spent and left, and its fits; UsageError for no file."""
-    if not path.is_file():
-        raise UsageError(f"there is no ledger {path}.")
-    lines = Chain(path).read()
-    if not lines:
-        return {"ledger": path.name, "cap_epsilon": None, "delta": None, "spent_epsilon": 0.0, "fits": []}
-    head = head_of(path, lines)
-    made, whole = reservations(lines), {line["run"] for line in lines if line["kind"] == "rest"}
-    done = {line["run"] for line in lines if line["kind"] == "done"}
-    asked = Counter(line["run"] for line in lines if line["kind"] == "charge")
-    reserved = [allotment_of(line) for line in made]
-    delta = readable(reserved, head["delta"])
-    spent = total(reserved, delta)
-    cap = head["cap_epsilon"]
-    fits = [
-        {
-            "run": number, "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
-            **line["allot"], "state": "done" if line["run"] in done else "open",
-            "questions": asked[line["run"]],
-            **({"part": "first question"} if line.get("first") and line["run"] not in whole else {}),
-        }
-        for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
-    ]  # fmt: skip
-    left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
-    if cap is not None:
-        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"), public=head.get("public", ()))
-        left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
-    return {
-        "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
-        **({"public_columns": head["public"]} if "public" in head else {}),
-        "spent_epsilon": spent, **left, "rule": rule(head["delta"]), "fits": fits,
-    }  # fmt: skip
-
-
-def _named(whose: Shared) -> dict[str, Any]:
-    return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

@@ -22,7 +22,7 @@ def ledger_show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")], as_json: AsJson = False
 ) -> None:
     """Show what was spent on a data file, by which fits, and what is left."""
-    from stratsynth.accounting.ledger_file import read_ledger
+    from stratsynth.accounting.history import read_ledger
 
     found = read_ledger(file)
     if as_json:

@@ -17,8 +17,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.errors import StratsynthError
 from stratsynth.files.space import Space
 from stratsynth.questions import Clique
+from stratsynth.questions.reading import OUTSIDE
 from stratsynth.questions.sums.clipping import Ints
 from stratsynth.schema.rows import CodedRows
 
@@ -35,7 +37,6 @@ FEW = 1 << 10
 """Number of rows up to which all tables with equally many columns are counted by one call."""
 AT_ONCE = 1 << 10
 """Largest number of tables counted by one call."""
-_NONE = np.zeros(0, np.int64)
 
 Cover = tuple[Clique, tuple[int, ...]]
 """Columns that are counted together, and the indices of the cliques that are summed from their table."""
@@ -43,6 +44,11 @@ Cover = tuple[Clique, tuple[int, ...]]
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
     """Return the exact table of each clique over all rows, one axis per column; a row counts its weight."""
+    if OUTSIDE in cliques:
+        counted = [rows.outside for rows in parts if rows.outside is not None]
+        if len(cliques) > 1 or len(counted) < len(parts):
+            raise StratsynthError("rows: usable records are counted of all rows as they are read, and of no stratum.")
+        return [np.sum(counted, axis=0, dtype=np.int64)]
     schema = parts[0].schema
     size = sum(rows.size for rows in parts)
     if size <= FEW and len(parts) == 1 and len(cliques) > 1:
@@ -66,14 +72,13 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
 
     With few rows, time is in the number of calls.
     """
-    found: list[Ints] = [_NONE] * len(cliques)
+    found: dict[int, Ints] = {}
     for width in sorted(set(map(len, cliques))):
         numbers = [i for i, clique in enumerate(cliques) if len(clique) == width]
         for start in range(0, len(numbers), AT_ONCE):
             here = numbers[start : start + AT_ONCE]
-            for number, table in zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True):
-                found[number] = table
-    return found
+            found.update(zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True))
+    return [found[number] for number in range(len(cliques))]
 
 
 def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:

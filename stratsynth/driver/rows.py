@@ -20,7 +20,7 @@ from stratsynth.errors import StratsynthError
 from stratsynth.files.space import Heap, Space
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
-from stratsynth.questions.reading import OUTSIDE, PublicColumns
+from stratsynth.questions.reading import PublicColumns
 from stratsynth.schema import Numeric
 from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import Stratum, StratumPath, within
@@ -61,19 +61,7 @@ class StoredRows:
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
         """Return, for each (path, cliques) pair, the exact integer table of each clique over the path's rows."""
-        return [self._at(path)._tables(cliques) for path, cliques in asked]  # noqa: SLF001 - rows of the same class
-
-    def _tables(self, cliques: Sequence[Clique]) -> list[NDArray[np.int64]]:
-        """Return the exact table of each clique, and where OUTSIDE stands the numbers that were counted when read."""
-        plain = [clique for clique in cliques if clique != OUTSIDE]
-        found = iter(tables(self._parts, plain, self._space) if plain else ())
-        return [self._outside() if clique == OUTSIDE else next(found) for clique in cliques]
-
-    def _outside(self) -> NDArray[np.int64]:
-        counted = [rows.outside for rows in self._parts if rows.outside is not None]
-        if len(counted) < len(self._parts):
-            raise StratsynthError("rows: usable records are counted of all rows as they are read, and of no stratum.")
-        return np.sum(counted, axis=0, dtype=np.int64)
+        return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy

@@ -13,14 +13,14 @@ from stratsynth.accounting.units import per_unit
 from stratsynth.digest import digest
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
+    from stratsynth.accounting.account import FitAccount
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import Solving, Workers
     from stratsynth.mechanisms import Prepared
     from stratsynth.mechanisms.terms import Terms
     from stratsynth.noise import Entropy
-    from stratsynth.questions import UsableCounts
+    from stratsynth.questions import NoisyTable
     from stratsynth.schema import Schema
 
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Reservation:
     """The part of a budget that a fit has reserved, with all that the fit may use while it lasts."""
 
-    account: Account
+    account: FitAccount
     answers: PrivateAnswers
     """Only access to the rows."""
     solve: Solving
@@ -36,7 +36,7 @@ class Reservation:
     schema: Schema
     """Schema by which rows are read."""
 
-    def ask_first(self, terms: Terms) -> UsableCounts:
+    def ask_first(self, terms: Terms) -> NoisyTable:
         """Return the answer to the first question: of all records, whatever the mechanism is."""
         from stratsynth.driver.lockstep import run
         from stratsynth.questions import usable
@@ -120,13 +120,6 @@ def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, qu
     given = given if opening is None else (*given, "first", opening.currency, opening.amount)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
     prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
-    return Request(
-        identity,
-        how.title,
-        budget.plain,
-        per_unit(allot.reserved),
-        seed,
-        caps=prepared.caps,
-        prior=prior,
-        opening=None if opening is None else per_unit(opening),
-    )
+    first = None if opening is None else per_unit(opening)
+    whole = per_unit(allot.reserved)
+    return Request(identity, how.title, budget.plain, whole, seed, caps=prepared.caps, prior=prior, opening=first)

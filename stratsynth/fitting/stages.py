@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.history import unfinished
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import MechanismError, Stopped
 from stratsynth.fitting.observer import SILENT, Observer, observing
@@ -108,8 +109,8 @@ class Fit:
         check_against_table(prepared, table)
         query = getattr(table.source, "query", None)
         asked = partial(request_of, seed=options.seed, private=options.private, query=query)
-        begun = getattr(table.ledger, "unfinished", frozenset)  # a ledger in memory keeps no interrupted fit
-        if prepared.first.asked and (identities := begun()):
+        path = getattr(table.ledger, "path", None)  # a ledger in memory keeps no interrupted fit
+        if prepared.first.asked and path is not None and (identities := unfinished(path)):
             before = prepared.without_first()  # as earlier versions began fits
             prepared = before if asked(before).identity in identities else prepared
         request = asked(prepared)

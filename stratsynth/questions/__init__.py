@@ -34,7 +34,7 @@ from stratsynth.questions.sums.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.sums.perrow import PerRow, PerRowGradients
 from stratsynth.questions.sums.row_vectors import RowVectors
 from stratsynth.questions.total import NoisySum, Total, total
-from stratsynth.questions.usable import Usable, UsableCounts, usable
+from stratsynth.questions.usable import Usable, usable
 
 __all__ = [
     "Answer",
@@ -79,7 +79,6 @@ __all__ = [
     "Term",
     "Total",
     "Usable",
-    "UsableCounts",
     "Work",
     "choose",
     "counts",

@@ -9,24 +9,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import OPENED_IN_RHO, PRICED, Currency
 from stratsynth.accounting.charges import FIRST, Charge
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
 from stratsynth.questions.admission import known
-from stratsynth.questions.base import (
-    Answer,
-    Kept,
-    Program,
-    Question,
-    Seen,
-    Setting,
-    check_positive,
-    read_only,
-    squared,
-)
+from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_positive, read_only, squared
+from stratsynth.questions.counts import Counts, NoisyTable
 from stratsynth.questions.reading import OUTSIDE, Exact, Ints, Wanted
 from stratsynth.strata import StratumPath
 
@@ -37,20 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 WIDER = 25.0
-"""Variance, in squared records, that is added to the noise, and not priced: `accounting.sampled` needs it where the
-question stands beside steps on samples."""
-WIDEST = 2.0**50
-"""Largest scale of noise that samplers draw."""
-
-
-@dataclass(frozen=True, slots=True)
-class UsableCounts:
-    """Noisy numbers of usable records, and of values outside the schema."""
-
-    values: NDArray[np.int64]
-    """First the usable records, then the values outside of each column, in the schema's order; read-only."""
-    sigma: float
-    """Standard deviation of the noise of each number."""
+"""Variance in squared records that noise has beside the priced one: `accounting.sampled` needs it beside its steps."""
 
 
 @known
@@ -59,8 +36,8 @@ class Usable(Question):
     """Numbers of records that a fit counts rather than leaves out, and of each column's values outside the schema.
 
     A value is outside if the schema has no level and no bin for it, or takes it for missing. Records count their
-    weights. One record more or fewer, or exchanged for any other, moves each of the 1 + columns numbers by at most the
-    largest weight w: the L2 sensitivity is w sqrt(1 + columns), and the L1 sensitivity w (1 + columns).
+    weight, at most w. One record more or fewer, or exchanged, moves each of the 1 + columns numbers by at most w: the
+    L2 sensitivity is w sqrt(1 + columns), the L1 sensitivity w (1 + columns). The answer is a `NoisyTable` of OUTSIDE.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"tables"})
@@ -79,12 +56,12 @@ class Usable(Question):
     def check(self, schema: Schema) -> None:
         """Refuse a price that is not positive, or too small to be paid in noise, and an unknown currency."""
         check_positive("usable: price", self.price)
-        if type(self.currency) is not Currency or self.scale(schema) > WIDEST:
+        if type(self.currency) is not Currency or self.scale(schema) > laplace.WIDEST:
             raise MechanismError("usable: its price is in no currency, or too small to be paid in noise.")
 
     def sensitivity(self, schema: Schema) -> float:
         """Return the most that one record moves all numbers, in the norm of the noise, rounded up."""
-        weight, numbers = own_weight(schema), 1 + len(schema.names)
+        weight, numbers = schema.row_weight.most // schema.row_weight.each, 1 + len(schema.names)
         return weight * (math.sqrt(numbers) * (1 + 1e-15) if self.gaussian else float(numbers))
 
     def scale(self, schema: Schema) -> float:
@@ -111,37 +88,36 @@ class Usable(Question):
         """Return the exact numbers as the only read."""
         return Wanted(cliques=(OUTSIDE,))
 
-    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> UsableCounts:
-        """Return the exact numbers plus integer noise."""
-        (numbers,) = exact.tables
-        sampler = gaussian if self.gaussian else laplace
-        return self._made(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
+        """Return the exact numbers plus integer noise, with the standard deviation of the noise of each."""
+        (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
+        return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
-    def _made(self, schema: Schema, values: Ints) -> UsableCounts:
+    def noisy(self, schema: Schema, values: Ints) -> NoisyTable:
+        """Return the answer of these numbers, to which noise was added."""
         read_only([values])
-        return UsableCounts(values, self.deviation(schema))
+        return NoisyTable(OUTSIDE, values, self.deviation(schema))
 
     def tv_error(self, at: Setting) -> float:
         """Return the total variation between sampled and stated Gaussian noise, over all numbers; 0 for Laplace."""
         return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
 
-    def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[UsableCounts, Seen]:
+    def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
         """Return made-up numbers: `rows` usable records and no value outside, with noise; and a plan's `Seen`."""
         numbers = 1 + len(at.schema.names)
         noisy = rng.normal(0, self.deviation(at.schema), numbers)
         noisy[0] += rows
-        return self._made(at.schema, np.rint(noisy).astype(np.int64)), Seen(path, FIRST, cells=numbers)
+        return self.noisy(at.schema, np.rint(noisy).astype(np.int64)), Seen(path, FIRST, cells=numbers)
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the parts for the journal: sigma, and the integer array."""
-        return Kept({"sigma": answer.sigma}, [answer.values])
+        """Return the parts for the journal, as those of a table."""
+        return Counts.keep([answer])
 
     @classmethod
-    def recall(cls, kept: Kept) -> UsableCounts:
+    def recall(cls, kept: Kept) -> NoisyTable:
         """Return the noisy numbers, read-only, from the parts that `keep` made."""
-        read_only(kept.arrays)
-        return UsableCounts(kept.arrays[0], kept.facts["sigma"])
+        return Counts.recall(kept)[0]
 
     def records(self, schema: Schema, answer: Answer) -> list[tuple[float, float]]:
         """Return the noisy number of usable records with its noise."""
@@ -150,7 +126,7 @@ class Usable(Question):
     @classmethod
     def shape(cls, answer: Answer) -> Any:
         """Return shape, dtype and sigma; no number."""
-        return answer.values.shape, str(answer.values.dtype), answer.sigma
+        return Counts.shape([answer])
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Return the price of telling `here` from `there`: squared L2 distance / (2 sigma^2), or L1 / scale."""
@@ -160,17 +136,8 @@ class Usable(Question):
             return Fraction(squared(one, other)) / (2 * scale**2)
         return Fraction(int(np.abs(one - other).sum())) / scale
 
-    def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return the noise of all numbers as standard normals; none for Laplace noise."""
-        return [(answer.values - exact.tables[0]) / answer.sigma] if self.gaussian else []
 
-
-def own_weight(schema: Schema) -> int:
-    """Return the largest weight of a record in this table: 1 unless the schema names a column of weights."""
-    return schema.row_weight.most // schema.row_weight.each
-
-
-def usable(price: float, currency: Currency) -> Program[UsableCounts]:
+def usable(price: float, currency: Currency) -> Program[NoisyTable]:
     """Ask for the numbers of usable records and values outside: `found = yield from usable(price, currency)`."""
     answer = yield Usable(float(price), currency)
-    return cast("UsableCounts", answer)
+    return cast("NoisyTable", answer)

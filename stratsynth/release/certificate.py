@@ -32,10 +32,10 @@ from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
+    from stratsynth.accounting.account import FitAccount
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
-    from stratsynth.questions import UsableCounts
+    from stratsynth.questions import NoisyTable
 
 ADDED = 10_000
 """Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
@@ -48,12 +48,12 @@ COMPOSITION = "sum along a path, maximum over the strata of a split"
 def certificate(
     prepared: Prepared,
     table: PrivateTable,
-    account: Account,
+    account: FitAccount,
     *,
     private: bool,
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
-    usable: UsableCounts | None = None,
+    usable: NoisyTable | None = None,
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
 

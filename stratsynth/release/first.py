@@ -14,7 +14,7 @@ from stratsynth.release.declared import MeasuredCount
 
 if TYPE_CHECKING:
     from stratsynth.mechanisms import Prepared
-    from stratsynth.questions import UsableCounts
+    from stratsynth.questions import NoisyTable
 
 NAMED = 5
 """Largest number of columns that a message names."""
@@ -34,7 +34,7 @@ class FirstAnswer:
     """Noisy number of values outside, by column: unknown to the schema, or missing."""
 
     @classmethod
-    def of(cls, prepared: Prepared, answer: UsableCounts) -> FirstAnswer:
+    def of(cls, prepared: Prepared, answer: NoisyTable) -> FirstAnswer:
         """Return the answer with the columns' names."""
         usable, *outside = answer.values.tolist()
         return cls(prepared.first, usable, dict(zip(prepared.public.schema.names, outside, strict=True)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
     codes: dict[str, NDArray[Any]] = {}
     reals: dict[str, NDArray[np.float64]] = {}
     weights = row_weights(schema.row_weight, data) if weigh else None
+    each = np.ones(data.num_rows, np.int64) if weights is None else weights
     outside = [0]
     for name, column in schema.columns.items():
         if isinstance(column, Categorical):
@@ -75,18 +77,10 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
                 reals[name] = real
         kept &= coded >= 0
         codes[name] = coded.astype(smallest(column.size))  # -1 wraps round, in rows that are dropped below
-        outside.append(_weight_of(strange, weights))
-    outside[0] = _weight_of(kept, weights)
-    if not kept.all():
-        weights = None if weights is None else weights[kept]
-        codes = {name: coded[kept] for name, coded in codes.items()}
-        reals = {name: real[kept] for name, real in reals.items()}
-    return CodedRows(schema, codes, reals, int(kept.sum()), weights, np.array(outside))
-
-
-def _weight_of(which: NDArray[np.bool_], weights: NDArray[np.int64] | None) -> int:
-    """Return the sum of the weights of these rows, by a mask; their number if rows have no weights."""
-    return int(which.sum() if weights is None else weights[which].sum())
+        outside.append(each[strange].sum())
+    outside[0] = each[kept].sum()
+    rows = CodedRows(schema, codes, reals, data.num_rows, weights)
+    return replace(rows if kept.all() else rows.take(kept), outside=np.array(outside, np.int64))
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
@@ -144,7 +138,6 @@ def _numeric(
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
     strange = np.isnan(reals)
     codes[strange] = column.codes[MISSING] if column.missing else -1
-    # A null of a typed column stands for a number that does not apply.
     if column.not_applicable is not None and not column.missing:
         # a typed column has no other way to say that a number does not apply
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))

@@ -14,8 +14,8 @@ from helpers.ledgers import kinds, ladder, lines_of
 from helpers.toys import Toy
 from stratsynth import Budget, Stratified, Weights, open_table
 from stratsynth.accounting.budget import Currency
-from stratsynth.accounting.ledger import ProcessLedger
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
+from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import AIM, MST, ClippedMean, External, Independent
 from stratsynth.adapters.independent import Product
@@ -273,7 +273,7 @@ def test_its_verdict_comes_from_the_noisy_numbers_alone(files, tmp_path, monkeyp
         def answer(self, asked):
             found = proper(self, asked)
             return [
-                Usable(0.1)._made(a.schema, np.array([records, 5, 6, 7, 8])) if type(a.question) is Usable else one
+                Usable(0.1).noisy(a.schema, np.array([records, 5, 6, 7, 8])) if type(a.question) is Usable else one
                 for a, one in zip(asked, found, strict=True)
             ]
 

@@ -13,7 +13,7 @@ from helpers import small
 from helpers.crash import KILLED, Fault, Nursery, command
 from helpers.ledgers import lines_of
 from stratsynth import Release
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 
 QUICK, SLOW = 2, 25
 """Kills of each mechanism."""

@@ -291,7 +291,7 @@ HELD = {"charge", "recall", "store"}
 """What is done with an account."""
 OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
-    "stratsynth.cli.ledgers": "shows a ledger",
+    "stratsynth.accounting.history": "tells of a ledger's past and coming fits, and spends nothing",
     "stratsynth.cli.work": "foresees what fits will cost",
     "stratsynth.driver.simulated": "charges an account of its own, for made-up answers",
     "stratsynth.planning.rehearsal": "opens an account of its own, for made-up answers",

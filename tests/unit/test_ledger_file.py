@@ -9,7 +9,7 @@ from helpers import small
 from helpers.fits import requested
 from helpers.ledgers import BUDGET, chained, forged, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import coming, read_ledger
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.release.page.summary import summary
@@ -220,8 +220,9 @@ def test_what_is_soundly_chained_and_no_ledger_is_refused(lines, data, ledger):
 
 def test_guarantees_for_different_neighbours_are_not_added_up(tmp_path):
     from stratsynth.accounting.budget import Budget
-    from stratsynth.accounting.ledger import ProcessLedger, Request
+    from stratsynth.accounting.ledger import Request
     from stratsynth.accounting.ledger_file import FileLedger
+    from stratsynth.accounting.process import ProcessLedger
 
     added, replaced = (Budget(1, 1e-9, neighbours) for neighbours in ("add-remove", "replace"))
     for ledger in (FileLedger(tmp_path / "a.ledger", lambda key: "data", 30.0), ProcessLedger()):
@@ -294,7 +295,7 @@ def test_what_a_grid_would_be_refused_is_foreseen(data, ledger):
     opened = table(data)
     request = requested(ladder(), opened, BUDGET, seed=5)
     with pytest.raises(LedgerError, match=r"0\.0\.9"):
-        opened.ledger.foresee([request])
+        coming(opened.ledger, [request])
 
 
 def test_a_ledger_of_an_unknown_format_says_who_wrote_it(data, ledger):

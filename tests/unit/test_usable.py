@@ -47,7 +47,7 @@ CURRENCIES = [Currency.ZCDP, Currency.PURE, Currency.SAMPLED, Currency.CLAIMED]
 
 
 def exact(rows, schema=SCHEMA):
-    (found,) = Reader(load_rows(schema, open_source(rows)), SeededEntropy(0)).read([((), Usable(0.1).wanted())])
+    (found,) = Reader(load_rows(schema, open_source(rows)), SeededEntropy(0)).each([((), Usable(0.1).wanted())])
     return found
 
 
