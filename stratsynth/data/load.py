@@ -66,8 +66,10 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return the parts as one batch, an array for each column; each part is freed as soon as it is copied."""
+    """Return the parts as one, an array for each column, itself if it is alone; a part is freed once it is copied."""
     parts = list(coded)
+    if len(parts) == 1:
+        return parts[0]
     codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
     counted = [part.outside for part in parts if part.outside is not None]  # all of them: `encode` counts
     outside = np.sum([np.zeros(1 + len(schema.names), np.int64), *counted], axis=0)
@@ -84,7 +86,7 @@ def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]
 
 
 def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
-    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays], dtype=kind)
+    return np.concatenate([np.empty(0, kind), *arrays], dtype=kind)
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
