@@ -70,6 +70,10 @@ class DraftWarning(UserWarning):
     """INTERNAL. A remark for the reviewer of a draft schema, which was read from private rows."""
 
 
+class NoticeWarning(UserWarning):
+    """A notice of a release's certificate, which its readers have to know."""
+
+
 class NotPrivateWarning(UserWarning):
     """The result is not private: it may show single records."""
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from stratsynth.adapters.networks import Module
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.adapters.sklearn.grouped import GroupedEstimator, each, named, numbered
+from stratsynth.adapters.sklearn.grouped import GroupedEstimator, check_kind, each, named, numbered
 from stratsynth.checks import is_list
 from stratsynth.schema import Categorical
 
@@ -67,6 +67,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return features and classes as arrays; refuse what scikit-learn's checks refuse, as a continuous target."""
+        check_kind("y", y, "classes", self._declared())
         x, checked = validate_data(self, x, y)
         check_classification_targets(checked)
         return x, each(y)

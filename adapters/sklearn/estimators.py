@@ -61,6 +61,9 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         loss_bounds: By level of the sensitive feature.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
+        first: Share of the budget that the first question costs, which counts usable records and values outside; 0 for
+            none.
+        proceed: True to go on where it finds far fewer usable records than rows.
     """
 
     target_bounds: tuple[float, float]

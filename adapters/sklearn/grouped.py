@@ -17,7 +17,7 @@ from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.checks import is_list
 from stratsynth.data.table import open_table
-from stratsynth.errors import UsageError
+from stratsynth.errors import Stopped, UsageError
 from stratsynth.fitting import fit
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -54,6 +54,8 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     declared_size: int | None = None
     ledger: str | os.PathLike[str] | None = None
     ledger_epsilon: float | None = None
+    first: float | None = None
+    proceed: bool = False
     protect = "all"
     """`all` if whole records are protected, `sensitive` if the sensitive feature alone is."""
     coef_: NDArray[np.float64] = field(init=False)
@@ -103,7 +105,15 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """Fit the mechanism `how` to features, target (of schema column `column`) and group; keep the release."""
         table = self._table(x, target, column, sensitive)
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
-        self.release_ = fit(how, table, Budget(self.epsilon, self.delta, neighbours), progress=False)
+        budget = Budget(self.epsilon, self.delta, neighbours, first=self.first)
+        try:
+            self.release_ = fit(how, table, budget, progress=False, proceed=self.proceed)
+        except Stopped as error:
+            raise Stopped(
+                f"{error} Here {TARGET} is y, whose values have to be of the declared `classes` or within "
+                f"`target_bounds`; {GROUP} is the sensitive feature, whose levels are the declared `groups`; x0, x1, "
+                "... are the features."
+            ) from None
 
     @property
     def _model(self) -> Regression | Network:
@@ -130,6 +140,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
+        check_kind("sensitive_features", sensitive, "groups", levels)
         names = named(x)
         known = self.protect == "sensitive"
         columns: dict[str, Numeric | Categorical] = {
@@ -163,6 +174,16 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         check_is_fitted(self)
         x = validate_data(self, x, reset=False)
         return pd.DataFrame(dict(zip(named(x), x.T, strict=True)))
+
+
+def check_kind(what: str, values: Any, where: str, declared: Sequence[Any]) -> None:
+    """Refuse values of a numeric type where all that `where` declares is texts, by the type alone."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    if kind in "iufb" and all(isinstance(level, str) for level in declared):
+        raise UsageError(
+            f"{what} is of the type {values.dtype}, and {where} declares texts, such as {declared[0]!r}: no row would "
+            f"be counted. Declare {where} as they stand in the data. Nothing was charged."
+        )
 
 
 def each(given: Any) -> NDArray[Any]:

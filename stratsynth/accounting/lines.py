@@ -106,10 +106,7 @@ def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def reservations(lines: Sequence[Mapping[str, Any]], until: int | None = None) -> list[Mapping[str, Any]]:
-    """Return the `reserve` lines, each with the allotment of its fit's `rest` line, if there is one.
-
-    Where `until` is given, rests that stand at this index or later do not count.
-    """
+    """Return the `reserve` lines, each with the allotment of its fit's `rest` line, if one stands before `until`."""
     rests = {line["run"]: line["allot"] for line in lines[:until] if line["kind"] == "rest"}
     made = [line for line in lines if line["kind"] == "reserve"]
     return [{**line, "allot": rests[line["run"]]} if line["run"] in rests else line for line in made]

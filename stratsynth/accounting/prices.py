@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours, less
 from stratsynth.accounting.charges import FIRST, Spending
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import MechanismError
@@ -93,7 +93,7 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
         found = epsilon_sampled(noise, rate, int(steps), delta, budget.neighbours, allot.first) if within else 0.0
         within = within and found <= budget.epsilon and allot.first == budget.opening(allot.currency)
     else:
-        within = within and allot.amount <= budget.epsilon and budget.rows == 1
+        within = within and allot.amount <= less(budget.epsilon, budget.opening(allot.currency)) and budget.rows == 1
     if not within:
         raise MechanismError("price: the mechanism's allotment is not within the budget.")
 

@@ -81,7 +81,7 @@ def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]
         {c: _one([part.pop(c) for part in reals], np.dtype(np.float64)) for c in numeric},
         size,
         None if schema.row_weight.column is None else _one(weights, np.dtype(np.int64)),
-        outside,
+        outside=outside,
     )
 
 

@@ -42,8 +42,7 @@ class Reservation:
         from stratsynth.questions import usable
 
         currency = terms.allot.currency
-        price = terms.budget.opening(currency)
-        return run(usable(price, currency), self.schema, self.answers, self.solve)
+        return run(usable(terms.budget.opening(currency), currency), self.schema, self.answers, self.solve)
 
     def run(self, terms: Terms) -> Any:
         """Return the result of a mechanism's program on private answers; then close them: nothing is read any more.

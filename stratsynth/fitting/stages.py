@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.history import unfinished
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import MechanismError, Stopped
+from stratsynth.errors import MechanismError, NoticeWarning, Stopped
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
 from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
@@ -267,9 +268,14 @@ def fit(
         BudgetRefused: More epsilon than the ledger has left. Nothing was read.
         Stopped: The first question, for a small part of the budget, found far fewer usable records than declared.
         StratsynthError: A failure after a charge, which stands.
+
+    Warns:
+        NoticeWarning: Every notice of the certificate.
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
     options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, proceed=proceed)
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
+        for notice in release.certificate.get("notices", ()):  # where warnings are errors, the fit can be resumed
+            warnings.warn(f"the certificate says: {notice['text']}", NoticeWarning, stacklevel=2)
         return release

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.mechanisms.contract import Mechanism, Public
 
-SHARE = 0.0
+SHARE = 0.01
 """Share of a fit's amount that its first question costs, where the budget states none."""
 CHANCE = 0.001
 """Probability with which the noise passes the bound by which a fit stops."""
@@ -26,7 +26,6 @@ LEAST = 0.5
 """Share of the declared records below which a fit stops."""
 
 OFF = "switched off: [budget] first = 0"
-NO_SIZE = "no size is declared, so nothing says how many records there should be"
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,10 @@ class FirstQuestion:
     """"rho", or "epsilon"."""
     noise_sd: float = 0.0
     """Standard deviation of the noise of each of its numbers, in records."""
-    bound: float = 0.0
-    """Number of records that its noise passes with probability CHANCE."""
+    columns: int = 0
+    """Number of columns."""
     declared: int | None = None
-    """Declared number of records."""
+    """Declared number of records; None if no size is declared."""
     why_not: str = ""
     """Reason why it is not asked; empty if it is."""
 
@@ -57,11 +56,11 @@ class FirstQuestion:
         """Return a sentence for a plan."""
         if not self.asked:
             return f"no first question is asked: {self.why_not}"
+        least = f"{LEAST * self.declared:,.0f}" if self.declared is not None else "half of those that it finds"
         return (
             f"first, for {self.share:g} of the budget ({self.unit} {self.price:.3g}): how many records are usable, and "
             f"how many values of each column are outside the schema, give or take {NORMAL_95 * self.noise_sd:,.0f}. "
-            f"The fit stops there if fewer than {LEAST * (self.declared or 0):,.0f} records are usable, by the upper "
-            f"{1 - CHANCE:.1%} bound"
+            f"The fit stops there if fewer than {least} are usable, by the upper {1 - CHANCE:.1%} bound"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,8 +69,15 @@ class FirstQuestion:
             return {"asked": False, "why": self.why_not}
         return {
             "asked": True, "share": self.share, self.unit: self.price, "noise_sd": self.noise_sd,
-            "declared": self.declared, "stops_below": LEAST * (self.declared or 0), "level": 1 - CHANCE,
+            "declared": self.declared, "level": 1 - CHANCE,
         }  # fmt: skip
+
+    def bound(self, times: int = 1) -> float:
+        """Return the number of records that the noise of one of `times` numbers passes with probability CHANCE."""
+        chance = CHANCE / times
+        if self.unit == "rho":
+            return -NormalDist().inv_cdf(chance) * self.noise_sd
+        return -math.log(2 * chance) / math.sqrt(2) * self.noise_sd
 
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
@@ -80,9 +86,8 @@ NORMAL_95 = NormalDist().inv_cdf(0.975)
 def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[Budget, str]:
     """Return the budget with the share of its first question settled, and why there is none (else empty)."""
     share = SHARE if budget.first is None else budget.first
-    why = OFF if not share else NO_SIZE if public.size is None else ""
-    if why:
-        return budget.plain, why
+    if not share:
+        return budget.plain, OFF
     layout = mechanism.strata(public, budget)
     least = min(layout.epsilons.values()) if layout is not None and layout.own_budgets else None
     return replace(budget, first=share, least=least), ""
@@ -91,18 +96,16 @@ def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[
 def first_question(public: Public, allot: Allotment) -> FirstQuestion:
     """Return the first question of a fit with this allotment; with a reason not to ask it where noise would hide all.
 
-    It could not tell half of the declared records from none where, of an empty table, the upper bound would pass that
-    half with more than CHANCE.
+    It could not tell half of the declared records from none where the upper bound of an empty table would pass that
+    half with a probability above CHANCE. Where no size is declared, it is asked whatever its noise.
     """
     budget, schema, rows = allot.promise, public.schema, allot.promise.rows
     price = budget.opening(allot.currency)
     question = Usable(price, allot.currency)
-    noise = question.deviation(schema)
-    far = NormalDist().inv_cdf(1 - CHANCE) if question.gaussian else -math.log(2 * CHANCE) / math.sqrt(2)
-    power = 2 if question.gaussian else 1
-    unit = "rho" if question.gaussian else "epsilon"
-    found = FirstQuestion(budget.first or 0.0, price * rows**power, unit, noise, far * noise, public.size)
-    if 2 * found.bound <= LEAST * (public.size or 0):
+    noise, unit, power = question.deviation(schema), *(("rho", 2) if question.gaussian else ("epsilon", 1))
+    columns = len(schema.names)
+    found = FirstQuestion(budget.first or 0.0, price * rows**power, unit, noise, columns, public.size)
+    if public.size is None or 2 * found.bound() <= LEAST * public.size:
         return found
     why = (
         f"at {budget.first:g} of the budget its noise, give or take {NORMAL_95 * noise:,.0f} records, could not tell "

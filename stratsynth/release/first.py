@@ -42,29 +42,46 @@ class FirstAnswer:
     @property
     def upper(self) -> float:
         """Upper bound of the number of usable records, which is wrong with probability `mechanisms.first.CHANCE`."""
-        return self.usable + self.question.bound
+        return self.usable + self.question.bound()
+
+    @property
+    def records(self) -> float:
+        """Declared number of records; if none is declared, a lower bound: the most values outside of one column."""
+        if self.question.declared is not None:
+            return self.question.declared
+        return max(0.0, *(number - self._slack for number in self.outside.values()))
+
+    @property
+    def _slack(self) -> float:
+        """Number of records that the noise of some column passes with probability CHANCE, by Bonferroni."""
+        return self.question.bound(max(1, len(self.outside)))
+
+    @property
+    def stops_below(self) -> float:
+        """Number of usable records below which the fit stops: half of the declared."""
+        return LEAST * self.records
 
     @property
     def too_few(self) -> bool:
-        """True if the upper bound is below half of the declared records."""
-        return self.upper < LEAST * (self.question.declared or 0)
+        """True if the upper bound of the usable records is below half of the declared ones."""
+        return self.upper < self.stops_below
 
     @property
     def nearly_empty(self) -> bool:
         """True if the upper bound is below a tenth of the declared records."""
-        return self.upper < EMPTY * (self.question.declared or 0)
+        return self.upper < EMPTY * self.records
 
     @property
     def causes(self) -> dict[str, int]:
         """Columns that surely have many values outside, with their noisy numbers, the largest first."""
-        bound = CAUSE * (self.question.declared or 0)
-        far = {name: number for name, number in self.outside.items() if number - self.question.bound > bound}
+        least = CAUSE * max(self.records, self.usable)
+        far = {name: number for name, number in self.outside.items() if number - self._slack > least}
         return dict(sorted(far.items(), key=lambda one: -one[1]))
 
     @property
     def measured(self) -> str:
         """Text on usable and declared records, and on the causes, as messages and notices say it."""
-        sd = self.question.noise_sd
+        sd, declared = self.question.noise_sd, self.question.declared
         causes = [f"{name} ({MeasuredCount(number, sd)})" for name, number in self.causes.items()]
         more = f" and {len(causes) - NAMED} more" if len(causes) > NAMED else ""
         why = (
@@ -72,9 +89,8 @@ class FirstAnswer:
             if causes
             else "No column has many values that are missing or unknown: the data may be another or a far smaller file."
         )
-        return (
-            f"{MeasuredCount(self.usable, sd)} records are usable, of {self.question.declared or 0:,} declared. {why}"
-        )
+        of = "no number of them declared" if declared is None else f"of {declared:,} declared"
+        return f"{MeasuredCount(self.usable, sd)} records are usable, {of}. {why}"
 
     def stopped(self, *, saved: bool = True) -> str:
         """Return the message of a fit that stops here; `saved` is False where nothing is charged."""
@@ -88,5 +104,5 @@ class FirstAnswer:
         """Return the certificate's section."""
         return {
             **self.question.to_dict(), "usable": self.usable, "usable_at_most": self.upper,
-            "outside": dict(self.outside), "too_few": self.too_few,
+            "stops_below": self.stops_below, "outside": dict(self.outside), "too_few": self.too_few,
         }  # fmt: skip

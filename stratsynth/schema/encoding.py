@@ -126,10 +126,7 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
 def _numeric(
     column: Numeric, data: pa.ChunkedArray
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return three arrays: those of `encode_numeric`, and True where a value is no number and no word of the column.
-
-    With `outside = "missing"`, numbers beyond the bounds are among these; those that are clipped never are.
-    """
+    """Return three arrays: those of `encode_numeric`, and True where a value has no bin and is no special word."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

@@ -31,7 +31,7 @@ class CodedRows:
     """Number of rows."""
     weights: NDArray[Any] | None = field(default=None, repr=False)
     """Weight of each row, from 0 to the schema's largest; None if every row counts 1."""
-    outside: NDArray[np.int64] | None = field(default=None, repr=False)
+    outside: NDArray[np.int64] | None = field(default=None, repr=False, kw_only=True)
     """Weight of these rows, then by column that of values outside the schema, rows that were left out included; None if
     these are not all rows, or nobody counted."""
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)

@@ -1,6 +1,6 @@
 """The first question of a fit: what it costs, when it stops a fit, and what an interruption leaves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from stratsynth.adapters.independent import Product
 from stratsynth.driver.answering import Answerer
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.simulated import SimulatedAnswers
-from stratsynth.errors import BudgetRefused, Stopped
+from stratsynth.errors import BudgetRefused, MechanismError, Stopped
 from stratsynth.fitting import request_of
 from stratsynth.fitting.reservation import Reservation
 from stratsynth.layout.budgets import StratumBudgets
@@ -109,6 +109,25 @@ def test_the_same_again_stops_again_without_a_charge_and_goes_on_when_told_to(fi
     assert noisy["too_few"]
     assert {"empty", "nearly_empty"} <= {notice["kind"] for notice in release.certificate["notices"]}
     assert read_ledger(tmp_path / "people.ledger")["spent_epsilon"] == pytest.approx(2, rel=1e-6)
+
+
+def test_without_a_ledger_file_it_goes_on_with_the_answer_too():
+    """The account in memory knows the fit again by its frame, or by an equal one."""
+    said, frame = [], people(WRONG)
+    for again in (frame, frame, frame.copy()):
+        table = open_table(again, schema=small.SCHEMA, declared_size=SIZE)
+        with pytest.raises(Stopped) as stopped:
+            ss.fit(MST(), table, BUDGET)
+        said.append(str(stopped.value))
+        assert [allot.amount for allot in table.ledger.reserved] == [pytest.approx(SHARE * WHOLE)]
+    assert len(set(said)) == 1
+    release = ss.fit(MST(), table, BUDGET, proceed=True)
+    assert f"{max(0, release.certificate['first_question']['usable']):,}" in said[0]
+    assert release.certificate["ledger"]["releases"] == 1
+    assert release.certificate["ledger"]["spent_epsilon"] == pytest.approx(2)
+    with pytest.raises(Stopped):  # a fit that is done is not gone on with
+        ss.fit(MST(), table, BUDGET)
+    assert len(table.ledger.reserved) == 2
 
 
 def test_nothing_is_read_before_the_first_charge_nor_the_second_question_before_the_rest(files, tmp_path, monkeypatch):
@@ -245,6 +264,9 @@ def test_third_party_code_is_left_the_rest_of_epsilon(tmp_path):
     table = open_table(people(), schema=small.SCHEMA, declared_size=SIZE)
     release = ss.fit(External(drawn, by="somebody"), table, Budget(20, 1e-9, "replace", first=SHARE))
     assert asked == [pytest.approx(19.8)]
+    greedy = prepare(External(drawn, by="somebody"), small.SCHEMA, Budget(20, 1e-9, "replace", first=SHARE), SIZE)
+    with pytest.raises(MechanismError, match="not within the budget"):
+        replace(greedy, allot=replace(greedy.allot, amount=20.0))
     assert [charge["epsilon"] for charge in release.certificate["charges"]] == [pytest.approx(0.2), asked[0]]
     assert release.certificate["guarantee"]["epsilon"] == 20
     release.save(tmp_path / "release")
@@ -262,7 +284,14 @@ def test_where_noise_would_hide_half_of_the_declared_records_it_is_not_asked():
     said = prepare(MST(), small.SCHEMA, BUDGET, 100).first
     assert not said.asked
     assert "could not tell half of the 100 that are declared from none" in said.why_not
-    assert "no size is declared" in prepare(MST(), small.SCHEMA, BUDGET, None).first.why_not
+
+
+def test_without_a_declared_size_values_outside_say_how_many_records_there_are_at_least():
+    with pytest.raises(Stopped, match=r"records are usable, no number of them declared.*are in SEX \("):
+        ss.fit(MST(), open_table(people(WRONG), schema=small.SCHEMA), BUDGET)
+    release = ss.fit(MST(), open_table(people(), schema=small.SCHEMA), BUDGET)
+    assert not release.certificate["first_question"]["too_few"]
+    assert prepare(MST(), small.SCHEMA, BUDGET, None).first.asked
 
 
 def test_its_verdict_comes_from_the_noisy_numbers_alone(files, tmp_path, monkeypatch):

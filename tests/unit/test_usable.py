@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -75,6 +76,21 @@ def test_engines_count_the_same(parts, tmp_path):
     many.to_parquet(tmp_path / "rows.parquet", row_group_size=7)
     held = backend(parts, open_source(tmp_path / "rows.parquet"), SCHEMA).rows(numbers=False)
     assert held.counts([((), [OUTSIDE])])[0][0].tolist() == [100, 100, 100, 50, 50, 100]
+
+
+def test_tasks_of_spark_count_the_same_and_answer_as_many_bytes_whatever_the_rows():
+    from stratsynth.data.spark_tasks import SUMS, VERSION, CountTables, FromSpark
+
+    task = CountTables(VERSION, SCHEMA, [((), [OUTSIDE])], FromSpark(SCHEMA.names, 0))
+
+    def told(rows):
+        return list(task(pa.Table.from_pandas(rows, preserve_index=False).combine_chunks().to_batches()))
+
+    for rows, numbers in ((pd.concat([ROWS] * 3), [6, 6, 6, 3, 3, 6]), (ROWS.head(0), [0] * 6)):
+        answers = told(rows)
+        (cells,) = (batch for batch in answers if batch["first"][0].as_py() != SUMS)
+        assert np.frombuffer(cells["cells"][0].as_buffer(), np.int64).tolist() == numbers
+        assert [batch["cells"][0].as_buffer().size for batch in answers] == [8, 48]
 
 
 def test_strata_are_not_asked():
