@@ -293,6 +293,7 @@ def test_without_a_declared_size_values_outside_say_how_many_records_there_are_a
     release = ss.fit(MST(), open_table(people(), schema=small.SCHEMA), BUDGET)
     assert not release.certificate["first_question"]["too_few"]
     assert prepare(MST(), small.SCHEMA, BUDGET, None).first.asked
+    assert not prepare(MST(), small.SCHEMA, Budget(1e-8, 1e-9), None).first.asked
 
 
 def test_its_verdict_comes_from_the_noisy_numbers_alone(files, tmp_path, monkeypatch):
