@@ -33,7 +33,7 @@ class CertificatePart(Struct, frozen=True, omit_defaults=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the section as JSON values by key, without fields at their defaults."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))  # lists, as in a file
         return found
 
 
@@ -240,6 +240,18 @@ class ComparisonStated(CertificatePart, frozen=True):
     verdict: str
 
 
+class MeasuredStated(CertificatePart, frozen=True):
+    """Columns and pairs of columns that noisy tables cover."""
+
+    columns: Annotated[int, Meta(ge=1, description="Number of columns.")]
+    unmeasured: Annotated[Texts, described("Columns that no noisy table has.")] = ()
+    partly: Annotated[Texts, described("Columns that were measured in some groups only.")] = ()
+    pairs: Annotated[
+        Count, described("Number of pairs of columns measured together, of everybody or in every group.")
+    ] = 0
+    pairs_in_some: Annotated[Count, described("Number of further pairs, measured together in some groups only.")] = 0
+
+
 class Notice(CertificatePart, frozen=True):
     """A sentence that a reader has to know."""
 
@@ -293,6 +305,9 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     prior: PriorStated | None = None
     code_lists: tuple[CodeListStated, ...] = ()
     declared_and_measured: tuple[ComparisonStated, ...] = ()
+    measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
+        None
+    )
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()
     not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()

@@ -145,6 +145,7 @@ class Fit:
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
         """Return the release of a model, with measurements and a certificate that states the charges."""
+        from stratsynth.questions.sums.published import PublishedSum
         from stratsynth.release import Release
         from stratsynth.release.certificate import certificate
         from stratsynth.release.measurements import measurements_table
@@ -157,6 +158,7 @@ class Fit:
             private=self.options.private,
             unverified=answers.unverified,
             counted=answers.counted,
+            tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
         )
         return Release(model, stated, measurements_table(answers.measurements), self.table.declared_size)
 

@@ -18,10 +18,12 @@ from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
+from stratsynth.release.coverage import covered, source_of_unmeasured, unmeasured_line
 from stratsynth.schema.weight_names import weight_warnings
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import MeasuredStated
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
     from stratsynth.weights import Weights
@@ -78,6 +80,8 @@ class Plan:
     """Column of the row weights, the largest weight, and the noise factors; None where every row counts 1."""
     prior: dict[str, Any] | None = None
     """Prior of the fit, and the largest number of records that its rows can be worth; None without a prior."""
+    measured: MeasuredStated | None = None
+    """Columns and pairs of columns that noisy tables will cover, in the certificate's form; None without tables."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -103,6 +107,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return the plan's fields as JSON values; a stratum's infinite number becomes None."""
         plain = asdict(self)
+        plain["measured"] = None if self.measured is None else self.measured.to_dict()
         for stratum in plain["strata"]:
             stratum.update({k: None for k, v in stratum.items() if v == math.inf})
         return plain
@@ -143,6 +148,10 @@ def plan(
     allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
     check_charges(spending.charges)
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
+    known = covered(
+        prepared, ((s.path, t[0]) for s in answers.seen for t in s.cliques), {answers.first(path) for path in paths}
+    )
+    unmeasured = "" if known is None else unmeasured_line(known.unmeasured, source_of_unmeasured(prepared))
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
         mechanism.title,
@@ -173,7 +182,8 @@ def plan(
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
-        warnings=tuple(weight_warnings(schema)),
+        measured=None if known is None else known.stated(),
+        warnings=(*weight_warnings(schema), *([unmeasured] if unmeasured else [])),
     )
 
 

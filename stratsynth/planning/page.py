@@ -10,6 +10,7 @@ from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.foresee import Plan
 from stratsynth.planning.rehearsal import about
 from stratsynth.planning.stratum import StratumPlan
+from stratsynth.release.coverage import coverage_line
 from stratsynth.release.notices import START, named, open_columns
 from stratsynth.release.page.summary import price_figure
 from stratsynth.release.page.words import joined
@@ -29,6 +30,7 @@ def plan_page(plan: Plan) -> Page:
         *_account(plan.account),
         *_counted(plan),
         *_weights(plan),
+        *_measured(plan),
         *_prior(plan),
         *_small(plan),
         *(("Codes", described(each)) for each in plan.code_lists),
@@ -188,6 +190,13 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Prior", f"table of {by}: {table['citation']}; {error}. Paid answers decide how far it holds"
     if groups := prior.get("without_groups"):
         yield "", f"it has no rows of {named(groups)}: {START}"
+
+
+def _measured(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield one ("Measured", text) on the pairs of columns that tables cover; nothing without tables."""
+    if line := coverage_line(plan.measured, "will be"):
+        about = " Answers decide which: these numbers are of a rehearsal." if plan.adaptive else ""
+        yield "Measured", f"{line}{about}"
 
 
 def _reserved(plan: Plan) -> str:

@@ -126,6 +126,8 @@ class Foreseen:
             one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
         alone = not pooled and prepared.worst is not None and one is not None and not asked.chooses
         own_words = _shared_start_verdict(one, asked.columns, self._free(path)) if pooled else ""
+        left = self._free(path) - asked.columns if asked.tables else 0
+        lacking = f"; {left} of {self._free(path)} columns in no table" if left > 0 else ""
         said = "" if self._model is None else self._model.foretell(path)
         ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
         return StratumPlan(
@@ -142,7 +144,7 @@ class Foreseen:
             one,
             two,
             asked.megabytes,
-            said or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
+            said or own_words or f"{verdict(one)}{'; columns alone, nothing of how they go together' * alone}{lacking}",
             layout.small.get(path[0], "") if layout and path else "",
         )
 

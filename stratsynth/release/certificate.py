@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from stratsynth.mechanisms import Prepared, describe
 from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
+from stratsynth.release.coverage import Coverage, Table, covered
 from stratsynth.release.declared import comparisons, too_close
 from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE
@@ -50,6 +51,7 @@ def certificate(
     private: bool,
     unverified: Sequence[str] = (),
     counted: Sequence[Counted] = (),
+    tables: Iterable[Table] = (),
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
 
@@ -62,6 +64,7 @@ def certificate(
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
         counted: Noisy numbers of records, to be compared with the declared ones.
+        tables: The noisy tables, by stratum and columns.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
@@ -107,17 +110,18 @@ def certificate(
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
-        **_meaning(prepared, counted),
+        **_meaning(prepared, counted, covered(prepared, tables)),
     }
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
-def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
-    """Return the record's entries `declared_and_measured`, `notices` and `small_groups`; empty ones are left out."""
+def _meaning(prepared: Prepared, counted: Sequence[Counted], known: Coverage | None) -> dict[str, Any]:
+    """Return the entries `declared_and_measured`, `measured`, `notices` and `small_groups`, without empty ones."""
     found = comparisons(prepared, counted)
-    said = notices(prepared, found, close=too_close(prepared, found))
+    said = notices(prepared, found, known, close=too_close(prepared, found))
     record = {
         "declared_and_measured": [dataclasses.asdict(one) for one in found],
+        "measured": None if known is None else known.stated().to_dict(),
         "notices": said,
         "small_groups": small_groups(prepared, found),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from stratsynth.release.coverage import Coverage, source_of_unmeasured, unmeasured_line
 from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, MeasuredCount
 
 if TYPE_CHECKING:
@@ -27,8 +28,17 @@ UNCOMPARED = (
 FAR = ("far fewer", "far more")
 
 
-def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
-    """Return {"kind", "text"} of each notice; `close` is True if declared shares fit the noisy totals too well."""
+def notices(
+    prepared: Prepared, found: Sequence[Comparison], known: Coverage | None, *, close: bool
+) -> list[dict[str, str]]:
+    """Return {"kind", "text"} of each notice.
+
+    Args:
+        prepared: The fit.
+        found: Declared numbers of records beside the measured ones.
+        known: The columns that noisy tables have; None without tables.
+        close: True if declared shares fit the noisy totals too well.
+    """
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     weight = prepared.public.schema.row_weight
     cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
@@ -37,6 +47,8 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
         said[0]["kind"] = "empty"
     elif far := [c for c in found if c.what == SHARE and c.verdict in FAR]:
         said.append({"kind": "declared_shares", "text": _shares(far, sum(c.what == SHARE for c in found))})
+    if known is not None and known.unmeasured:
+        said.append({"kind": "unmeasured", "text": unmeasured_line(known.unmeasured, source_of_unmeasured(prepared))})
     if close:
         source = "" if prepared.strata is None else prepared.strata.weights.citation
         said.append({"kind": "shares_too_close", "text": _close(source)})

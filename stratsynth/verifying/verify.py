@@ -12,6 +12,7 @@ from stratsynth.release.consistency import read_stated
 from stratsynth.verifying.account import check_account
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
+from stratsynth.verifying.measured import check_measured
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
 from stratsynth.verifying.verdict import NEVER, Notes, Verdict
@@ -61,6 +62,7 @@ def verify(
         _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
         _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_measured(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))

@@ -12,6 +12,7 @@ from stratsynth.certificate import Certificate
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
+from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import (
@@ -74,7 +75,7 @@ def release_page(
         *([] if asked is None else [asked]),
         *own,
         Section("limits", "What is not protected", facts=list(_limits(certificate))),
-        *([columns(tables, names, schema)] if sized or not own else []),
+        *([columns(tables, names, schema, coverage_line(certificate.measured))] if sized or not own else []),
         _made(certificate, tables, number_of_sums(measurements), moved),
         Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
     ]

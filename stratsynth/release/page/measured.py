@@ -163,10 +163,10 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum
 
 
-def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
+def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
     """Return the Section with a Figure of each group: bars of each column's noisy counts.
 
-    Tables of at most CELLS cells in all are shown.
+    Tables of at most CELLS cells in all are shown. `about` is a sentence on columns and pairs without tables.
     """
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(
@@ -176,7 +176,8 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
     kept = [t for t, sum_ in zip(oneways, so_far, strict=True) if sum_ <= CELLS]
     left = len(oneways) - len(kept)
     if not kept:
-        return Section("columns", "What was measured", text=["No count of a single column is part of this release."])
+        none = "No count of a single column is part of this release."
+        return Section("columns", "What was measured", text=[none, *([about] if about else [])])
     groups = list(dict.fromkeys(t.group for t in kept))
     figures, rows = [], []
     for group in groups:
@@ -198,6 +199,7 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
             "Counts of each column, with their noise: bars are the counts as released, the thin line is where the "
             "true count lies in 95 of 100 cases. Counts below zero are noise; they are part of the honest answer. "
             "Counts of several columns together are in measurements.parquet." + (more if left else ""),
+            *([about] if about else []),
         ],
         figures=figures,
         groups=[names.group(group) for group in groups] if len(groups) > 1 else [],

@@ -14,6 +14,7 @@ from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.papers import STRATIFICATION
+from stratsynth.release.coverage import coverage_line
 from stratsynth.release.notices import measured_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
@@ -308,6 +309,8 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
         kinds[charge.kind] += (charge.times or 1) * (charge.cliques or 1)
     asked = listed([several(number, *KINDS.get(kind, (kind, kind))) for kind, number in sorted(kinds.items())])
     yield "Charged for", f"{asked or 'nothing'}; each is in certificate.json, from which the promise can be recomputed."
+    if known := coverage_line(certificate.measured):
+        yield "Measured together", known
     yield "Account", account(certificate)
     schema = certificate.schema
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
