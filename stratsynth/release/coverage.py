@@ -1,8 +1,8 @@
 """Columns and pairs of columns that noisy tables cover: about the others a release says nothing of its people.
 
-A set of columns is covered in a stratum if one table of that stratum, or of everybody, has all of its columns but those
-that the stratum holds constant. It is covered if it is covered in every stratum. Everything follows from the names of
-the tables that were measured, which are published.
+A set of columns is covered in a stratum if one table of that stratum has all of its columns but those that the stratum
+holds constant, or if a table of everybody has all of them. It is covered if it is covered in every stratum. Everything
+follows from the names of the tables that were measured, which are published.
 """
 
 from __future__ import annotations
@@ -92,8 +92,10 @@ def coverage(
 
 def _covered(path: StratumPath, by_path: dict[StratumPath, set[Columns]], groups: Columns) -> frozenset[Columns]:
     """Return the single columns and the pairs that are covered in the stratum of a path."""
-    constant = {column for stratum in path for column, levels in stratum.items if len(levels) == 1}
-    tables = {columns | constant for depth in range(len(path) + 1) for columns in by_path.get(path[:depth], ())}
+    constant = [{column for column, levels in stratum.items if len(levels) == 1} for stratum in path]
+    tables = {
+        columns.union(*constant[:depth]) for depth in range(len(path) + 1) for columns in by_path.get(path[:depth], ())
+    }
     tables |= {groups} if groups else set()
     return frozenset(
         frozenset(part)

@@ -117,6 +117,21 @@ def test_what_no_table_covers_is_not_estimable_and_says_what_is_near(stratified)
     assert found.model.sum() == pytest.approx(stratified.query().estimate[0], rel=1e-6)
 
 
+def test_groups_that_lack_a_table_are_named_with_a_question_that_has_an_answer(stratified):
+    """The group of women of b lacks its table of WORK, as a small group of `pooled` may."""
+    gone = [
+        not (stratum == "2|b" and clique == "WORK")
+        for stratum, clique in zip(
+            stratified.measurements["stratum"].to_pylist(), stratified.measurements["clique"].to_pylist(), strict=True
+        )
+    ]
+    release = dataclasses.replace(stratified, measurements=stratified.measurements.filter(gone))
+    [note] = set(release.query(["WORK"], by=["SEX"]).note) - {""}
+    assert note.startswith("1 group of 4 without a table of WORK: 2|b, of about ")
+    assert note.endswith("; there is an answer where GROUP is a")
+    assert set(release.query(["WORK"], by=["SEX"], where={"GROUP": "a"}).status) <= {"ok", "small"}
+
+
 def test_a_group_that_may_be_empty_has_counts_and_no_rates():
     release = fit(small.stratified(), small.table(), Budget(0.05, 1e-9), entropy=SeededEntropy(3))
     assert "not_estimable" not in set(release.query(["WORK"], by=["SEX", "GROUP"]).status)

@@ -74,7 +74,8 @@ def test_a_column_measured_in_one_stratum_alone():
 def test_a_table_of_everybody_covers_strata_that_have_none():
     found = coverage([((), ["AGE", "WORK"]), (MEN, ["GROUP"])], NAMES, ["SEX"], [MEN, WOMEN])
     assert found.partly == ("GROUP",)
-    assert found.pairs == 3, "AGE with WORK, and each with SEX"
+    assert found.pairs == 1, "AGE with WORK; how they differ by SEX is in no table"
+    assert found.pairs_in_some == 1, "GROUP with SEX, of men"
 
 
 def test_one_family_of_strata_covers_for_the_others():
