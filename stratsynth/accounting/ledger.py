@@ -48,6 +48,8 @@ class Request:
     """Largest amount, in the allotment's currency, that a record of a stratum with a budget of its own may cost."""
     prior: str | None = None
     """Hash of the certificate's section about the prior; None without a prior."""
+    sections: str | None = None
+    """Hash of the certificate's sections that are fixed before the first answer; None where nobody states them."""
 
     def account(self, standing: Standing, seed: int) -> FitAccount:
         """Return a new account in memory for this fit, after its reservation, with `seed` for post-processing."""

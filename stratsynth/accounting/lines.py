@@ -3,8 +3,8 @@
 ledger    the first: cap, delta, neighbours, unit, fingerprint of the data, and any reason to begin it beside another
 account   the name under which versions of the data share it
 version   the fingerprint of another version of the data
-reserve   a fit: its identity, its whole allotment, the hash of the certificate's section on its prior, and the
-                    version that wrote the line
+reserve   a fit: its identity, its whole allotment, the hashes of the certificate's section on its prior and of all its
+                    sections that are fixed beforehand, and the version that wrote the line
 charge    a batch of a fit: journal key, and the charges of its questions
 answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
 done      the release is in place
@@ -65,7 +65,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     elif kind in ("account", "version"):
         _texts(line, "name" if kind == "account" else "data", "at")
     elif kind == "reserve":
-        _texts(line, "run", "identity", "at", "mechanism", *(k for k in ("version", "data", "prior") if k in line))
+        _texts(line, "run", "identity", "at", "mechanism", *({"version", "data", "prior", "sections"} & line.keys()))
         allot = allotment_of(line)
         if not 0 < float(allot.amount) < math.inf or not is_whole(line["seed"]) or line["run"] in currencies:
             raise ValueError(kind)
@@ -131,6 +131,7 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),
         "allot": request.allot.to_dict(), "known_by": BY_SHAPE,
         "data": data, **({"prior": request.prior} if request.prior is not None else {}),
+        **({"sections": request.sections} if request.sections is not None else {}),
     }  # fmt: skip
 
 

@@ -98,6 +98,7 @@ class Fit:
             options: All other options.
         """
         from stratsynth.driver.solving import check_workers
+        from stratsynth.release.certificate import fixed_sections, sections_digest
 
         check_workers(options.workers)
         check_arguments(table, budget, options.seed)
@@ -105,7 +106,9 @@ class Fit:
         check_against_table(prepared, table)
         query = getattr(table.source, "query", None)
         request = request_of(prepared, options.seed, private=options.private, query=query)
-        return cls(prepared, table.counted_by(prepared.public.schema), options, request)
+        counted = table.counted_by(prepared.public.schema)
+        request = replace(request, sections=sections_digest(fixed_sections(prepared, counted)))
+        return cls(prepared, counted, options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Run the fit on simulated answers; Unsupported if it takes too long, or its certificate is too large."""

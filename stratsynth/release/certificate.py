@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
 from stratsynth.certificate import FORMAT, Certificate
+from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError
 from stratsynth.files.atomic import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.mechanisms.words import KEY as MECHANISM_WORDS
 from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
@@ -40,6 +43,24 @@ ADDED = 10_000
 up."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
+FIXED = (
+    "unit",
+    "record",
+    ROW_WEIGHT,
+    "neighbours",
+    "public_columns",
+    "dearest",
+    "strata",
+    "weights",
+    "unprotected",
+    "schema",
+    "mechanism",
+    MECHANISM_WORDS,
+    "composition",
+    "code_lists",
+)
+"""Keys of the entries that are fixed before the first answer: a ledger's reservation holds their digest, and one of the
+prior's."""
 COMPOSITION = "sum along a path, maximum over the strata of a split"
 
 
@@ -69,7 +90,7 @@ def certificate(
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
-    budget, allot, layout, unit = account.budget, account.allot, prepared.strata, table.schema.unit
+    budget, allot, fixed = account.budget, account.allot, fixed_sections(prepared, table)
     for path in dict.fromkeys(charge.path for charge in account.spending.charges):
         prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
@@ -80,11 +101,7 @@ def certificate(
         "private": not warnings,
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),
-        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
-        **({"record": table.record} if table.record is not None else {}),
-        **_row_weight(table),
-        "neighbours": str(budget.neighbours),
-        **({"public_columns": list(budget.public)} if budget.public else {}),
+        **fixed,
         "guarantee": {
             **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),
             **allot.to_dict(),
@@ -94,25 +111,38 @@ def certificate(
         },
         "conversion": dict(CONVERSIONS[Currency(allot.currency)]),
         "prices": prices(account.spending, budget, allot, prepared.worst),
-        **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
         "ledger": account.standing.to_dict(),
-        "strata": _strata(table, layout),
-        "weights": _weights(table, prepared),
-        "unprotected": prepared.unprotected,
-        "schema": {
-            "sha256": table.schema.sha256,
-            "origin": table.schema.origin,
-            "reviewed_by": table.schema.reviewed_by,
-        },
-        "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
-        **stated(prepared.mechanism.fitted),
-        "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
-        **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
-        **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted, covered(prepared, tables)),
     }
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
+
+
+def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
+    """Return the record's entries that are fixed before the first answer; absent ones are left out."""
+    unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
+    return {
+        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
+        **({"record": table.record} if table.record is not None else {}),
+        **_row_weight(table),
+        "neighbours": str(prepared.budget.neighbours),
+        **({"public_columns": list(public)} if public else {}),
+        **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
+        "strata": _strata(table, prepared.strata),
+        "weights": _weights(table, prepared),
+        "unprotected": prepared.unprotected,
+        "schema": {"sha256": schema.sha256, "origin": schema.origin, "reviewed_by": schema.reviewed_by},
+        "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
+        **stated(prepared.mechanism.fitted),
+        "composition": COMPOSITION,
+        **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
+        **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
+    }
+
+
+def sections_digest(record: Mapping[str, Any]) -> str:
+    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it."""
+    return digest(json.dumps({key: record[key] for key in FIXED if key in record}, sort_keys=True))
 
 
 def _meaning(prepared: Prepared, counted: Sequence[Counted], known: Coverage | None) -> dict[str, Any]:

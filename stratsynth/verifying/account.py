@@ -14,6 +14,7 @@ from stratsynth.accounting.joined import joined
 from stratsynth.accounting.lines import allotment_of, head_of
 from stratsynth.accounting.totals import readable, total
 from stratsynth.errors import LedgerError
+from stratsynth.release.certificate import sections_digest
 from stratsynth.release.consistency import TOLERANCE, Stated
 from stratsynth.release.shown import CertificateRecord
 from stratsynth.verifying.prior import check_reserved
@@ -70,6 +71,7 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
             f"certificate.json and {ledger.name} give different reasons for an account beside another one."
         )
     check_reserved(_own(same, made, lines, said.releases), record, notes)
+    _sections(_own(same, made, lines, said.releases), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     if said.releases <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
@@ -81,6 +83,25 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
                 f"certificate.json says that epsilon {said.spent_epsilon:.6g} was spent in all; by the ledger it "
                 f"was {found:.6g}."
             )
+
+
+def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
+    """Add to `notes` if the certificate's sections that were fixed beforehand are those that were reserved with."""
+    reserved = {line.get("sections") for line in lines}
+    if None in reserved:
+        notes.unchecked.append(
+            "that unit, groups, weights, schema and mechanism are described as they were when the fit reserved: an "
+            "older version wrote the ledger's line"
+        )
+    elif sections_digest(record) in reserved:
+        notes.checked.append(
+            "Unit, groups, weights, schema, mechanism and disclosures are described as they were when the fit reserved."
+        )
+    else:
+        notes.findings.append(
+            "certificate.json describes unit, groups, weights, schema, mechanism or disclosures otherwise than "
+            "they were when the ledger's reservation was made: it was edited."
+        )
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
