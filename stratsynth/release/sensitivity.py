@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import number
+from stratsynth.checks import is_texts, number, quoted_value
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
@@ -125,13 +125,16 @@ def weight_sensitivity(
         UsageError: A release without strata or without rows, or an invalid argument.
         WeightsError: Intervals of unknown groups, or in which no shares add up to 1.
     """
+    if not hasattr(release, "model"):
+        raise UsageError(f"weights: give a release, not {quoted_value(release)}; Release.load reads a folder.")
     model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
     number("weights: off", off, least=0, optional=True, hint=", such as 0.1 for a tenth of each share")
     if off is not None and intervals is not None:
         raise UsageError("weights: give off or intervals, not both.")
-    if isinstance(columns, str):
-        raise UsageError(f'weights: columns is a list; write ["{columns}"].')
+    if columns is not None and not is_texts(columns):
+        listed = f'; write ["{columns}"]' if isinstance(columns, str) else ""
+        raise UsageError(f"weights: columns is a list of names{listed}.")
     strata = list(model.parts)
     shares = np.array([model.weights[stratum] for stratum in strata])
     box, said = None, ""

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.checks import is_whole
+from stratsynth.checks import is_texts, is_whole, quoted_value
 from stratsynth.checks import path as given_path
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import toml
@@ -33,17 +33,13 @@ class SchemaDoor:
 
     def restrict(self, names: Iterable[str]) -> Schema:
         """Return the schema of the columns `names` alone, in its own order, without rules that mention others."""
-        schema, kept = cast("Schema", self), set(names)
-        for name in kept:
-            schema.column(name)
+        schema, kept = cast("Schema", self), _named(cast("Schema", self), names)
         columns = {name: column for name, column in schema.columns.items() if name in kept}
         return replace(schema, columns=columns, rules=tuple(r for r in schema.rules if r.names <= kept))
 
     def without(self, names: Iterable[str]) -> Schema:
         """Return the schema without the columns `names`, and without rules that mention one of them."""
-        schema, gone = cast("Schema", self), set(names)
-        for name in gone:
-            schema.column(name)
+        schema, gone = cast("Schema", self), _named(cast("Schema", self), names)
         return self.restrict(name for name in schema.columns if name not in gone)
 
     @staticmethod
@@ -166,3 +162,13 @@ def _counting(size: object) -> Categorical:
     if not is_whole(size) or not 1 <= size <= MAX_LEVELS:
         raise SchemaError(f"the number of values must be a whole number from 1 to {MAX_LEVELS:,}")
     return Categorical(levels=tuple(str(i) for i in range(size)), dtype="int64")
+
+
+def _named(schema: Schema, names: Iterable[str]) -> set[str]:
+    """Return the names of columns as a set; UsageError if they are no texts, SchemaError for an unknown column."""
+    found: object = names if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if not is_texts(found):
+        raise UsageError(f'columns are a list of names, such as ["SEX", "AGE"], not {quoted_value(found)}.')
+    for name in found:
+        schema.column(name)
+    return set(found)
