@@ -150,6 +150,22 @@ def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="rele
     return len(counted)
 
 
+def estimate(folder):
+    """Fit an estimator for scikit-learn on made-up arrays, charged to the folder's ledger; returns its coefficients."""
+    import numpy as np
+
+    from stratsynth.adapters.sklearn import GroupClassifier
+
+    folder, cycle = Path(folder), np.arange(2000)
+    watch_reads(folder)
+    how = GroupClassifier(
+        epsilon=1.0, delta=1e-9, bounds=(0, 6), classes=[0, 1], groups=["a", "b"], iterations=6, declared_size=2000,
+        ledger=folder / "people.ledger",
+    )  # fmt: skip
+    how.fit((cycle % 7)[:, None].astype(float), cycle % 3 % 2, sensitive_features=np.array(["a", "b"])[cycle % 5 % 2])
+    return np.ravel(how.coef_).tolist()
+
+
 def command(*arguments, cwd, faults=(), limit=None, wait=0.0, unprivileged=False):
     """`stratsynth ...` with the ladder installed; `limit` is the largest file it may write.
 
@@ -290,11 +306,12 @@ class Ended:
 class Nursery:
     """A process with everything imported that forks a child for each order."""
 
-    def __init__(self):
+    def __init__(self, *modules):
+        """Start the server, which imports these modules too."""
         paths = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._server = subprocess.Popen(
-            [sys.executable, "-c", "from helpers.crash import serve; serve()"],
+            [sys.executable, "-c", "import sys; from helpers.crash import serve; serve(*sys.argv[1:])", *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -329,15 +346,18 @@ def plain(value):
     return vars(value) if isinstance(value, Fault) else os.fspath(value)
 
 
-def serve():
-    """Fit once, so that no child has to load libraries and templates, or to find the commands; then fork."""
+def serve(*modules):
+    """Import the modules and fit once, so that no child has to load libraries, templates and commands; then fork."""
     import importlib
 
     from helpers import small
     from helpers.command import stratsynth
 
-    for name in ("aim", "gem", "mst", "pooled", "independent"):
-        importlib.import_module(f"stratsynth.adapters.{name}")
+    for module in (
+        *(f"stratsynth.adapters.{name}" for name in ("aim", "gem", "mst", "pooled", "independent")),
+        *modules,
+    ):
+        importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder:
         recipe = small.write_recipe(Path(folder))
         assert stratsynth("fit", recipe.name, cwd=folder).returncode == 0
