@@ -353,10 +353,9 @@ def serve(*modules):
     from helpers import small
     from helpers.command import stratsynth
 
-    for module in (
-        *(f"stratsynth.adapters.{name}" for name in ("aim", "gem", "mst", "pooled", "independent")),
-        *modules,
-    ):
+    for name in ("aim", "gem", "mst", "pooled", "independent"):
+        importlib.import_module(f"stratsynth.adapters.{name}")
+    for module in modules:
         importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder:
         recipe = small.write_recipe(Path(folder))

@@ -13,6 +13,7 @@ from helpers import small
 from helpers.crash import KILLED, Fault, Nursery, command
 from helpers.ledgers import lines_of
 from stratsynth import Release
+from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.models.base import Returns
 
@@ -160,7 +161,7 @@ def campaign(nursery, folder, name, kills, rng):
             done[how] += ended.code != 0
             if ended.code == 0 or (here / "release").exists():
                 break
-        if (here / "release").exists() and lines_of(here / "people.ledger")[-1]["kind"] != "done":
+        if (here / "release").exists() and Chain(here / "people.ledger").read()[-1]["kind"] != "done":
             (here / "release").rename(here / "first")  # it goes on, to the same release
         if not (here / "release").exists():
             again = nursery.run(command, "fit", "recipe.toml", cwd=here)
