@@ -181,10 +181,10 @@ def test_shares_of_codes_need_a_citation_and_are_those_of_a_list():
     assert column.source == "ACS 2023"
     for keys in (
         {"within": [table]},
-        {"within": [table.rename(columns={"OCCP": "SEX"})], "citation": "ACS"},
-        {"within": [table.drop(columns="share")], "citation": "ACS"},
-        {"within": [table.assign(share=2.0)], "citation": "ACS"},
-        {"within": [table.assign(OCCP="77")], "citation": "ACS"},
+        {"within": [table.rename(columns={"OCCP": "SEX"})], "citation": "ACS 2018"},
+        {"within": [table.drop(columns="share")], "citation": "ACS 2018"},
+        {"within": [table.assign(share=2.0)], "citation": "ACS 2018"},
+        {"within": [table.assign(OCCP="77")], "citation": "ACS 2018"},
     ):
         with pytest.raises(StratsynthError):
             acs.schema(["OCCP"], year=2024, **keys)
