@@ -33,6 +33,7 @@ Codes = Annotated[
         metavar="COLUMN=FILE", help="A public list of a column's codes (code, label, group); repeat for more."
     ),
 ]
+CodesCitation = Annotated[str, typer.Option(metavar="TEXT", help="Where the lists of --codes were published.")]
 
 
 @census_app.command("schema")
@@ -45,6 +46,7 @@ def census_schema(
     without: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of the task to leave out.")] = None,
     dictionary: Dictionary = None,
     codes: Codes = None,
+    codes_citation: CodesCitation = "",
     within: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Public shares of a column's codes, from `census shares --by COLUMN`."),
@@ -69,6 +71,7 @@ def census_schema(
         without=_listed(without) or (),
         dictionary=dictionary,
         codes=_tables(codes),
+        codes_citation=codes_citation,
         within=within or (),
         citation=citation,
         weight=weight,
@@ -118,7 +121,6 @@ def census_load(
 def census_shares(
     source: Annotated[Path, typer.Option("--from", metavar="FILE", help="A public-use file of an earlier year.")],
     by: Annotated[str, typer.Option(metavar="A,B,...", help="The groups' columns; or one code list, for --within.")],
-    year: Year,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write.")],
     weight: Annotated[str, typer.Option(metavar="COLUMN", help="The records' weights; none counts records.")] = "PWGTP",
     smooth: Annotated[float, typer.Option(help="Records of average weight that are added to every group.")] = 0.5,
@@ -126,11 +128,20 @@ def census_shares(
         str | None,
         typer.Option(metavar="TEXT", help="A name of the file for its citation, if it is not the Bureau's own."),
     ] = None,
+    year: Annotated[
+        int | None,
+        typer.Option(help="The survey year; needed where neither serial numbers nor the file's name say it."),
+    ] = None,
     state: State = None,
     dictionary: Dictionary = None,
     codes: Codes = None,
+    codes_citation: CodesCitation = "",
 ) -> None:
-    """Work out public shares of groups from a public-use file of an earlier year, with their citation."""
+    """Work out public shares of groups from a public-use file of an earlier year, with their citation.
+
+    Year, state and origin of the citation are those of the file: its serial numbers, columns and name. With replicate
+    weights (PWGTP1 to PWGTP80) shares have their standard errors beside them.
+    """
     from stratsynth.census.acs.shares import shares
     from stratsynth.files.atomic import write_text
 
@@ -146,10 +157,12 @@ def census_shares(
         state=state,
         dictionary=dictionary,
         codes=_tables(codes),
+        codes_citation=codes_citation,
     )
     write_text(out, found.frame.to_csv(index=False))
     lines = [
         f"{len(found.frame):,} groups written to {out}; {found.empty:,} of them without a record in the file.",
+        f"They are of {found.year}: of records of that year they would be a disclosure.",
         "In a recipe:",
         "",
         "[weights]",

@@ -11,6 +11,7 @@ from helpers import bureau
 from stratsynth.census import acs
 from stratsynth.census.acs.source import StateFile
 from stratsynth.errors import UsageError
+from stratsynth.strata import crossing
 
 
 def test_names_and_addresses_are_the_bureaus():
@@ -198,6 +199,87 @@ def test_groups_that_the_file_misses_are_rare_and_not_impossible(tmp_path):
     share = found.frame.set_index("RAC1P")["share"]["4"]
     assert share == pytest.approx(0.5 / (1000 + 9 * 0.5))
     assert "0.5 records of average weight added" in found.citation
+
+
+@pytest.mark.parametrize("year", [2023, None])
+def test_a_file_is_never_cited_as_of_another_year_or_state(tmp_path, year):
+    path = bureau.csv(tmp_path / "p_36.csv", 200, 2024, state="36")
+    if year is not None:
+        with pytest.raises(UsageError, match=r"p_36\.csv is of 2024, as its serial numbers say, not of 2023"):
+            acs.shares(path, ["SEX"], year=year)
+    with pytest.raises(UsageError, match=r"is of NY, as its column of states says, not of PA"):
+        acs.shares(path, ["SEX"], state="PA")
+    found = acs.shares(path, ["SEX"])
+    assert "American Community Survey 2024, public-use microdata, person records, NY: totals" in found.citation
+    assert found.year == 2024
+
+
+def test_names_speak_where_columns_do_not(tmp_path):
+    people = bureau.people(100, 2016).drop(columns="ST")
+    folder = tmp_path / "earlier"
+    folder.mkdir()
+    found = acs.shares(_written(people, folder / "ss16pny.csv"), ["SEX"])
+    assert "Survey 2016, public-use microdata, person records, NY:" in found.citation
+    with pytest.raises(UsageError, match="is of 2016, as its name says, not of 2015"):
+        acs.shares(folder / "ss16pny.csv", ["SEX"], year=2015)
+    with pytest.raises(UsageError, match=r"nothing in people\.csv says of which year"):
+        acs.shares(_written(people, tmp_path / "people.csv"), ["SEX"])
+    assert (
+        acs.shares(_written(people, tmp_path / "psam_p42.csv"), ["SEX"], year=2016).citation.count("records, PA") == 1
+    )
+
+
+def test_a_file_of_five_years_is_cited_with_them(tmp_path):
+    parts = [bureau.people(20, year).rename(columns={"ST": "STATE"}) for year in (2020, 2022, 2024)]
+    found = acs.shares(_written(pd.concat(parts), tmp_path / "five.csv"), ["SEX"])
+    assert "American Community Survey 2020 to 2024," in found.citation
+    parts = [bureau.people(20, year).rename(columns={"ST": "STATE"}) for year in (2018, 2024)]
+    with pytest.raises(UsageError, match="holds records of 2018 to 2024"):
+        acs.shares(_written(pd.concat(parts), tmp_path / "six.csv"), ["SEX"])
+
+
+def test_an_excerpt_is_never_cited_as_the_bureaus_own(tmp_path):
+    names = {"SERIALNO": "DENSITY", "DIS": "DVET", "MAR": "MSP", "SCHL": "EDU"}
+    excerpt = bureau.people(100, 2018).rename(columns=names).drop(columns="ST")
+    path = _written(excerpt, tmp_path / "texas_2018.csv")
+    with pytest.raises(UsageError, match=r"has columns of NIST's excerpts .* name it with --origin"):
+        acs.shares(path, ["SEX"], year=2018)
+    with pytest.raises(UsageError, match="names the Census Bureau alone"):
+        acs.shares(path, ["SEX"], year=2018, origin="U.S. Census Bureau, American Community Survey 2018")
+    nist = "NIST Diverse Communities Data Excerpts, Texas"
+    assert acs.shares(path, ["SEX"], origin=nist).citation.startswith(f"{nist}, 2018: totals")
+    with pytest.raises(UsageError, match="is of 2018, as its name says, not of 2019"):
+        acs.shares(path, ["SEX"], year=2019, origin=nist)
+    with pytest.raises(UsageError, match="--origin names 2017"):
+        acs.shares(path, ["SEX"], origin=f"{nist} 2017")
+    with pytest.raises(UsageError, match="'x' is too short"):
+        acs.shares(path, ["SEX"], origin="x")
+    bare = _written(bureau.people(50, 2018).drop(columns="SERIALNO"), tmp_path / "bare.csv")
+    with pytest.raises(UsageError, match="has no SERIALNO, so nothing shows that it is the Bureau's file of 2018"):
+        acs.shares(bare, ["SEX"], year=2018)
+
+
+def test_replicate_weights_give_shares_their_standard_errors(tmp_path):
+    people, rng = bureau.people(400, 2024), np.random.default_rng(3)
+    weights = people["PWGTP"].to_numpy(float)
+    replicates = pd.DataFrame({f"PWGTP{i}": rng.integers(-5, 400, 400) for i in range(1, 81)})
+    path = _written(pd.concat([people.drop(columns="PWGTP1"), replicates], axis=1), tmp_path / "psam_p42.csv")
+    found = acs.shares(path, ["SEX", "RAC1P"], smooth=0).frame.set_index(["SEX", "RAC1P"])
+    here = ((people["SEX"] == "2") & (people["RAC1P"] == "6")).to_numpy()
+    share = weights[here].sum() / weights.sum()
+    own = [replicates[name].to_numpy()[here].sum() / replicates[name].sum() for name in replicates]
+    assert found["standard_error"]["2", "6"] == pytest.approx(np.sqrt(4 / 80 * sum((r - share) ** 2 for r in own)))
+    assert found["standard_error"]["2", "4"] == pytest.approx(1 / 400)  # nobody: the share of one record
+    assert "standard_error" not in acs.shares(path, ["SEX"], weight=None).frame
+    weighted = ss.Weights.public(found.reset_index(), citation="made up")
+    schema = acs.schema(["SEX", "RAC1P"], year=2024)
+    strata = crossing(schema, ["SEX", "RAC1P"])
+    errors = weighted.resolve(strata, schema).errors
+    assert errors[strata[0]] == pytest.approx(found["standard_error"]["1", "1"])
+    merged = weighted.resolve(strata, schema).merged({strata[0]: strata[:2]}).errors[strata[0]]
+    assert merged == pytest.approx(np.hypot(*found["standard_error"].to_numpy()[:2]))
+    with pytest.raises(UsageError, match="standard_error goes beside"):
+        ss.Weights.public(pd.DataFrame({"SEX": ["1"], "standard_error": [0.1]}), citation="made up")
 
 
 def test_shares_serve_as_weights_and_within_groups(tmp_path):

@@ -128,15 +128,39 @@ def test_the_tasks_are_those_of_folktables():
         assert (task.target, task.group) == (theirs.target, theirs.group)
 
 
+LISTS = "U.S. Census Bureau, code lists"
+
+
+def test_a_list_of_codes_needs_a_citation_and_is_no_file_of_records(tmp_path):
+    table = pd.DataFrame({"code": ["00100", "00200"]})
+    with pytest.raises(UsageError, match=r"the codes of PUMA need a citation .--codes-citation.*not public"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": table})
+    with pytest.raises(UsageError, match="'x' is too short"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": table}, codes_citation="x")
+    with pytest.raises(UsageError, match="goes with a table"):
+        acs.schema(["SEX"], year=2024, codes_citation=LISTS)
+    people = bureau.people(20, 2024)
+    with pytest.raises(UsageError, match=r"a column AGEP, so its lines are person records"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": people}, codes_citation=LISTS)
+    table.to_csv(tmp_path / "codes.csv", index=False)
+    (tmp_path / "codes.ledger").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="has an account"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": tmp_path / "codes.csv"}, codes_citation=LISTS)
+    assert (
+        f"PUMA: 2 codes, from {LISTS}."
+        in acs.make(["PUMA"], year=2024, codes={"PUMA": table}, codes_citation=LISTS).notes
+    )
+
+
 def test_tables_of_codes_name_labels_and_groups(tmp_path):
     table = pd.DataFrame({"code": [10, 4720, 9130], "label": ["A", "B", "C"], "group": ["x", "x", "y"]})
-    column = acs.schema(["OCCP"], year=2015, codes={"OCCP": table}).column("OCCP")
+    column = acs.schema(["OCCP"], year=2015, codes={"OCCP": table}, codes_citation=LISTS).column("OCCP")
     assert column.levels == ("N", "0010", "4720", "9130")
     assert column.groupings == ({"x": ("0010", "4720"), "y": ("9130",)},)
     assert column.labels["4720"] == "B"
     table.loc[2, "group"] = ""
     with pytest.raises(UsageError, match="a group for some codes"):
-        acs.schema(["OCCP"], year=2015, codes={"OCCP": table})
+        acs.schema(["OCCP"], year=2015, codes={"OCCP": table}, codes_citation=LISTS)
 
 
 def test_the_bureaus_table_of_tracts_has_the_areas_of_a_state():
@@ -148,12 +172,12 @@ def test_the_bureaus_table_of_tracts_has_the_areas_of_a_state():
             "PUMA5CE": ["03701", "03701", "00100", "00200"],
         }
     )
-    column = acs.schema(["PUMA"], year=2018, state="NY", codes={"PUMA": tracts}).column("PUMA")
+    column = acs.schema(["PUMA"], year=2018, state="NY", codes={"PUMA": tracts}, codes_citation=LISTS).column("PUMA")
     assert column.levels == ("00100", "03701")
     with pytest.raises(UsageError, match="of all states"):
-        acs.schema(["PUMA"], year=2018, codes={"PUMA": tracts})
+        acs.schema(["PUMA"], year=2018, codes={"PUMA": tracts}, codes_citation=LISTS)
     with pytest.raises(UsageError, match="has none of state 06"):
-        acs.schema(["PUMA"], year=2018, state="CA", codes={"PUMA": tracts})
+        acs.schema(["PUMA"], year=2018, state="CA", codes={"PUMA": tracts}, codes_citation=LISTS)
 
 
 def test_the_dictionary_of_the_bureau_takes_the_place_of_our_lists(tmp_path):
@@ -169,6 +193,8 @@ def test_the_dictionary_of_the_bureau_takes_the_place_of_our_lists(tmp_path):
         acs.schema(["AGEP"], year=2018, dictionary=path)
     with pytest.raises(UsageError, match="no bins for it"):
         acs.schema(["YOEP"], year=2018, dictionary=path)
+    with pytest.raises(UsageError, match="is the dictionary of 2018, by its name, not of 2019"):
+        acs.schema(["SEX"], year=2019, dictionary=path)
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(UsageError, match="neither NAME nor VAL"):
         acs.schema(["SEX"], year=2018, dictionary=path)

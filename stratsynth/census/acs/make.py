@@ -58,6 +58,7 @@ def schema(
     without: Sequence[str] = (),
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
@@ -71,8 +72,9 @@ def schema(
         state: The two letters of the state, for a file of one state: its code, and its areas.
         without: Columns of the task to leave out.
         dictionary: The Bureau's data dictionary of that year (PUMS_Data_Dictionary_YYYY.csv): its levels and labels
-            take the place of those in this package.
+            take the place of those in this package. One with another year in its name is refused.
         codes: Tables of codes by column, with a column `code`, and perhaps `label` and `group`.
+        codes_citation: Place of publication of these tables; needed with them.
         within: Tables of public shares of codes, by which a group's records are given single codes: see `Nested`.
         citation: Place of publication of these shares.
         weight: Count every record as its PWGTP, up to this number: see `RowWeight`.
@@ -91,6 +93,7 @@ def schema(
         without=without,
         dictionary=dictionary,
         codes=codes,
+        codes_citation=codes_citation,
         within=within,
         citation=citation,
         weight=weight,
@@ -107,6 +110,7 @@ def make(
     without: Sequence[str] = (),
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
@@ -115,8 +119,9 @@ def make(
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
-    variables = None if dictionary is None else bureau.read(dictionary)
+    variables = None if dictionary is None else bureau.read(dictionary, year)
     given = dict(codes or {})
+    cited = lists.check_cited(given, codes_citation)
     for name in given:
         if name not in names:
             raise UsageError(f"census: there are codes for {name}, which is not among the columns.")
@@ -128,7 +133,7 @@ def make(
         if known.codes == "states":
             found[name] = _states(place)
         elif known.codes in code_lists():
-            listed = lists.listed(known, year, state, given.pop(name, None), variables)
+            listed = lists.listed(known, year, state, given.pop(name, None), variables, cited)
             found[name] = lists.column(known, listed, drawn.get(name, {}), citation or None)
             notes.append(f"{name}: {len(listed.codes)} codes, from {listed.source}.")
         elif known.number is not None:
