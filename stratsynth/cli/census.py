@@ -180,7 +180,12 @@ def census_check(
     year: Year,
     as_json: AsJson = False,
 ) -> None:
-    """INTERNAL: name the columns that are missing or of another year, and count the records that break rules."""
+    """INTERNAL: name the columns that are missing or of another year, and count what a fit would lose.
+
+    Unknown values are named with their numbers, and so are broken rules. Exit code 1: more than 1 % of the records
+    would be lost, have in one column a value that the schema does not know, or break a rule. Exit code 2: a column is
+    missing or of another year.
+    """
     from stratsynth.census.acs.check import check
     from stratsynth.schema import Schema
 
@@ -194,6 +199,8 @@ def census_check(
             "rows": found.rows,
             "left_out": found.left_out,
             "rules": rules,
+            "schema": None if found.found is None else found.found.to_dict(),
+            "ok": found.fits,
         }
         print_json(record)
     else:

@@ -114,6 +114,45 @@ def test_another_state_year_or_file_is_refused_by_name(tmp_path):
     refused(tmp_path, "columns, or a task", tmp_path / "f.csv", columns=["SEX"], task="ACSIncome")
 
 
+@pytest.mark.parametrize("kind", ["parquet, as text", "parquet, as numbers", "csv.gz"])
+def test_other_forms_of_the_file_are_loaded_alike(tmp_path, kind):
+    people = bureau.people(300, 2018)
+    people["OCCP"] = people["OCCP"].replace({"": None})
+    plain = _written(people, tmp_path / "plain.csv")
+    other = tmp_path / f"other.{kind.partition(',')[0]}"
+    if kind == "csv.gz":
+        people.to_csv(other, index=False)
+    else:
+        codes = ["ST", "OCCP", "PUMA", "SEX", "PINCP", "WKHP"]
+        typed = people[codes].apply(pd.to_numeric).astype("Int64") if "numbers" in kind else people[codes]
+        people.replace({"": None}).assign(**{name: typed[name].replace({"": None}) for name in codes}).to_parquet(other)
+    columns = ["SEX", "AGEP", "OCCP", "PUMA", "PINCP", "WKHP"]
+    for path, out in ((plain, "a.csv"), (other, "b.csv")):
+        assert acs.load(tmp_path / out, state="PA", year=2018, source=path, columns=columns).rows == 300
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8") == (tmp_path / "b.csv").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="is of state 42, not 36"):
+        acs.load(tmp_path / "c.csv", state="NY", year=2018, source=other)
+    people.assign(SERIALNO=[f"2017{i:09}" for i in range(300)]).astype(str).to_parquet(tmp_path / "old.parquet")
+    refused(tmp_path, "records of 2017, not of 2018", tmp_path / "old.parquet", columns=["SEX"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.csv", b"", "is empty, 0 bytes"),
+        ("semi.csv", b"SERIALNO;AGEP\n1;2\n", "separated by semicolons"),
+        ("homes.csv", b"SERIALNO,NP,HINCP\n1,2,3\n", "those of housing units"),
+        ("small.csv", b"serialno,agep\n1,2\n", "in other letters or with spaces"),
+        ("twice.csv", b"AGEP,AGEP\n1,2\n", "two columns of one name"),
+        ("cut.parquet", b"PAR1 and no more", "is damaged"),
+        ("cut.csv.gz", b"\x1f\x8b\x08 and no more", "is damaged"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_told_why(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    refused(tmp_path, reason, tmp_path / name)
+
+
 def test_a_damaged_archive_is_refused(tmp_path):
     path = bureau.archive(tmp_path / "csv_ppa.zip", "psam_p42.csv", 5000, 2018)
     content = bytearray(path.read_bytes())
@@ -328,3 +367,48 @@ def test_a_check_names_columns_of_another_year_and_counts_what_breaks_rules(tmp_
     assert {count for rule, count in found.rules if count} == {young}
     assert not found.fits
     assert "PWGTP1" in found.text()
+
+
+def test_a_check_names_column_and_code_and_ends_by_what_matters(tmp_path):
+    schema, people = acs.schema(["AGEP", "SEX", "OCCP"], year=2024), bureau.people(1000, 2024)
+    people.loc[:2, "OCCP"] = "3900"
+    found = acs.check(_written(people, tmp_path / "few.csv"), schema, 2024)
+    assert found.fits
+    assert "A fit would lose 3 of 1,000 records (0.3 %); not more than 1 %: exit code 0." in found.text()
+    assert "OCCP has values that the schema does not know in 3 records: '3900' in 3" in found.text()
+    people["SEX"] = people["SEX"].replace({"1": "M", "2": "F"})
+    found = acs.check(_written(people, tmp_path / "all.csv"), schema, 2024)
+    assert not found.fits
+    assert "(1e+02 %)" not in found.text()
+    assert "exit code 1" in found.text()
+
+
+def test_a_rule_that_a_handful_break_says_what_may_be_done_about_it(tmp_path):
+    schema, people = acs.schema(["AGEP", "MIL"], year=2024), bureau.people(1000, 2024)
+    child = people.index[people["AGEP"] < 17][0]
+    people.loc[child, "MIL"] = "4"
+    found = acs.check(_written(people, tmp_path / "one.csv"), schema, 2024)
+    assert found.fits
+    assert "1 records (0.1 %): AGEP < 17: never MIL" in found.text()
+    assert "must not follow from these numbers: nobody paid for them" in found.text()
+    assert "exit code 1" not in found.text()
+
+
+def test_people_beyond_the_largest_weight_are_counted(tmp_path):
+    people = bureau.people(100, 2024)
+    people["PWGTP"] = [100] * 99 + [401]
+    schema = acs.schema(["SEX"], year=2024, weight=300)
+    found = acs.check(_written(people, tmp_path / "w.csv"), schema, 2024).text()
+    assert (
+        "1 records stand for more people than the largest weight: the release lacks 101 of 10,301 people (0.98 %)"
+        in found
+    )
+
+
+def test_the_guard_of_a_state_breaks_no_rule(tmp_path):
+    people = bureau.people(200, 2024)
+    soldier = people.index[people["AGEP"] > 20][0]
+    people.loc[soldier, ["ESR", "COW", "MIL"]] = "4", "4", "3"
+    found = acs.check(_written(people, tmp_path / "p.csv"), acs.schema(["AGEP", "ESR", "COW", "MIL"], year=2024), 2024)
+    assert not any(count for rule, count in found.rules if rule.startswith("ESR 4 5: never COW 1 2 3 6 7 8"))
+    assert any(rule.startswith("ESR 4 5: never COW 1 2 3 6 7 8") for rule, _ in found.rules)

@@ -13,6 +13,9 @@ from stratsynth.schema import Categorical, Numeric, Rule, Schema
 if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows
 
+NAMED = 12
+"""Largest number of levels of a column that a rule names one by one."""
+
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
     """Rules whose columns a schema has, and the number of them that were counted on no file."""
@@ -79,4 +82,4 @@ def described(rule: Rule) -> str:
 def _short(levels: Any) -> str:
     if isinstance(levels, str):
         return levels
-    return " ".join(levels) if len(levels) <= 6 else f"{levels[0]} to {levels[-1]} ({len(levels)} levels)"
+    return " ".join(levels) if len(levels) <= NAMED else f"{levels[0]} to {levels[-1]} ({len(levels)} levels)"
