@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from stratsynth.schema import values
 from stratsynth.schema.columns import Categorical, Column
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.text import MISSING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.data.sources import Source
+    from stratsynth.schema.schema import Schema
+
 WORTH = 0.01
 """Part of the records above which a check ends with exit code 1: of lost ones, or of unknown values in one column."""
 SHOWN = 8
 """Largest number of unknown values of a column that are named."""
+NAMED = 12
+"""Largest number of levels of a column that a rule names one by one."""
 LONGEST = 40
 """Largest number of characters of an unknown value that are shown."""
 
@@ -85,6 +91,57 @@ def _near(name: str, header: Sequence[str]) -> str:
     known = {each.strip().casefold(): each for each in header}
     close = difflib.get_close_matches(name.strip().casefold(), list(known), n=1)
     return known[close[0]] if close else ""
+
+
+def broken_rules(schema: Schema, source: Source) -> tuple[tuple[str, int], ...]:
+    """INTERNAL. Return each structural rule as a line of text, with the number of rows that break it.
+
+    Rows with a value that the schema does not know are left out.
+    """
+    rows, found = encode(schema, source.read(schema.names)), []
+    for rule in schema.rules:
+        bad = np.zeros(rows.size, bool)
+        for box in rule.cells(schema):
+            inside = np.ones(rows.size, bool)
+            for name, codes in box.items():
+                inside &= np.isin(rows.codes[name], list(codes))
+            bad |= inside
+        found.append((f"{_clause(rule.when)}: never {_clause(rule.never)}", int(bad.sum())))
+    return tuple(found)
+
+
+def _clause(conditions: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())
+
+
+def _short(levels: Any) -> str:
+    if isinstance(levels, str):
+        return levels
+    return " ".join(levels) if len(levels) <= NAMED else f"{levels[0]} to {levels[-1]} ({len(levels)} levels)"
+
+
+BROKEN = (
+    "A fit counts such records like all others, unless a rule forbids their whole group, and no drawn row breaks one. "
+    "Whether to keep a rule must not follow from these numbers: nobody paid for them. Leave the rule out of the schema "
+    "if a public source, such as the questionnaire, the dictionary or a public-use file, has such people; correct the "
+    "records if they are errors."
+)
+"""Remedy for broken rules that does not depend on private records."""
+
+
+def broken_lines(rules: Sequence[tuple[str, int]], rows: int) -> list[str]:
+    """INTERNAL. Return lines on the rules that are broken, with the remedy, and the exit code if it is 1."""
+    bad = [f"  {count:,} records ({part(count, rows)}): {rule}" for rule, count in rules if count]
+    lines = [f"{len(rules)} structural rules, {len(bad)} of them broken{':' if bad else '.'}", *bad]
+    if not bad:
+        return lines
+    code = f"; one is broken by more than {100 * WORTH:g} % of the records: exit code 1." * grave_rules(rules, rows)
+    return [*lines, f"{BROKEN.removesuffix('.')}{code or '.'}"]
+
+
+def grave_rules(rules: Sequence[tuple[str, int]], rows: int) -> bool:
+    """INTERNAL. Return True if more than WORTH of the records break one rule."""
+    return max((count for _, count in rules), default=0) > WORTH * rows
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,14 @@ from typing import TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import check_year
 from stratsynth.census.acs.header import HeaderVerdict, judge
-from stratsynth.census.acs.rules import broken, described
 from stratsynth.data.draft import Check
-from stratsynth.data.lost import WORTH, part
+from stratsynth.data.lost import broken_lines, broken_rules, grave_rules, part
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data
     from stratsynth.schema import Schema
 
 STAMP = "INTERNAL: computed from the data without a charge; not for publication."
-BROKEN = (
-    "A fit counts such records like all others, unless a rule forbids their whole group, and no drawn row breaks one. "
-    "Whether to keep a rule must not follow from these numbers: nobody paid for them. Leave the rule out of the schema "
-    "if a public source, such as the questionnaire, the dictionary or a public-use file, has such people; correct the "
-    "records if they are errors."
-)
-"""Remedy for broken rules that does not depend on private records."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,7 @@ class Checked:
         """True if no column is missing or of another year, and hardly any record would be lost or breaks a rule."""
         if self.verdict or self.found is None:
             return False
-        return not self.found.loss.grave and max((count for _, count in self.rules), default=0) <= WORTH * self.rows
+        return not self.found.loss.grave and not grave_rules(self.rules, self.rows)
 
     def text(self) -> str:
         """Result as text for a reader."""
@@ -61,12 +53,7 @@ class Checked:
         if self.found is None:
             return "\n".join(lines)
         lines += [self.found.loss.words, *self._unknown(), *self._people()]
-        bad = [f"  {count:,} records ({part(count, self.rows)}): {rule}" for rule, count in self.rules if count]
-        lines += [f"{len(self.rules)} structural rules, {len(bad)} of them broken{':' if bad else '.'}", *bad]
-        if bad:
-            grave = max(count for _, count in self.rules) > WORTH * self.rows
-            code = f"; one is broken by more than {100 * WORTH:g} % of the records: exit code 1." if grave else "."
-            lines.append(f"{BROKEN.removesuffix('.')}{code}")
+        lines += broken_lines(self.rules, self.rows)
         return "\n".join(lines)
 
     def _unknown(self) -> list[str]:
@@ -99,12 +86,9 @@ def check(data: Data, schema: Schema, year: int) -> Checked:
     """
     from stratsynth.data.draft import check as checked
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.encoding import encode
 
     source = open_source(data)
     verdict = judge(source.columns(), (*schema.names, *schema.beside), check_year(year))
     if verdict.missing:
         return Checked(verdict)
-    coded = encode(schema, source.read(schema.names))
-    counts = zip(map(described, schema.rules), broken(schema, coded), strict=True)
-    return Checked(verdict, checked(schema, source), tuple(counts))
+    return Checked(verdict, checked(schema, source), broken_rules(schema, source))
