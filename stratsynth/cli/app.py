@@ -155,7 +155,10 @@ def sample(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+        typer.Option(
+            metavar="COLUMN=LEVEL",
+            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+        ),
     ] = None,
     balance: Annotated[
         str | None,

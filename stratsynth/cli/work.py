@@ -33,7 +33,7 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
     from stratsynth.release.folder import check_new
 
     recipe = Recipe.read(path)
-    folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
+    folder = check_new(out if out is not None else recipe.directory, "Name another with -o", probe=True)
     return folder, fit_with_progress(recipe, folder, recipe.options.over(**options)).certificate
 
 
@@ -63,6 +63,7 @@ def sample_release(
     like: Path | None = None,
 ) -> tuple[int, str]:
     """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
+    from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
@@ -74,12 +75,7 @@ def sample_release(
         output_path(out)
     elif like is not None:
         raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
-    condition: dict[str, list[str]] = {}
-    for item in where:
-        column, equals, level = item.partition("=")
-        if not equals:
-            raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
-        condition.setdefault(column, []).append(level)
+    condition = levels(where, "--where")
     if rows is None and by_group is None:
         raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")

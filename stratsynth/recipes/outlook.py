@@ -22,7 +22,9 @@ def planned(recipe: Recipe) -> Plan:
     how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
     recipe.drawn()
     found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
-    return replace(found, account=account_after(recipe))
+    path = recipe.data.path
+    lacking = () if path is None or path.exists() else (f"there is no {path}, so a fit would be refused.",)
+    return replace(found, account=account_after(recipe), warnings=(*found.warnings, *lacking))
 
 
 def account_after(recipe: Recipe) -> dict[str, Any] | None:
