@@ -53,7 +53,19 @@ def census_schema(
     ] = None,
     citation: Annotated[str, typer.Option(help="Where the shares of --within were published.")] = "",
     weight: Annotated[
-        int | None, typer.Option(metavar="MAX", help="Count every record as its PWGTP, up to this number.")
+        int | None, typer.Option(metavar="MAX", help="Count every record as its PWGTP, up to this public number.")
+    ] = None,
+    weight_mean: Annotated[
+        str | None,
+        typer.Option(metavar="MEAN", help="The mean weight: a number, or PEOPLE/RECORDS of published totals."),
+    ] = None,
+    weight_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A public-use file of an earlier year: mean and largest weight follow from it, not from the data. At "
+            "most 1 % of its people are beyond the largest.",
+        ),
     ] = None,
 ) -> None:
     """Write the public schema of person records: levels, bins, codes, rules. Reads no data."""
@@ -75,6 +87,8 @@ def census_schema(
         within=within or (),
         citation=citation,
         weight=weight,
+        weight_mean=weight_mean,
+        weight_from=weight_from,
     )
     write_text(out, made.to_toml())
     size = f"{len(made.schema.names)} columns and {len(made.schema.rules)} rules written to {out}"

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from stratsynth.recipes.recipe import Recipe
 
 
+FAR = 10
+"""Number of times as many rows as records from which a declared size of people is doubted."""
+
+
 def planned(recipe: Recipe) -> Plan:
     """Return the plan of a recipe with its account; UsageError without a declared size, and for what a fit refuses."""
     from stratsynth.planning import plan
@@ -23,8 +27,23 @@ def planned(recipe: Recipe) -> Plan:
     recipe.drawn()
     found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
     path = recipe.data.path
-    lacking = () if path is None or path.exists() else (f"there is no {path}, so a fit would be refused.",)
-    return replace(found, account=account_after(recipe), warnings=(*found.warnings, *lacking))
+    lacking = [] if path is None or path.exists() else [f"there is no {path}, so a fit would be refused."]
+    warnings = (*found.warnings, *_size_of_people(recipe, size), *lacking)
+    return replace(found, account=account_after(recipe), warnings=warnings)
+
+
+def _size_of_people(recipe: Recipe, size: int) -> list[str]:
+    """Return a warning where a declared size of people is rather a number of records; [] otherwise.
+
+    Known are the declared size, the mean weight, and how many rows are to be drawn, which are seldom many times as many
+    as there are records.
+    """
+    weight, rows = recipe.schema().row_weight, recipe.release.rows
+    if weight.column is None or weight.mean is None or rows is None or rows * weight.mean <= FAR * size:
+        return []
+    people = f"declared_size {size:,} is of people, who at a mean weight of {weight.mean:g} are"
+    records = f"{size / weight.mean:,.0f} records, and {rows:,} rows are to be drawn. Is it the number of records?"
+    return [f"{people} {records} Declare the people: about {size * weight.mean:,.0f} if it is."]
 
 
 def account_after(recipe: Recipe) -> dict[str, Any] | None:

@@ -397,7 +397,7 @@ def test_a_rule_that_a_handful_break_says_what_may_be_done_about_it(tmp_path):
 def test_people_beyond_the_largest_weight_are_counted(tmp_path):
     people = bureau.people(100, 2024)
     people["PWGTP"] = [100] * 99 + [401]
-    schema = acs.schema(["SEX"], year=2024, weight=300)
+    schema = acs.schema(["SEX"], year=2024, weight=300, weight_mean=103)
     found = acs.check(_written(people, tmp_path / "w.csv"), schema, 2024).text()
     assert (
         "1 records stand for more people than the largest weight: the release lacks 101 of 10,301 people (0.98 %)"

@@ -7,7 +7,8 @@ from helpers import bureau
 from stratsynth import census
 from stratsynth.census import acs
 from stratsynth.census.acs import catalogue
-from stratsynth.census.acs.rules import broken
+from stratsynth.data.lost import broken_rules
+from stratsynth.data.sources import open_source
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.schema import Categorical, Nested, Numeric, Schema
 from stratsynth.schema.encoding import encode
@@ -221,11 +222,11 @@ def test_no_made_up_record_breaks_a_rule_and_one_that_does_is_counted(year):
     frame = bureau.people(2000, year).drop(columns=["PUMA"])
     schema = acs.schema(task="ACSEmployment", year=year)
     assert len(schema.rules) >= 15
-    rows = encode(schema, _arrow(**{c: _read(frame[c]) for c in schema.names}))
-    assert rows.size == 2000
-    assert sum(broken(schema, rows)) == 0
+    table = _arrow(**{c: _read(frame[c]) for c in schema.names})
+    assert encode(schema, table).size == 2000
+    assert sum(count for _, count in broken_rules(schema, open_source(table))) == 0
     child = {**{c: list(_read(frame[c])[:1]) for c in schema.names}, "AGEP": [2], "MIL": ["4"], "SCHL": [None]}
-    assert sum(broken(schema, encode(schema, _arrow(**child)))) >= 1
+    assert sum(count for _, count in broken_rules(schema, open_source(_arrow(**child)))) >= 1
 
 
 def test_it_is_reached_from_the_census():
@@ -244,6 +245,56 @@ def _read(column):
 
 
 def test_records_may_count_as_the_people_they_stand_for():
-    schema = acs.schema(["SEX", "AGEP"], year=2024, weight=300)
+    schema = acs.schema(["SEX", "AGEP"], year=2024, weight=300, weight_mean="13_078_751/134_347")
     assert (schema.row_weight.column, schema.row_weight.most) == ("PWGTP", 300)
+    assert schema.row_weight.mean == pytest.approx(97.35, abs=0.01)
     assert Schema.from_toml_text(schema.to_toml()) == schema
+    assert acs.schema(["SEX"], year=2024, weight=300, weight_mean=97).row_weight.mean == 97
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"weight": 300}, r"weights need their mean, .* --weight-mean, as a number or as PEOPLE/RECORDS"),
+        ({"weight_mean": 97}, "goes with the largest one"),
+        ({"weight": 300, "weight_mean": "97/0"}, "is no number, and no PEOPLE/RECORDS"),
+        ({"weight": 300, "weight_mean": "many"}, "is no number"),
+        ({"weight": 300, "weight_mean": 400}, "at most max"),
+    ],
+)
+def test_weights_need_a_mean(keys, says):
+    with pytest.raises(UsageError, match=says):
+        acs.schema(["SEX"], year=2024, **keys)
+
+
+def test_the_largest_weight_follows_from_a_public_file_of_an_earlier_year(tmp_path):
+    people = bureau.people(1000, 2023)
+    people["PWGTP"] = [100] * 980 + [450] * 20
+    people.to_csv(tmp_path / "psam_p42.csv", index=False)
+    made = acs.make(["SEX"], year=2024, weight_from=tmp_path / "psam_p42.csv")
+    weight = made.schema.row_weight
+    beyond = 20 * (450 - weight.most) / 107_000
+    assert beyond <= 0.01 < beyond + 20 / 107_000
+    assert weight.mean == pytest.approx(107)
+    assert "of the 107,000 people of the public-use file of 2023, PA are beyond it, and its largest weight is 450" in (
+        made.to_toml()
+    )
+    assert acs.schema(["SEX"], year=2024, weight=300, weight_from=tmp_path / "psam_p42.csv").row_weight.most == 300
+    people["PWGTP"] = [2000] * 1000
+    people.to_csv(tmp_path / "heavy.csv", index=False)
+    heavy = acs.make(["SEX"], year=2024, weight_from=tmp_path / "heavy.csv")
+    assert heavy.schema.row_weight.most == heavy.schema.row_weight.mean == 1024
+    assert "49 % of the 2,000,000 people" in heavy.notes[-1]
+
+
+def test_a_file_of_the_released_year_or_with_an_account_gives_no_largest_weight(tmp_path):
+    path = bureau.csv(tmp_path / "psam_p42.csv", 50, 2024)
+    with pytest.raises(UsageError, match=r"is of 2024, the year of the schema: take a file of an earlier year"):
+        acs.schema(["SEX"], year=2024, weight_from=path)
+    path = bureau.csv(tmp_path / "old.csv", 50, 2023)
+    (tmp_path / "old.ledger").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="has an account"):
+        acs.schema(["SEX"], year=2024, weight_from=path)
+    bureau.people(50, 2023).assign(PWGTP="").to_csv(tmp_path / "none.csv", index=False)
+    with pytest.raises(UsageError, match="have no weight in the column PWGTP"):
+        acs.schema(["SEX"], year=2024, weight_from=tmp_path / "none.csv")

@@ -21,18 +21,15 @@ from stratsynth.census.acs.catalogue import (
     task,
 )
 from stratsynth.census.acs.rules import rules_of
+from stratsynth.census.acs.weights import row_weight, weight_facts
 from stratsynth.census.acs.within import within_codes
 from stratsynth.checks import is_list
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Column, Numeric, Schema
-from stratsynth.schema.weight import ONE, RowWeight
+from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
-
-
-WEIGHT = "PWGTP"
-"""Column of weights: the number of people a record stands for."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,8 @@ def schema(
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
+    weight_mean: str | float | None = None,
+    weight_from: str | PathLike[str] | None = None,
 ) -> Schema:
     """Make the public schema of person records.
 
@@ -78,6 +77,10 @@ def schema(
         within: Tables of public shares of codes, by which a group's records are given single codes: see `Nested`.
         citation: Place of publication of these shares.
         weight: Count every record as its PWGTP, up to this number: see `RowWeight`.
+        weight_mean: Mean of these weights, as a number or a text PEOPLE/RECORDS of published totals; needed with
+            `weight` unless there is a file.
+        weight_from: Public-use file of an earlier year, from which the mean is taken, and the largest weight if that is
+            not given: the smallest beyond which are at most 1 % of its people.
 
     Returns:
         The schema, of public origin.
@@ -97,6 +100,8 @@ def schema(
         within=within,
         citation=citation,
         weight=weight,
+        weight_mean=weight_mean,
+        weight_from=weight_from,
     )
     return made.schema
 
@@ -114,6 +119,8 @@ def make(
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
+    weight_mean: str | float | None = None,
+    weight_from: str | PathLike[str] | None = None,
 ) -> Made:
     """Make the schema that `schema` returns, with notes; arguments as there."""
     check_year(year)
@@ -150,7 +157,11 @@ def make(
     if unchecked:
         notes.append(f"{unchecked} of {len(kept)} rules follow from the dictionary and were counted on no file.")
     head = f"Person records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
-    counting = ONE if weight is None else RowWeight(weight, WEIGHT)
+    counting = ONE
+    if not (weight is None and weight_mean is None and weight_from is None):
+        facts = None if weight_from is None else weight_facts(weight_from, year)
+        counting = row_weight(weight, weight_mean, facts)
+        notes += [] if facts is None or weight is not None else [facts.note]
     return Made(Schema(found, rules=kept, row_weight=counting), (head, *notes))
 
 
