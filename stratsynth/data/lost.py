@@ -56,7 +56,8 @@ def outside(column: Column, data: pa.ChunkedArray) -> NDArray[np.bool_]:
         unfit = np.isnan(raw) & (own < 0)
         if column.outside == MISSING:
             unfit |= (raw < column.lower) | (raw > column.upper)
-    return unfit & ~np.asarray(data.is_null())
+    unfit &= ~np.asarray(data.is_null())
+    return unfit
 
 
 def absent_words(names: Sequence[str], header: Sequence[str]) -> list[str]:

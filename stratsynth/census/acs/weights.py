@@ -44,6 +44,10 @@ class WeightFacts:
         """People over records."""
         return self.people / self.records
 
+    def up_to(self, most: int) -> float:
+        """Return the mean, with the digits that matter, and at most the largest weight, as a schema asks."""
+        return min(float(f"{self.mean:.6g}"), float(most))
+
     @property
     def note(self) -> str:
         """Sentence with the source of the largest weight and the mean, for the schema."""
@@ -118,7 +122,7 @@ def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | 
             "a number or as PEOPLE/RECORDS of published totals; or give a public-use file of an earlier year with "
             "--weight-from."
         )
-    return RowWeight(chosen, WEIGHT, mean=_mean(mean) if mean is not None or facts is None else min(facts.mean, chosen))
+    return RowWeight(chosen, WEIGHT, mean=_mean(mean) if mean is not None or facts is None else facts.up_to(chosen))
 
 
 def _mean(text: str | float | None) -> float:

@@ -233,10 +233,11 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
         facts.append(("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     if moved is not None:
         facts.append(("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
-    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
+    noun = "records" if certificate.row_weight is None else "people"
+    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables, noun)] if tables else [])
 
 
-def _cliques(tables: list[GroupTable]) -> Figure:
+def _cliques(tables: list[GroupTable], counted: str) -> Figure:
     """Return a Figure: for each set of columns measured, in how many groups, its cells, least and largest sigma."""
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
@@ -244,7 +245,7 @@ def _cliques(tables: list[GroupTable]) -> Figure:
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0].count(","), item[0]))
     rows = [
         (
-            clique.replace(",", ", ") or "(number of records)",
+            clique.replace(",", ", ") or f"(number of {counted})",
             len(several_),
             max(t.cells for t in several_),
             min(t.sigma for t in several_),
