@@ -50,6 +50,13 @@ class Resolved:
     """Standard error of each share by the source's own sample, as published figures state it; None if they do not."""
 
     @property
+    def effective_records(self) -> float | None:
+        """Records of a simple random sample with these standard errors; None without them, or if all are 0."""
+        if self.errors is None or not (variance := math.fsum(error**2 for error in self.errors.values())) > 0:
+            return None
+        return math.fsum(share * (1 - share) for share in self.shares.values()) / variance
+
+    @property
     def covariance(self) -> NDArray[np.float64] | None:
         """Covariance of the shares' errors, in the order of the strata; None where they are exact or taken for exact.
 

@@ -315,6 +315,12 @@ def test_replicate_weights_give_shares_their_standard_errors(tmp_path):
     strata = crossing(schema, ["SEX", "RAC1P"])
     errors = weighted.resolve(strata, schema).errors
     assert errors[strata[0]] == pytest.approx(found["standard_error"]["1", "1"])
+    simple = pd.DataFrame({"SEX": ["1", "2"], "share": [0.4, 0.6], "standard_error": (0.24 / 500) ** 0.5})
+    half = crossing(acs.schema(["SEX"], year=2024), ["SEX"])
+    assert ss.Weights.public(simple, citation="made up").resolve(half, schema).effective_records == pytest.approx(500)
+    assert (
+        ss.Weights.public(simple[["SEX", "share"]], citation="made up").resolve(half, schema).effective_records is None
+    )
     merged = weighted.resolve(strata, schema).merged({strata[0]: strata[:2]}).errors[strata[0]]
     assert merged == pytest.approx(np.hypot(*found["standard_error"].to_numpy()[:2]))
     with pytest.raises(UsageError, match="standard_error goes beside"):
