@@ -56,8 +56,9 @@ def schema_check(
     """INTERNAL: count and name the values that a schema does not know, and everything else that a fit leaves out.
 
     These are lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit, and weights
-    that are cut or missing. Exit code 1: more than 1 % of the records would be lost, or have in one column a value that
-    the schema does not know. If a column of the schema is absent, it shows the header instead and exits with 2.
+    that are cut or missing. Exit code 1: more than 1 % of the records would be lost, have in one column a value that
+    the schema does not know, or break a rule. If a column of the schema is absent, it shows the header instead and
+    exits with 2.
     """
     found = check_schema(data, schema, table, query)
     if as_json:
@@ -114,6 +115,7 @@ def check_page(found: Mapping[str, Any]) -> Page:
         *_units(found.get("unit")),
         *_weighed(found.get("weight")),
         found["verdict"],
+        *_rules(found.get("rules", ()), found["rows"]),
         *(f"WARNING: {text}" for text in found.get("warnings", ())),
     ]
     rows: list[Row] = [
@@ -139,6 +141,13 @@ def _values(column: Mapping[str, Any]) -> str:
     named = [f"{value!r} in {count:,}" for value, count in column["unknown"].items()]
     more = column["outside"] - sum(column["unknown"].values())
     return ", ".join(named) + (f" and others in {more:,}" if more > 0 and named else "") or "–"
+
+
+def _rules(rules: Sequence[Mapping[str, Any]], rows: int) -> list[str]:
+    """Return lines on structural rules that rows break, with the remedy; [] without rules."""
+    from stratsynth.data.lost import broken_lines
+
+    return broken_lines([(rule["rule"], rule["rows"]) for rule in rules], rows) if rules else []
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:

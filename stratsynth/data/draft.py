@@ -18,7 +18,7 @@ import pyarrow as pa
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.guess import guess
 from stratsynth.data.load import places
-from stratsynth.data.lost import Loss, outside, separator, unknown_values
+from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.schema import encoding, toml, values
@@ -211,6 +211,9 @@ class Check:
     columns: Mapping[str, ColumnCheck] = field(default_factory=dict)
     """Numbers of values that do not fit, for each column of the schema."""
 
+    rules: tuple[tuple[str, int], ...] = ()
+    """Each structural rule as a line of text, with the number of rows within the schema that break it."""
+
     warnings: tuple[str, ...] = ()
     """Remarks on weights, to be read before anything is spent."""
 
@@ -224,6 +227,11 @@ class Check:
         unknown = self.columns[worst].outside if worst else 0
         return Loss(min(lost, self.rows) + lines, self.rows + lines, worst, unknown)
 
+    @property
+    def ok(self) -> bool:
+        """True if no column is absent, and hardly any record would be lost or breaks a rule."""
+        return not self.absent and not self.loss.grave and not grave_rules(self.rules, self.rows)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the check as JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
         found = {name: asdict(column) for name, column in self.columns.items()}
@@ -232,7 +240,8 @@ class Check:
         said |= {} if self.unit is None else {"unit": asdict(self.unit)}
         said |= {} if self.weight is None else {"weight": asdict(self.weight)}
         said |= {"warnings": list(self.warnings)} if self.warnings else {}
-        said |= {} if self.absent else {"lost": self.loss.lost, "verdict": self.loss.words, "ok": not self.loss.grave}
+        said |= {"rules": [{"rule": rule, "rows": count} for rule, count in self.rules]} if self.rules else {}
+        said |= {} if self.absent else {"lost": self.loss.lost, "verdict": self.loss.words, "ok": self.ok}
         return said | ({"absent": list(self.absent), "header": list(self.header)} if self.absent else {})
 
 
@@ -261,6 +270,7 @@ def check(schema: Schema, source: Source) -> Check:
         rows=table.num_rows,
         left_out=int((~kept).sum()),
         columns=columns,
+        rules=broken_rules(schema, table),
         warnings=tuple(weight_warnings(schema, header)),
     )
 

@@ -17,7 +17,6 @@ from stratsynth.schema.text import MISSING
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.data.sources import Source
     from stratsynth.schema.schema import Schema
 
 WORTH = 0.01
@@ -94,12 +93,14 @@ def _near(name: str, header: Sequence[str]) -> str:
     return known[close[0]] if close else ""
 
 
-def broken_rules(schema: Schema, source: Source) -> tuple[tuple[str, int], ...]:
+def broken_rules(schema: Schema, table: pa.Table) -> tuple[tuple[str, int], ...]:
     """INTERNAL. Return each structural rule as a line of text, with the number of rows that break it.
 
     Rows with a value that the schema does not know are left out.
     """
-    rows, found = encode(schema, source.read(schema.names)), []
+    if not schema.rules:
+        return ()
+    rows, found = encode(schema, table), []
     for rule in schema.rules:
         bad = np.zeros(rows.size, bool)
         for box in rule.cells(schema):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.data.draft import Check
 from stratsynth.data.draft import check as check_rows
-from stratsynth.data.lost import broken_lines, broken_rules, grave_rules, part
+from stratsynth.data.lost import absent_words, broken_lines, grave_rules, part
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.recipes.outlook import planned
 from stratsynth.recipes.recipe import Recipe
@@ -150,8 +150,6 @@ class _Checks:
         source = open_source(self.recipe.data.rows)
         self.rows = check_rows(self.recipe.schema(), source)
         if self.rows.absent:
-            from stratsynth.data.lost import absent_words
-
             said = " ".join(absent_words(self.rows.absent, self.rows.header))
             return FAILS, f"Not in the data, or more than once: {', '.join(self.rows.absent)}. {said}".rstrip()
         return OK, f"{self.recipe.data.name}: {self.rows.rows:,} records"
@@ -167,10 +165,7 @@ class _Checks:
         return FAILS if rows.loss.grave else NOTE if named or rows.loss.lost else OK, f"{rows.loss.words}{more}"
 
     def _rules(self) -> tuple[str, str]:
-        from stratsynth.data.sources import open_source
-
-        schema, rows = self.recipe.schema(), self._checked().rows
-        rules = broken_rules(schema, open_source(self.recipe.data.rows))
+        rules, rows = self._checked().rules, self._checked().rows
         broken = any(count for _, count in rules)
         return FAILS if grave_rules(rules, rows) else NOTE if broken else OK, " ".join(
             line.strip() for line in broken_lines(rules, rows)

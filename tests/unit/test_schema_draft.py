@@ -16,7 +16,7 @@ from stratsynth.data.draft import check, draft, drafted, refuse_release_folder
 from stratsynth.data.sources import open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.report.text import render
-from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema import Categorical, Numeric, Rule, Schema
 from stratsynth.schema.codec import decode, to_pandas
 from stratsynth.schema.encoding import encode
 
@@ -350,6 +350,18 @@ def test_a_check_ends_by_the_share_of_records_that_a_fit_would_lose(tmp_path, ca
     arguments = ["schema", "check", str(tmp_path / "rows.csv"), "--schema", str(tmp_path / "schema.toml")]
     assert cli.run(arguments) == code
     assert capsys.readouterr().out.startswith("INTERNAL")
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(0, 0), (1, 0), (3, 1)])
+def test_a_check_says_what_may_be_done_about_a_broken_rule(tmp_path, wrong, code):
+    rule = Rule(when={"A": ("x",)}, never={"B": "> 5"})
+    frame = pd.DataFrame({"A": ["x"] * 200, "B": [9] * wrong + [1] * (200 - wrong)})
+    found, page = _check(tmp_path, frame, Schema(PLAIN.columns, rules=(rule,)))
+    assert found["ok"] == (code == 0)
+    assert found["rules"] == [{"rule": "A x: never B > 5", "rows": wrong}]
+    assert f"1 structural rules, {min(wrong, 1)} of them broken" in page
+    assert ("must not follow from these numbers: nobody paid for them" in page) == (wrong > 0)
+    assert ("broken by more than 1 % of the records: exit code 1" in page) == (code == 1)
 
 
 def test_a_column_whose_values_all_become_missing_ends_a_check_too(tmp_path):

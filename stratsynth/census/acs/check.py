@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stratsynth.census.acs.catalogue import check_year
 from stratsynth.census.acs.header import HeaderVerdict, judge
 from stratsynth.data.draft import Check
-from stratsynth.data.lost import broken_lines, broken_rules, grave_rules, part
+from stratsynth.data.lost import broken_lines, part
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data
@@ -25,8 +25,11 @@ class Checked:
     """Findings from the names of its columns."""
     found: Check | None = None
     """Numbers of values that do not fit the schema; None if columns are missing, as the file was not read then."""
-    rules: tuple[tuple[str, int], ...] = ()
-    """Each rule with the number of the records within the schema that break it."""
+
+    @property
+    def rules(self) -> tuple[tuple[str, int], ...]:
+        """Each rule with the number of the records within the schema that break it."""
+        return () if self.found is None else self.found.rules
 
     @property
     def rows(self) -> int:
@@ -41,9 +44,7 @@ class Checked:
     @property
     def fits(self) -> bool:
         """True if no column is missing or of another year, and hardly any record would be lost or breaks a rule."""
-        if self.verdict or self.found is None:
-            return False
-        return not self.found.loss.grave and not grave_rules(self.rules, self.rows)
+        return not self.verdict and self.found is not None and self.found.ok
 
     def text(self) -> str:
         """Result as text for a reader."""
@@ -91,4 +92,4 @@ def check(data: Data, schema: Schema, year: int) -> Checked:
     verdict = judge(source.columns(), (*schema.names, *schema.beside), check_year(year))
     if verdict.missing:
         return Checked(verdict)
-    return Checked(verdict, checked(schema, source), broken_rules(schema, source))
+    return Checked(verdict, checked(schema, source))
