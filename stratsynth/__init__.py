@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stratsynth.layout.budgets import StratumBudgets
     from stratsynth.planning import plan
     from stratsynth.priors import Prior, PublishedTable
+    from stratsynth.recipes.check import check
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
@@ -67,6 +68,7 @@ _HOME = {
     "Temporal": "schema",
     "Weighted": "stratified",
     "Weights": "weights",
+    "check": "recipes.check",
     "database": "data.duckdb_source",
     "fit": "fitting",
     "open_table": "data.table",
@@ -96,6 +98,7 @@ __all__ = [
     "Weighted",
     "Weights",
     "census",
+    "check",
     "database",
     "fit",
     "open_table",

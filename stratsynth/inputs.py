@@ -54,10 +54,24 @@ def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
     return path
 
 
+SHORTEST = 6
+"""Smallest number of letters and figures of a citation."""
+
+
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """Return a citation without outer spaces; raise `error` for words of a template, or no words."""
+    """Return a citation without outer spaces; raise `error` for words of a template, no words, or a single one."""
     found = TEMPLATE.search(text)
-    if found or not any(character.isalnum() for character in text):
-        wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"
-        raise error(f"{what}: the citation {wrong}; say where it was published, so that a reader can look them up.")
+    size, words = sum(character.isalnum() for character in text), text.split()
+    if found or size < SHORTEST or (len(words) < 2 and text.isascii()):
+        wrong = (
+            f"still holds the words {found[0]!r} of a template"
+            if found
+            else f"{text.strip()!r} is too short to find anything by"
+            if size
+            else "has no words"
+        )
+        raise error(
+            f"{what}: the citation {wrong}; say where it was published, so that a reader can look them up: who "
+            "published what, of which year, as in 'U.S. Census Bureau, 2020 Census, table P9'."
+        )
     return text.strip()

@@ -117,6 +117,27 @@ def plan(
 
 
 @app.command()
+def check(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe file (TOML).")],
+    as_json: AsJson = False,
+) -> None:
+    """INTERNAL: check all that can be known before budget is spent: recipe, data, shares, prior, account, places.
+
+    Reads the data; charges nothing and writes nothing. Exit code 0: nothing fails; 1: something does, or more than 1 %
+    of the records would be lost.
+    """
+    from stratsynth.recipes.check import check as checked
+
+    found = checked(recipe)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        echo(str(found))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
 def sample(
     release: ReleaseFolder,
     out: Annotated[
@@ -134,7 +155,10 @@ def sample(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+        typer.Option(
+            metavar="COLUMN=LEVEL",
+            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+        ),
     ] = None,
     balance: Annotated[
         str | None,

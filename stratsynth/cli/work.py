@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from stratsynth.planning import Plan
-    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.shown import CertificateRecord
     from stratsynth.schema import Schema
 
@@ -35,63 +33,23 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
     from stratsynth.release.folder import check_new
 
     recipe = Recipe.read(path)
-    folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
+    folder = check_new(out if out is not None else recipe.directory, "Name another with -o", probe=True)
     return folder, fit_with_progress(recipe, folder, recipe.options.over(**options)).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
     """Return the plan of a recipe; draw it into the file `picture` if that is not None."""
-    from stratsynth.planning import plan
+    from stratsynth.recipes.outlook import planned
     from stratsynth.recipes.recipe import Recipe
 
     recipe = Recipe.read(path)
-    size = recipe.data.declared_size
-    if size is None:
-        raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
-    how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
-    recipe.drawn()
+    found = planned(recipe)
     if picture is not None:
         from stratsynth.planning.plot import plot
 
-        plot(how, schema, budget, picture, declared_size=size)
-    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
-    return replace(found, account=_account(recipe))
-
-
-def _account(recipe: Recipe) -> dict[str, Any] | None:
-    """Return the ledger's account after a recipe's fit, as JSON values; None without a ledger or for public data.
-
-    No data are read.
-    """
-    from stratsynth.accounting.ledger_file import FileLedger
-    from stratsynth.accounting.registry import Registry
-    from stratsynth.accounting.standing import rule
-    from stratsynth.data.overlap import check_public_inputs
-    from stratsynth.fitting import request_of
-
-    path, data, refused = recipe.spend.ledger, recipe.data.path, ""
-    registry = None if data is None else Registry(data)  # a table of Spark lies beside no list of accounts
-    if recipe.data.public:
-        check_public_inputs(declared=[data])
-        return None
-    if path is None:
-        if registry is not None:
-            registry.refuse_other(None, None)
-        return None
-    try:
-        FileLedger(path, _unread, registry=registry).refuse_other()
-    except UsageError as error:
-        refused = str(error)
-    request = request_of(recipe.prepared, recipe.seed, query=recipe.data.query)
-    ledger = FileLedger(path, _unread, recipe.spend.ledger_epsilon, account=recipe.spend.account)
-    outlook = ledger.foresee([request], refuse=False)
-    found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta)}
-    return {"ledger": path.name, **found, **({"refused": refused} if refused else {})}
-
-
-def _unread(key: bytes) -> str:
-    """Raise an AssertionError: a plan never reads the data, so it asks for no fingerprint."""
-    raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")
+        size = recipe.data.declared_size or 0
+        plot(recipe.how(), recipe.schema(), recipe.budget(), picture, declared_size=size)
+    return found
 
 
 def sample_release(
@@ -105,6 +63,7 @@ def sample_release(
     like: Path | None = None,
 ) -> tuple[int, str]:
     """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
+    from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
@@ -116,12 +75,7 @@ def sample_release(
         output_path(out)
     elif like is not None:
         raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
-    condition: dict[str, list[str]] = {}
-    for item in where:
-        column, equals, level = item.partition("=")
-        if not equals:
-            raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
-        condition.setdefault(column, []).append(level)
+    condition = levels(where, "--where")
     if rows is None and by_group is None:
         raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")

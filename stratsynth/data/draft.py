@@ -18,6 +18,7 @@ import pyarrow as pa
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.guess import guess
 from stratsynth.data.load import places
+from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.schema import encoding, toml, values
@@ -81,7 +82,10 @@ def drafted(source: Source) -> Draft:
     Raises:
         SchemaError: A table none of whose columns can be drafted.
     """
-    table = source.read(source.columns())
+    header = source.columns()
+    if source.record is not None and len(header) == 1 and (mark := separator(header[0])):
+        raise SchemaError(f"the fields of the file are separated by {mark}, not by commas; write it with commas")
+    table = source.read(header)
     types = {**_texts(source), **source.own_types()}
     columns: dict[str, Column] = {}
     notes: dict[str, Sequence[str]] = {}
@@ -137,6 +141,9 @@ class ColumnCheck:
     unseen: tuple[str, ...]
     """Levels without a row."""
 
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    """Most frequent values of `outside`, with their numbers of rows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class UnitCheck:
@@ -164,6 +171,9 @@ class WeightCheck:
 
     cut: int
     """Number of weights above the declared largest, which count as that."""
+
+    people_cut: int
+    """Sum of what is cut from them: people whom the release lacks."""
 
     missing: int
     """Number of rows whose weight is missing or no number."""
@@ -201,8 +211,26 @@ class Check:
     columns: Mapping[str, ColumnCheck] = field(default_factory=dict)
     """Numbers of values that do not fit, for each column of the schema."""
 
+    rules: tuple[tuple[str, int], ...] = ()
+    """Each structural rule as a line of text, with the number of rows within the schema that break it."""
+
     warnings: tuple[str, ...] = ()
     """Remarks on weights, to be read before anything is spent."""
+
+    @property
+    def loss(self) -> Loss:
+        """Records that a fit would lose. One that is lost for two reasons counts twice, up to all records."""
+        lines = 0 if self.lines is None else self.lines.quotes + self.lines.fields
+        units = 0 if self.unit is None else self.unit.beyond + self.unit.without
+        lost = self.left_out + units + (0 if self.weight is None else self.weight.nothing)
+        worst = max(self.columns, key=lambda name: self.columns[name].outside, default="")
+        unknown = self.columns[worst].outside if worst else 0
+        return Loss(min(lost, self.rows) + lines, self.rows + lines, worst, unknown)
+
+    @property
+    def ok(self) -> bool:
+        """True if no column is absent, and hardly any record would be lost or breaks a rule."""
+        return not self.absent and not self.loss.grave and not grave_rules(self.rules, self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
@@ -212,6 +240,8 @@ class Check:
         said |= {} if self.unit is None else {"unit": asdict(self.unit)}
         said |= {} if self.weight is None else {"weight": asdict(self.weight)}
         said |= {"warnings": list(self.warnings)} if self.warnings else {}
+        said |= {"rules": [{"rule": rule, "rows": count} for rule, count in self.rules]} if self.rules else {}
+        said |= {} if self.absent else {"lost": self.loss.lost, "verdict": self.loss.words, "ok": self.ok}
         return said | ({"absent": list(self.absent), "header": list(self.header)} if self.absent else {})
 
 
@@ -240,6 +270,7 @@ def check(schema: Schema, source: Source) -> Check:
         rows=table.num_rows,
         left_out=int((~kept).sum()),
         columns=columns,
+        rules=broken_rules(schema, table),
         warnings=tuple(weight_warnings(schema, header)),
     )
 
@@ -269,31 +300,26 @@ def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
         total=int(found.sum()),
         largest=float(known.max(initial=0.0)),
         cut=int((np.rint(known) > weight.most).sum()),
+        people_cut=int((np.rint(known) - weight.most).clip(min=0).sum()),
         missing=len(raw) - len(known),
         nothing=int((found == 0).sum()),
     )
 
 
 def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
-    null = np.asarray(data.is_null())
-    clipped = 0
+    clipped, unfit = 0, int(outside(column, data).sum())
     if isinstance(column, Categorical):
-        outside = values.codes(column, data) < 0
         codes = encoding.encode_categorical(column, data)
     else:
-        raw, own = values.floats(column, data)
-        far = (raw < column.lower) | (raw > column.upper)
-        outside = np.isnan(raw) & (own < 0)
-        if column.outside == MISSING:
-            outside |= far
-        else:
-            clipped = int(far.sum())
+        raw, _ = values.floats(column, data)
+        clipped = 0 if column.outside == MISSING else int(((raw < column.lower) | (raw > column.upper)).sum())
         codes, _ = encoding.encode_numeric(column, data)
     counts = np.bincount(codes[codes >= 0], minlength=column.size)
     return codes, ColumnCheck(
-        outside=int((outside & ~null).sum()),
+        outside=unfit,
         clipped=clipped,
-        missing=int(null.sum()),
+        missing=int(data.null_count),
+        unknown=unknown_values(column, data) if unfit else {},
         unseen=tuple(level for level, count in zip(column.all_levels, counts, strict=True) if not count),
     )
 

@@ -34,6 +34,8 @@ _IDENTIFIER = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|ssn|bsn|pid|serial|se
 _PERSONAL = re.compile(
     r"(^|[_ .-])((first|last|full|sur|family|given)?[_ .-]?name|e-?mail|phone|address|street)s?$", re.IGNORECASE
 )
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+(\.\d{3})*,\d+")
 _OTHER_DATES = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 
@@ -68,10 +70,25 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
         return Guess(*temporal(kind, data.type, texts, missing=missing, as_text=own_type == "text"))
     if all(_OTHER_DATES.fullmatch(text) for text in texts):
         raise SchemaError("its dates are not in ISO form; write them as 2024-12-31, or leave it out")
+    if commas := _commas(texts):
+        raise SchemaError(commas)
     if all(text.lower() in {"true", "false"} for text in texts) and own_type != "text":
         outside = MISSING if missing else None
         return Guess(Categorical(levels=("false", "true"), outside=outside, dtype="bool"))
     return _numbers_or_levels(name, data.type, texts, own_type, missing=missing)
+
+
+def _commas(texts: Mapping[str, int]) -> str:
+    """Return the reason that texts are no numbers where all but one are with other commas; empty if they are not."""
+    others = [text for text in texts if number(text) is None]
+    for form, words in (
+        (_GROUPED, "commas between their thousands; write 1234"),
+        (_DECIMAL_COMMA, "decimal commas; write 1.5"),
+    ):
+        fitting = sum(form.fullmatch(text) is not None for text in others)
+        if fitting and fitting >= len(others) - 1:
+            return f"its numbers have {words}, or leave it out"
+    return ""
 
 
 def _numbers_or_levels(

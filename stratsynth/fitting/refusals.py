@@ -98,7 +98,7 @@ def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path
     from stratsynth.release.folder import check_new
 
     if folder is not None:
-        check_new(folder)
+        check_new(folder, probe=True)
     if isinstance(table.backend, Stream):
         check_room(held_bytes(prepared))
     if not table.public:

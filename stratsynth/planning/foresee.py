@@ -183,7 +183,7 @@ def plan(
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
         measured=None if known is None else known.stated(),
-        warnings=(*weight_warnings(schema), *([unmeasured] if unmeasured else [])),
+        warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
     )
 
 
@@ -205,6 +205,15 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
     people = found.rows.people
     worth = people if size is None else 1 / (1 / size + 1 / people)
     return {**(prepared.prior_stated or {}), "worth_at_most": round(worth)}
+
+
+def _without_mean(schema: Schema) -> list[str]:
+    """Return the warning on row weights without a mean; [] if there is one, or no weights."""
+    weight = schema.row_weight
+    if weight.column is None or weight.mean is not None:
+        return []
+    guess = f"the schema's weight has no mean: rows are foreseen as if it were {weight.most / 2:g}"
+    return [f"{guess}. Write mean = ... beside max: people over records, both published."]
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:

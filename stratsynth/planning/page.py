@@ -164,7 +164,8 @@ def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
     )
     text = (
         f"every row as its {weight['column']}, at most {weight['max']:,}: the declared size and all that is released "
-        f"are weighted totals; noise is {weight['max']:,} times that of counting rows; {relative}"
+        f"are weighted totals, of people; larger weights count as {weight['max']:,}, and the people beyond that are "
+        f"missing; noise is {weight['max']:,} times that of counting rows; {relative}"
     )
     yield "Counted", text
 

@@ -6,6 +6,7 @@ Paths are relative to the recipe's folder.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -265,4 +266,19 @@ def _parse(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a number too long
-        raise RecipeError(f"{path.name} is not TOML: {error}.") from None
+        raise RecipeError(f"{path.name} is not TOML: {error}.{_comma_hint(path, str(error))}") from None
+
+
+def _comma_hint(path: Path, error: str) -> str:
+    """Return a sentence on the comma in a number, if the line that an error of TOML names has one; empty if not."""
+    place, lines = (
+        re.search(r"at line (\d+)", error),
+        read_bytes(path, MAX_BYTES, error=RecipeError).decode().split("\n"),
+    )
+    line = lines[int(place[1]) - 1] if place and int(place[1]) <= len(lines) else ""
+    wrong = re.search(r"=\s*([-+]?[\d_.]+(?:,\d+)+)\s*(?:#.*)?$", line)
+    if wrong is None:
+        return ""
+    whole = re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", wrong[1])
+    right = wrong[1].replace(",", "_") if whole else wrong[1].replace(",", ".")
+    return f" Numbers have no comma: write {right} for {wrong[1]}."

@@ -1,7 +1,8 @@
 """Tables of shares or counts, in files and frames, matched to strata.
 
 A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
-`count`; `low` and `high`, beside it or instead of it, are bounds of the figure.
+`count`; `low` and `high`, beside it or instead of it, are bounds of the figure, and `standard_error`, beside it, is the
+figure's own sampling error.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ TOLERANCE = 1e-3
 """Largest distance of the shares' sum from 1, as in rounded tables; they are then scaled to 1, and pages state it."""
 
 Tabular: TypeAlias = "pd.DataFrame | str | PathLike[str]"
-FIGURES = ("share", "count", "low", "high")
+ERROR = "standard_error"
+"""Column of the sampling error of a share or count, as `census shares` writes it where a file has replicate weights."""
+FIGURES = ("share", "count", "low", "high", ERROR)
 RENAME = (
     "A column of the strata that has one of these names, or low or high, is taken for a figure: rename it in the data "
     "and the schema."
@@ -46,6 +49,8 @@ class Row:
     """Share or count; None if only bounds are given."""
     low: float | None = None
     high: float | None = None
+    error: float | None = field(default=None, metadata={"digest": False})
+    """Standard error of the figure; None if it is not given."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,13 @@ class ShareTable(Basis):
         elif abs(total - 1) > TOLERANCE:
             raise WeightsError(f"weights: the shares add up to {total:.6g}, not 1 (at most {TOLERANCE:g} off).")
         shares = {s: value / total for s, value in sums.items()}
-        return Resolved(shares, 1.0 if self.counted else total, _ranges(lows, highs, total) if bounded else None)
+        errors = {s: math.hypot(*(row.error or 0.0 for row in rows)) / total for s, rows in found.items()}
+        return Resolved(
+            shares,
+            1.0 if self.counted else total,
+            _ranges(lows, highs, total) if bounded else None,
+            errors=errors if self.rows[0].error is not None else None,
+        )
 
 
 def match(
@@ -170,7 +181,9 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a table's columns of figures: `share` or `count`, with bounds or none, or bounds alone."""
-    have = tuple(name for name in FIGURES if name in record)
+    have = tuple(name for name in FIGURES if name in record and name != ERROR)
+    if ERROR in record and not {"share", "count"}.intersection(have):
+        raise WeightsError(f"weights: {ERROR} goes beside `share` or `count`. {RENAME}")
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have
     if "share" in have and "count" in have:
@@ -189,4 +202,5 @@ def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
         middle = value if value is not None else low
         if not low <= middle <= high or (high > 1 and "count" not in figures):
             raise WeightsError(f"weights: line {line} is not ordered: low, {figures[0]}, high, with shares up to 1.")
-    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high)
+    error = figure_of(record[ERROR], line, f"weights: the {ERROR}") if ERROR in record else None
+    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high, error)

@@ -70,7 +70,7 @@ def test_a_declared_size_that_is_wrong_is_noticed(rows, declared, words):
 
 def test_a_group_far_from_its_declared_share_is_named():
     wrong = {**TRUE, ("1", "a"): 0.02, ("2", "a"): 2 / 6 + 2 / 6 - 0.02}
-    found = made(6000, 6000, Stratified(Independent(), BY, Weights.public(shares(wrong), citation="x")))
+    found = made(6000, 6000, Stratified(Independent(), BY, Weights.public(shares(wrong), citation="made up")))
     assert "declared_shares" in kinds(found)
     assert "1|a (declared 120, measured " in found["notices"][0]["text"]
 

@@ -1,6 +1,8 @@
 """Release folders: whole or not at all, never overwritten, the same again when they are read back."""
 
+import errno
 import json
+import os
 import shutil
 
 import numpy as np
@@ -15,6 +17,8 @@ from stratsynth import Release, Stratified, fit
 from stratsynth.adapters import Independent
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.noise import SeededEntropy
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.release import folder
 
 LEVELS = {c: set(small.SCHEMA.levels(c)) for c in ("SEX", "GROUP", "WORK")}
 
@@ -308,3 +312,27 @@ def test_a_release_of_another_version_that_cannot_be_read_says_which(copy):
     path.write_text(json.dumps({**record, "format": "stratsynth-certificate/2"}), encoding="utf-8")
     with pytest.raises(ReleaseError, match=r"format stratsynth-certificate/1; it was written by stratsynth 7\.0\.$"):
         Release.load(copy)
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_charged(tmp_path, monkeypatch):
+    recipe = small.write_recipe(tmp_path)
+    small.edit(recipe, "delta = 1e-9\n", 'delta = 1e-9\nledger = "people.ledger"\n')
+
+    def refused(**where):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(folder.tempfile, "mkdtemp", refused)
+    with pytest.raises(UsageError, match=r"release cannot be made: .* cannot be written in .Read-only file system"):
+        Recipe.read(recipe).run(tmp_path / "release")
+    assert b'"reserve"' not in (tmp_path / "people.ledger").read_bytes()
+
+
+def test_a_release_that_could_not_be_written_says_how_to_go_on(tmp_path, monkeypatch):
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(folder, "write_json", full)
+    with pytest.raises(
+        StratsynthError, match=r"the same fit with another folder .-o ELSEWHERE. goes on .* charged nothing"
+    ):
+        small.small_release().save(tmp_path / "release", rows=5)

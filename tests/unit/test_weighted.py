@@ -68,7 +68,7 @@ def asked(release: Release) -> set[frozenset[str]]:
 
 def even(column: str) -> Weights:
     levels = SCHEMA.levels(column)
-    return Weights.public(pd.DataFrame({column: levels, "share": 1 / len(levels)}), citation="even")
+    return Weights.public(pd.DataFrame({column: levels, "share": 1 / len(levels)}), citation="even shares")
 
 
 TOLD = {frozenset("A"), frozenset("G"), frozenset("AG")}
@@ -266,7 +266,10 @@ def test_the_private_file_is_refused_as_weights_before_anything_is_charged(tmp_p
 def test_other_shares_are_another_fit():
     one, two = (
         prepare(Weighted("mst", weights), SCHEMA, BUDGET, 2_000)
-        for weights in (shares(), Weights.public(pd.DataFrame({"G": ["0", "1"], "share": [0.5, 0.5]}), citation="b"))
+        for weights in (
+            shares(),
+            Weights.public(pd.DataFrame({"G": ["0", "1"], "share": [0.5, 0.5]}), citation="made up"),
+        )
     )
     from stratsynth.fitting import request_of
 

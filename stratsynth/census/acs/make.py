@@ -21,18 +21,15 @@ from stratsynth.census.acs.catalogue import (
     task,
 )
 from stratsynth.census.acs.rules import rules_of
+from stratsynth.census.acs.weights import row_weight, weight_facts
 from stratsynth.census.acs.within import within_codes
 from stratsynth.checks import is_list
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Column, Numeric, Schema
-from stratsynth.schema.weight import ONE, RowWeight
+from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
-
-
-WEIGHT = "PWGTP"
-"""Column of weights: the number of people a record stands for."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +55,12 @@ def schema(
     without: Sequence[str] = (),
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
+    weight_mean: str | float | None = None,
+    weight_from: str | PathLike[str] | None = None,
 ) -> Schema:
     """Make the public schema of person records.
 
@@ -71,11 +71,16 @@ def schema(
         state: The two letters of the state, for a file of one state: its code, and its areas.
         without: Columns of the task to leave out.
         dictionary: The Bureau's data dictionary of that year (PUMS_Data_Dictionary_YYYY.csv): its levels and labels
-            take the place of those in this package.
+            take the place of those in this package. One with another year in its name is refused.
         codes: Tables of codes by column, with a column `code`, and perhaps `label` and `group`.
+        codes_citation: Place of publication of these tables; needed with them.
         within: Tables of public shares of codes, by which a group's records are given single codes: see `Nested`.
         citation: Place of publication of these shares.
         weight: Count every record as its PWGTP, up to this number: see `RowWeight`.
+        weight_mean: Mean of these weights, as a number or a text PEOPLE/RECORDS of published totals; needed with
+            `weight` unless there is a file.
+        weight_from: Public-use file of an earlier year, from which the mean is taken, and the largest weight if that is
+            not given: the smallest beyond which are at most 1 % of its people.
 
     Returns:
         The schema, of public origin.
@@ -91,9 +96,12 @@ def schema(
         without=without,
         dictionary=dictionary,
         codes=codes,
+        codes_citation=codes_citation,
         within=within,
         citation=citation,
         weight=weight,
+        weight_mean=weight_mean,
+        weight_from=weight_from,
     )
     return made.schema
 
@@ -107,16 +115,20 @@ def make(
     without: Sequence[str] = (),
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
+    weight_mean: str | float | None = None,
+    weight_from: str | PathLike[str] | None = None,
 ) -> Made:
     """Make the schema that `schema` returns, with notes; arguments as there."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
-    variables = None if dictionary is None else bureau.read(dictionary)
+    variables = None if dictionary is None else bureau.read(dictionary, year)
     given = dict(codes or {})
+    cited = lists.check_cited(given, codes_citation)
     for name in given:
         if name not in names:
             raise UsageError(f"census: there are codes for {name}, which is not among the columns.")
@@ -128,7 +140,7 @@ def make(
         if known.codes == "states":
             found[name] = _states(place)
         elif known.codes in code_lists():
-            listed = lists.listed(known, year, state, given.pop(name, None), variables)
+            listed = lists.listed(known, year, state, given.pop(name, None), variables, cited)
             found[name] = lists.column(known, listed, drawn.get(name, {}), citation or None)
             notes.append(f"{name}: {len(listed.codes)} codes, from {listed.source}.")
         elif known.number is not None:
@@ -145,7 +157,11 @@ def make(
     if unchecked:
         notes.append(f"{unchecked} of {len(kept)} rules follow from the dictionary and were counted on no file.")
     head = f"Person records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
-    counting = ONE if weight is None else RowWeight(weight, WEIGHT)
+    counting = ONE
+    if not (weight is None and weight_mean is None and weight_from is None):
+        facts = None if weight_from is None else weight_facts(weight_from, year)
+        counting = row_weight(weight, weight_mean, facts)
+        notes += [] if facts is None or weight is not None else [facts.note]
     return Made(Schema(found, rules=kept, row_weight=counting), (head, *notes))
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from stratsynth.census.acs.catalogue import check_year, state_of
 from stratsynth.errors import UsageError
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 BASE = "https://www2.census.gov/programs-surveys/acs/data/pums"
 HORIZONS = ("1-Year", "5-Year")
+GZIP = b"\x1f\x8b"
+"""First bytes of a file compressed by gzip."""
 SECONDS = 60
 """Time in seconds that a server may keep silent."""
 Fetch = Callable[[str, IO[bytes]], None]
@@ -111,21 +115,28 @@ class StateFile:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[IO[bytes]]:
-        """Open the CSV file, unpacked if it lies in a zip file.
+        """Open the CSV file, unpacked if it lies in a zip file or is compressed by gzip.
 
         Raises:
-            UsageError: A damaged file.
+            UsageError: An empty or damaged file.
         """
         try:
             with open_regular(path) as file:
+                start = file.read(2)
+                if not start:
+                    raise UsageError(f"census: {path} is empty, 0 bytes; get {self.url} again.")
                 packed = zipfile.is_zipfile(file) or path.suffix.lower() == ".zip"
                 file.seek(0)
+                if start == GZIP:
+                    with gzip.open(file) as unpacked:
+                        yield cast("IO[bytes]", unpacked)
+                        return
                 if not packed:
                     yield file
                     return
             with zipfile.ZipFile(path) as archive, archive.open(_member(archive, self)) as inner:
                 yield inner
-        except (zipfile.BadZipFile, EOFError) as error:
+        except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise UsageError(f"census: {path} is damaged ({type(error).__name__}); get {self.url} again.") from None
 
 

@@ -59,8 +59,9 @@ def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Sec
     text = [
         (
             "Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private "
-            "records themselves, which is what privacy cost, and a wider one for the population that they are a random "
-            "sample of. Estimates may lie below 0: noise is not cut off."
+            "records themselves, which is what privacy cost, and a wider one for a population of which they would be a "
+            "simple random sample. How a survey drew them is in neither. Estimates may lie below 0: noise is not cut "
+            "off."
         ),
         *conditions(certificate),
     ]

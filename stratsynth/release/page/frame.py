@@ -113,7 +113,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
             + (
                 f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
                 f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest of them, "
-                f"{names.group(least.group)}, has about {max(least.value, 0.0):,.0f} records."
+                f"{names.group(least.group)}, has about {max(least.value, 0.0):,.0f} {names.counted}."
                 if blurred
                 else ", which is less than a quarter of each of them."
             )
@@ -165,8 +165,8 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return a Figure of the groups' estimated sizes, in records, beside the noise of one count."""
-    ordered = sorted(sized, key=lambda s: -s.value)
+    """Return a Figure of the groups' estimated sizes, in records or people, beside the noise of one count."""
+    ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
     numbers = []
@@ -175,7 +175,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         noise = NORMAL_95 * s.cell
         ratio = noise / s.value if s.value > 0 else None
         marks = [
-            Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
+            Mark(counted, max(s.value, scale.low), max(low, scale.low), high, 1),
             Mark("noise of one count, plus or minus", noise, series=-1),
         ]
         worth = ratio if ratio is None or ratio < 1 else "over 100 %"
@@ -195,8 +195,8 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         "single count can be. Where it is large, trust totals of many cells, not single ones.",
         [
             Column("Group", "text"),
-            Column("records, and noise of one count", "picture", scale),
-            Column("records, about"),
+            Column(f"{counted}, and noise of one count", "picture", scale),
+            Column(f"{counted}, about"),
             Column("give or take"),
             Column("one count is off by up to"),
             Column("of the group", "share"),
@@ -208,8 +208,8 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         "Noise does not shrink with a group. “Up to” means that the noise of a count is no larger in 95 of 100 draws. "
         "The scale is logarithmic.",
         table,
-        legend=legend([("records in the group", 1), ("noise of one count", -1)]),
-        numbers=Numbers("group sizes", ["group", "records", "low", "high", "sigma of one count"], numbers),
+        legend=legend([(f"{counted} in the group", 1), ("noise of one count", -1)]),
+        numbers=Numbers("group sizes", ["group", counted, "low", "high", "sigma of one count"], numbers),
     )
 
 
@@ -234,10 +234,11 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
         facts.append(("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     if moved is not None:
         facts.append(("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
-    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
+    noun = "records" if certificate.row_weight is None else "people"
+    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables, noun)] if tables else [])
 
 
-def _cliques(tables: list[GroupTable]) -> Figure:
+def _cliques(tables: list[GroupTable], counted: str) -> Figure:
     """Return a Figure: for each set of columns measured, in how many groups, its cells, least and largest sigma."""
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
@@ -245,7 +246,7 @@ def _cliques(tables: list[GroupTable]) -> Figure:
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0].count(","), item[0]))
     rows = [
         (
-            clique.replace(",", ", ") or "(number of records)",
+            clique.replace(",", ", ") or f"(number of {counted})",
             len(several_),
             max(t.cells for t in several_),
             min(t.sigma for t in several_),

@@ -116,6 +116,7 @@ class Names:
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
         """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
+        self.counted = "records" if certificate.row_weight is None else "people"
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
         self._called: dict[str, str] = {}
@@ -225,6 +226,6 @@ def _bars(table: GroupTable, names: Names) -> Markup:
     again = f", measured {table.times} times" if table.times > 1 else ""
     hidden = len(cells) - len(shown)
     note = f"{several(hidden, 'level')} of smaller counts only in the table of numbers; " if hidden else ""
-    return Markup(
-        "<div><h4>{}</h4><small>{}in 95 of 100 cases every count is within {} records{}</small>{}</div>"
-    ).format(table.clique, note, short(noise), again, Markup("").join(lines))
+    return Markup("<div><h4>{}</h4><small>{}in 95 of 100 cases every count is within {} {}{}</small>{}</div>").format(
+        table.clique, note, short(noise), names.counted, again, Markup("").join(lines)
+    )

@@ -13,8 +13,10 @@ from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.coverage import coverage_line
+from stratsynth.release.declared import DECLARED_SIZE
 from stratsynth.release.notices import measured_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
@@ -92,8 +94,21 @@ def weighted(certificate: Certificate) -> str:
     return (
         f"every record as its {weight.column}, a whole number from 0 to {weight.max:,}: counts, sums and the "
         "declared size are weighted totals, of the people whom the records stand for, and noise covers "
-        f"{weight.max:,}"
+        f"{weight.max:,}. A larger weight counts as {weight.max:,}, and the people beyond that are missing"
+        f"{_gap(certificate)}"
     )
+
+
+def _gap(certificate: Certificate) -> str:
+    """Return words on how many of the declared people were not measured, in 95 of 100 cases; else empty."""
+    found = next((c for c in certificate.declared_and_measured if c.what == DECLARED_SIZE), None)
+    if found is None or found.declared is None:
+        return ""
+    gap, noise = found.declared - found.measured, NORMAL_95 * found.noise_sd
+    if gap <= noise:
+        return ""
+    missing = f"{gap:,.0f} give or take {noise:,.0f} are not counted, for this or other reasons"
+    return f": of {found.declared:,.0f} people declared, {missing}"
 
 
 def promise(certificate: Certificate) -> list[str]:
