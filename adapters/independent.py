@@ -72,7 +72,7 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Return the model of noisy counts by column: negative ones become 0; without a positive one all are equal."""
+        """Return the model of columns' noisy tables: negative counts become 0; without a positive one, uniform."""
         probabilities = {}
         for table in tables:
             weight = np.maximum(table.values, 0).astype(np.float64)
@@ -127,7 +127,10 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures, refitted: groups share every other column's distribution, redrawn once for all."""
+        """Return `times` mixtures refitted to everybody's tables (clique, sigma) plus fresh noise.
+
+        Groups share every other column's distribution, redrawn once for all.
+        """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
         return [

@@ -157,7 +157,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all pairs of columns, and of the columns; `rho` is not used."""
+        """Return clique -> weight of all pairs of columns, and of single columns; `rho` is not used."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property

@@ -52,7 +52,7 @@ class JunctionTree:
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """Return the junction tree of the graph in which each of `cliques` is complete; lone columns are cliques too."""
+    """Return the junction tree of the graph that joins the columns of each clique; columns in no clique stand alone."""
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
@@ -101,7 +101,7 @@ class _Growing:
         self._known: dict[int, bool] = {}
 
     def takes(self, clique: Clique) -> bool:
-        """Return True if the model of the graph's cliques and this one has at most `most` cells."""
+        """Return True if the model of this graph's cliques and of `clique` has at most `most` cells."""
         around, number = self._around, self._number
         columns = sum(1 << number[column] for column in clique)
         # ends of missing edges: joining these joins the clique
@@ -134,7 +134,7 @@ def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: 
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Yield the maximal cliques of the triangulated graph, each as a bit set of column numbers."""
+    """Yield the maximal cliques of the triangulated graph of `cliques`, each as a bit set of column numbers."""
     products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 

@@ -148,7 +148,10 @@ class OpenRows:
         return gradients, self._sums(chances, at)
 
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
-        """Return means of `chances` by true class (`at`), times its expected rows: model x true class x class."""
+        """Return mean class probabilities by true class, times its expected rows: array model x true class x class.
+
+        `chances` are rows' probabilities, `at` their true classes.
+        """
         task = self.task
         means = np.full((task.true_classes, *chances.shape[1:]), 1 / task.classes)
         for level in np.unique(at):

@@ -163,7 +163,7 @@ class Adversary:
 
     @property
     def weights(self) -> Floats:
-        """Weight of a row's penalty, by model and true class, axes as in W; 1 for parity.
+        """Array of the weight of a row's penalty, by model and true class, axes as in W; 1 for parity.
 
         With weight 1 for every row, as in the paper, a true class counts by its share of the records.
         """
@@ -174,7 +174,7 @@ class Adversary:
 
     @property
     def slopes(self) -> Floats:
-        """Derivative of the penalties by each predicted probability. Axes: model, columns of `by`, predicted class."""
+        """Array of the penalties' derivatives by predicted probability: model x columns of `by` x predicted class."""
         whole = self.penalties[:, None, None, None] * self.weights
         found = np.moveaxis(whole * ermi.slopes(self.w, self.shares), 1, 2)
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)

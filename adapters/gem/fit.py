@@ -58,7 +58,7 @@ class TableLoss:
             self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
 
     def slope(self, odds: Reals) -> tuple[float, Reals]:
-        """Return the misfit of the probabilities `odds` (levels x components), and its gradient by them, shaped so."""
+        """Return this table's misfit, a number, under probabilities `odds` (levels x components), and its gradient."""
         slope, distance = np.zeros_like(odds), 0.0
         part = odds.dtype.type(1 / odds.shape[1])
         for blocks, share, weight in self._tables:
@@ -110,7 +110,7 @@ def _train(problem: Training) -> Reals:
 
 
 def _numbers(problem: Training) -> float:
-    """Return the work of one step, for sharing it out: parameters plus cells of the tables."""
+    """Return the work of one training step, a number for sharing it out: parameters plus cells of the tables."""
     return problem.point.size + sum(table.values.size for table in problem.tables)
 
 

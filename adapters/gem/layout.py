@@ -28,7 +28,7 @@ class LogitBlocks:
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
-        """Number of the first row of each column's block, an array."""
+        """Array with the number of the first row of each column's block."""
         return np.cumsum([0, *(size for _, size in self.sizes)])[:-1]
 
     @cached_property
@@ -38,7 +38,7 @@ class LogitBlocks:
 
     @cached_property
     def block(self) -> Mapping[str, slice]:
-        """Slice of the rows that hold a column's levels, by column."""
+        """Mapping from each column to the slice of rows that hold its levels."""
         ends = (slice(int(a), int(a) + size) for a, (_, size) in zip(self.starts, self.sizes, strict=True))
         return {name: place for (name, _), place in zip(self.sizes, ends, strict=True)}
 
@@ -65,7 +65,7 @@ class LogitBlocks:
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """Return the probabilities of all combinations of columns' levels (row-major) x components, from a block each."""
+    """Return the probabilities, combinations of levels (row-major) x components, of independent columns' `blocks`."""
     table = blocks[0]
     for block in blocks[1:]:
         table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])
@@ -73,7 +73,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return each clique's array of cell probabilities; adjacent cliques that differ in the last column share work."""
+    """Return each clique's array of cell probabilities, from `odds` (levels x components) and components' weights."""
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:

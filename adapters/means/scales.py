@@ -48,7 +48,7 @@ class ColumnScale:
 
     @property
     def means(self) -> tuple[float, float]:
-        """Public lower and upper end of the mean: within the radius, and within the bounds."""
+        """Pair of the lower and upper end of the mean by public facts: within the radius, and within the bounds."""
         return max(self.low, self.centre - self.radius), min(self.high, self.centre + self.radius)
 
     def within(self, mean: float) -> float:

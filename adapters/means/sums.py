@@ -33,7 +33,7 @@ class Payment:
     pure: bool
 
     def parts(self, weights: Sequence[float]) -> list[Payment]:
-        """Return payments in proportion to `weights`; together they come to at most the whole amount."""
+        """Return a list of payments in proportion to `weights`; together they come to at most this whole amount."""
         whole = math.fsum(weights) * (1 + 1e-14)
         return [Payment(self.amount * (w / whole), self.pure) for w in weights]
 
@@ -130,7 +130,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return the payments of counts, means and squares; those not asked for are 0 and add to the means."""
+    """Return the parts of `whole` that pay for counts, means and squares; those not asked are 0 and go to means."""
     counts = settings.count_share * (settings.count == "noisy")
     squares = settings.variance_share * (settings.variance == "bought")
     count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
@@ -160,7 +160,7 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Return a number of records for each group of columns; groups that every record has share one count."""
+    """Return each group of columns' number of records, paid by `pay`; groups that every record has share one."""
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()
     for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):

@@ -160,14 +160,14 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
-        """Return the fraction of `rho` for everybody's model: the setting, or by public size and columns if "auto"."""
+        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by size and columns if "auto"."""
         if self.share != "auto":
             return float(self.share)
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Split the allotment into everybody's model's and the strata's; together at most the whole."""
+        """Return two parts of the allotment, for everybody's model and for the strata; together at most the whole."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 

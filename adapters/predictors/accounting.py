@@ -32,7 +32,7 @@ UNSOUND = {
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the rho of one step, if group k is asked at rhos[k] and the groups' sum is weighted by weights[k]."""
+    """Return a step's rho where group k is asked at rhos[k], and the groups' noisy sums are added up with `weights`."""
     if accounting == "paper":
         return math.fsum(rhos)
     if accounting == "parallel":
@@ -42,6 +42,6 @@ def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]
 
 
 def divided(accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho, in proportion to `shares`, such that a step costs `rho` under `paper` or `parallel`."""
+    """Return each group's rho, in proportion to `shares`, with which a step costs `rho` by this accounting."""
     whole = math.fsum(shares) if accounting == "paper" else max(shares)
     return [rho * (share / whole) * (1 - 1e-12) for share in shares]

@@ -84,5 +84,5 @@ class Descent:
 
     @property
     def result(self) -> Floats:
-        """Mean of the last `tail` iterates, an array shaped as `theta`; wrong before all `steps` are taken."""
+        """Mean of the last `tail` iterates, an array shaped as `theta`; right only after all `steps`."""
         return self._sum / self.tail

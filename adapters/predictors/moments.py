@@ -118,7 +118,7 @@ class NoisyMoments:
         return self.centre + self.step
 
     def residual_variance(self, squares: float) -> float:
-        """Return the residuals' variance: noisy sum of squares (at least 0) over rows less features (at least 1)."""
+        """Return the residuals' variance: their noisy sum `squares` (from 0) over rows less features (at least 1)."""
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:

@@ -86,9 +86,9 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Table of a report: a line per coefficient with the model's value, the noisy estimate, its interval, a picture.
+    """Return a report's table of coefficients: a line each with value, noisy estimate, 95 % interval and picture.
 
-    Estimate and 95 % interval are by noisy moments, and left out where the row's `lower` is not finite.
+    Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
     """
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Axis.over(ends)

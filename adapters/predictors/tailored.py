@@ -259,7 +259,7 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Ask once for everybody's gradient at `theta`, a row weighted by its groups' `v`; return sum and noise scale."""
+    """Ask once, for `rho`, for everybody's gradient at `theta`, rows weighted by `v`; return sum and noise scale."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         table = np.zeros(task.schema.shape(by))

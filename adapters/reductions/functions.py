@@ -100,7 +100,7 @@ class Spread(Function):
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant: slopes permute 1 - J, ..., J - 1, or lie between such, less the shift."""
+        """Return the L2 Lipschitz constant for J = `size` numbers, that of slopes 1 - J, ..., J - 1 less the shift."""
         return math.sqrt(size * (size**2 - 1) / 3) + abs(self.parameter) * math.sqrt(size)
 
 
@@ -117,13 +117,13 @@ class HarmonicMean(Function):
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return J u_j^2 for each j, with u_j = (1 / z_j) / sum_i (1 / z_i), z clipped to [LEAST, 1]."""
+        """Return the array of J derivatives by z_j, J u_j^2: u_j = (1 / z_j) / sum_i (1 / z_i), z in [LEAST, 1]."""
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant, J: the u_j add up to 1, so their fourth powers to at most 1."""
+        """Return the L2 Lipschitz constant for J = `size` numbers, J: the u_j of `gradient` add up to 1."""
         return float(size)
 
 
@@ -137,15 +137,15 @@ class GeometricMean(Function):
     """Number added to each z."""
 
     def value(self, z: Floats) -> float:
-        """Return (prod_j (z_j + floor))^(1/J), z clipped to [0, 1]."""
+        """Return the geometric mean of z_j + floor, z clipped to [0, 1]: (prod_j (z_j + floor))^(1/J) for J numbers."""
         return float(np.prod(np.clip(z, 0, 1) + self.parameter) ** (1 / len(z)))
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the mean / (J (z_j + floor)) for each j, z clipped to [0, 1]."""
+        """Return the array of derivatives by z_j: the mean / (J (z_j + floor)), for J numbers z clipped to [0, 1]."""
         found: Floats = self.value(z) / len(z) / (np.clip(z, 0, 1) + self.parameter)
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return sqrt(J) x the largest slope, ((1 + floor) / floor)^((J - 1) / J) / J."""
+        """Return the L2 constant for J = `size` numbers: sqrt(J) x ((1 + floor) / floor)^((J - 1) / J) / J."""
         s = self.parameter
         return math.sqrt(size) / size * math.pow((1 + s) / s, (size - 1) / size)

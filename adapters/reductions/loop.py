@@ -107,7 +107,7 @@ def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> P
 
 
 def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
-    """Return the oracle, the coefficients that the first step starts from, and the rho that is left."""
+    """Return the oracle, the coefficients that the first step starts from, and the rho left of `rho`."""
     s = task.settings
     if s.oracle == "gradient":
         start, rho = yield from _start(task, sizes, goal, rho)

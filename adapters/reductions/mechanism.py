@@ -169,7 +169,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Measures, `squared` or `log`, of losses of probabilities in objective and constraints; may be empty."""
+        """Names of the losses of probabilities, `squared` or `log`, in objective and constraints; empty without any."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 

@@ -44,7 +44,7 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
 
 
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
-    """Return weights with a smaller smooth goal, by FISTA from `start` with backtracking; never worse than `start`."""
+    """Return classifiers' weights with a smaller smooth goal of `tables`, by FISTA from `start`; never a larger."""
     here = ahead = start
     value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
     for _ in range(ROUNDS):

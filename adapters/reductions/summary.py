@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the fitted predictor, with rates, goals, plan and settings in words as its facts."""
+    """Return the fitted predictor of the loop's result, with rates, goals, plan and settings in words as its facts."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)

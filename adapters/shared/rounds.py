@@ -39,7 +39,7 @@ NOISE_SIZE = math.sqrt(2 / math.pi)
 
 
 def usual_rounds(columns: int, people: float, rho: float) -> int:
-    """Return the number of rounds that a budget is divided into, from 1 to 16 x columns: see `PER_ROUND`."""
+    """Return the number of rounds, 1 to 16 x `columns`, that `rho` is divided into for so many people."""
     return max(1, min(16 * columns, math.ceil(math.sqrt(columns * people * math.sqrt(rho) / PER_ROUND))))
 
 
@@ -112,6 +112,6 @@ def usual_questions(
 
 
 def down(amount: Fraction) -> float:
-    """Return the largest float that is not above the amount, so that parts never exceed a whole."""
+    """Return the largest float that is not above the fraction `amount`, so that parts never exceed a whole."""
     near = float(amount)
     return near if Fraction(near) <= amount else math.nextafter(near, 0.0)

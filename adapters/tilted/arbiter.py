@@ -120,7 +120,7 @@ class Arbiter(Learner[Any]):
     def judge(
         self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:
-        """Update lead and due by tables new to both models: `mine` are the prior's probabilities, `other` own ones."""
+        """Update the prior's lead by tables new to both models; `mine` are its probabilities, `other` the own ones."""
         for table, here, there in zip(tables, mine, other, strict=True):
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
             apart = _halved(table, (there - here) * self.total)
@@ -228,6 +228,6 @@ def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
 
 
 def _halved(table: MeasuredTable, off: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared norm of `off` (in records), over cells that count, over the table's noise variance."""
+    """Return half the sum of squares of `off`, in records, over cells that count, over the table's noise variance."""
     flat = off.ravel() if table.counted is None else off[table.counted]
     return 0.5 * float(flat @ flat) / table.sigma**2

@@ -31,7 +31,7 @@ Sizes = Mapping[str, int]
 
 
 def cells(sizes: Sizes, columns: Iterable[str]) -> int:
-    """Return the number of cells of the table of `columns`, the product of their `sizes`; 1 without columns."""
+    """Return the number of cells of the table of `columns`: the product of their `sizes`, 1 without columns."""
     return math.prod(sizes[name] for name in columns)
 
 
@@ -88,7 +88,7 @@ class TableBlocks:
 
 
 def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
-    """Return joint tables, and their sums to the cliques' tables, for `rows` rows; cached, as strata share requests."""
+    """Return the plan that counts the cliques' tables of `rows` rows: joint tables, and their sums to the cliques."""
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
     kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
@@ -120,7 +120,7 @@ _kept = lru_cache(maxsize=8)(_made)
 def columns_counted(
     codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
 ) -> list[list[NDArray[np.float64]]]:
-    """Return, for each weighting of the rows, the list of one-column tables of `columns`, summed from joint tables."""
+    """Return, for each of `weights` of the rows, the one-column tables of `columns`: a list of a list of arrays."""
     if not columns:
         return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
