@@ -185,7 +185,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return one ("Rules", sentence) on the synthetic table's rows that rules changed; [] without rules."""
+    """Return [("Rules", sentence)] on how many of the release's synthetic rows its rules changed; [] without rules."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES

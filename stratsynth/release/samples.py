@@ -81,7 +81,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` models of these records, fitted to tables with fresh noise; without tables `model` itself."""
+    """Return `times` models of `model`'s kind, each fitted to `tables` with fresh noise; without tables, it alone."""
     if not tables:
         return [model] * times
     return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
@@ -90,7 +90,7 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` mixtures: models of all records, fitted to tables with fresh noise, by the mixture's shares."""
+    """Return `times` mixtures of the same shares, each of a model of all records, refitted to `tables` with noise."""
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")

@@ -28,7 +28,7 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if epsilon, delta and prices follow from the certificate's charges, which alone are read."""
+    """Recompute epsilon, delta and prices from the certificate's charges alone; add the outcome to `notes`."""
     if not certificate.private:
         notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))
@@ -124,7 +124,7 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if every stated price follows from the charges, in one reading of an older certificate."""
+    """Recompute every stated price from the charges, in one reading of an older certificate; add the outcome."""
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append(
@@ -173,7 +173,7 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if the charges on the way into each stratum are within its own budget; nothing without budgets."""
+    """Check that charges on the way into each stratum keep to its own budget; add the outcome, if there are budgets."""
     own = certificate.strata.epsilon
     if not own:
         return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if claims, disclosures and limits are listed as charges and sections require."""
+    """Check that claims, disclosures and limits are listed as charges and sections require; add the outcome."""
     found = [*_claims(certificate, stated), *_disclosed(certificate), *_stamped(certificate)]
     if certificate.software.stratsynth == VERSION:
         if list(certificate.not_protected) != sentences(certificate):

@@ -35,7 +35,7 @@ class Checked:
         return not self.verdict and not any(count for _, count in self.rules)
 
     def text(self) -> str:
-        """Result as text for a reader."""
+        """Return the result as lines of text, stamped INTERNAL: columns of concern, records, broken rules."""
         lines = [STAMP, *self.verdict.missing, *self.verdict.other]
         if self.verdict.unknown:
             lines.append(f"Columns that are known of no year, and of no schema: {', '.join(self.verdict.unknown)}.")
@@ -47,7 +47,7 @@ class Checked:
 
 
 def check(data: Data, schema: Schema, year: int) -> Checked:
-    """INTERNAL. Compare the header with the year, and count the records that break rules.
+    """INTERNAL. Return how a file's columns fit a survey year, and how many of its records break each rule.
 
     Args:
         data: File to check.

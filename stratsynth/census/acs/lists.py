@@ -29,7 +29,7 @@ class Listed:
 
 
 def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: Mapping[str, Variable] | None) -> Listed:
-    """Codes of a column: from the given table, else from the dictionary, else from this package.
+    """Return a column's codes: of the table `given`, else of the dictionary, else of this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
@@ -48,7 +48,7 @@ def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: M
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Error message on a missing code list, with the remedy."""
+    """Return the error message on a column's missing code list, with the remedy for that year and state."""
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -67,7 +67,10 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None) -> Listed:
-    """Codes from a table with a column `code` or `name`, perhaps `label` and `group`; or the Bureau's of tracts."""
+    """Return the codes of a table with a column `code` or `name`, or of the Bureau's table of tracts.
+
+    Its columns `label` and `group` are taken too. UsageError for other tables, and groups for some codes alone.
+    """
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
     if key is None:
@@ -97,7 +100,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Nested column of a code list, with its groupings."""
+    """Return the schema's column of a code list, with its groupings and, if there are some, shares within groups."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -124,7 +127,7 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Group codes by leading digits, or by the first code of each group; codes before the first are groups alone."""
+    """Return a mapping from group to codes, by leading digits or each group's first code; earlier codes stand alone."""
 
     def name(code: str) -> str:
         if isinstance(how, int):

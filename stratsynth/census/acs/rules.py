@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
-    """Rules whose columns a schema has, and the number of them that were counted on no file."""
+    """Return the rules whose columns a schema has, and the number of them that were counted on no file."""
     found, unchecked = list[Rule](), 0
     for each in rules():
         if not each.when.keys() <= schema.columns.keys():
@@ -30,7 +30,7 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
 
 
 def broken(schema: Schema, rows: CodedRows) -> list[int]:
-    """INTERNAL. Number of rows that break each rule."""
+    """INTERNAL. Return a list: how many of the rows break each of the schema's rules, in order."""
     found = []
     for rule in schema.rules:
         bad = np.zeros(rows.size, bool)
@@ -44,7 +44,7 @@ def broken(schema: Schema, rows: CodedRows) -> list[int]:
 
 
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """Condition in a schema's form: the words "codes" and "numbers", and spans of codes, written out."""
+    """Return a condition on column `name` as a schema has it, with words ("codes", "numbers") and spans written out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return f">= {column.lower:g}" if said == "numbers" else said
@@ -63,12 +63,12 @@ def _condition(schema: Schema, name: str, said: Any) -> Any:
 
 
 def _codes(column: Categorical) -> list[str]:
-    """Every level except not applicable."""
+    """Return every level of the column but the one for not applicable."""
     return [level for level in column.levels if level != column.not_applicable]
 
 
 def described(rule: Rule) -> str:
-    """Rule as one line of text."""
+    """Return a rule as one line of text: the condition, and what never goes with it."""
 
     def clause(conditions: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())

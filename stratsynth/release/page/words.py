@@ -78,7 +78,7 @@ STRATA = str(STRATIFICATION)
 
 
 def unit(certificate: Certificate) -> str:
-    """Return the unit of privacy as a text: "record", or its column with its largest number of rows."""
+    """Return a certificate's unit of privacy as words: "record", or its column with the largest number of rows."""
     found = certificate.unit
     return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
@@ -171,12 +171,12 @@ def strata(certificate: Certificate) -> str:
 
 
 def groups(certificate: Certificate) -> int:
-    """Return the number of groups after merges; 1 without strata."""
+    """Return the number of a certificate's groups (strata) after merges; 1 without strata."""
     return certificate.strata.groups or certificate.strata.cells
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return "column level + level" for each column with several levels, joined by commas; empty if none has."""
+    """Return levels by column as words, "SEX 1 + 2, RACE 3 + 4", for columns of several levels; empty if none has."""
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
@@ -200,7 +200,7 @@ def rules_line(moved: Mapping[str, Any]) -> str:
 
 
 def mechanism(certificate: Certificate) -> str:
-    """Return the mechanism's label, name and settings as one text; strata and weights have sentences of their own."""
+    """Return a certificate's mechanism as words: label, name and settings, without those on strata and weights."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = setting_text(
@@ -211,7 +211,7 @@ def mechanism(certificate: Certificate) -> str:
 
 
 def weights(certificate: Certificate) -> str:
-    """Return words on the source of the groups' shares; "Not needed." without a source."""
+    """Return words on the source of the groups' shares in a certificate; "Not needed." without a source."""
     found = certificate.weights
     if found.citation is None:
         return "Not needed."
@@ -278,7 +278,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
-    """Yield (name, text) facts: groups, shares, merges, small groups, own epsilons.
+    """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
     `named` turns a group's name into the words shown.
     """
@@ -301,7 +301,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield (name, text) facts: mechanism, charges by kind, account, schema and each code list."""
+    """Yield (caption, text) pairs on how a release was made: mechanism, charges, account, schema, code lists."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
