@@ -67,7 +67,7 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer that is no named function, a claim without an author, and `rows` below 1."""
+        """Refuse a synthesizer that is no named function, a claim without author `by`, and settings out of range."""
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")

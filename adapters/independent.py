@@ -44,7 +44,7 @@ class Independent(Mechanism[TableModel]):
     samples_hold: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment: rho per row."""
+        """Return the whole budget as a zCDP allotment, its amount being rho per row; nothing is refused."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:

@@ -72,7 +72,7 @@ class Pooled(Groupwise[Any]):
     """Weight of everybody's model as a stratum's prior, in records; GEM has no such prior, only its start."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, bases that strata cannot go on from, budgets by stratum; make a named base.
+        """Refuse settings out of range, bases that strata cannot go on from, and budgets by stratum; make a named base.
 
         Refused too are unsound groups, and private weights with share 1.
         """
@@ -98,7 +98,7 @@ class Pooled(Groupwise[Any]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: the base's, counts, choices, splits and work."""
+        """Classes of questions that a fit may ask: the base's, counts, choices, splits and work."""
         return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property

@@ -35,10 +35,10 @@ class Function(ABC):
 
     @abstractmethod
     def value(self, z: Floats) -> float:
-        """Return the function of the numbers `z`, not smoothed."""
+        """Return the function of the numbers `z`, one number, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in of the function at `z`; by default the function itself."""
+        """Return the smooth stand-in of the function at the numbers `z`, one number; by default the function itself."""
         return self.value(z)
 
     @abstractmethod
@@ -84,11 +84,11 @@ class Spread(Function):
     """Shift per unit of z."""
 
     def value(self, z: Floats) -> float:
-        """Return sum_{i<j} |z_i - z_j| - shift sum_i z_i."""
+        """Return the number sum_{i<j} |z_i - z_j| - shift sum_i z_i; the shift is `parameter`."""
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the function of `z` with smooth absolute differences."""
+        """Return the function of `z`, a number, with smooth stand-ins of its absolute differences."""
         # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())

@@ -139,7 +139,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range; a target among features or groups; sizes without a citation; unsound bounds."""
+        """Refuse values out of range, a target among features or groups, sizes without citation, and unsound bounds."""
         super().__post_init__()
         check_target(self, self.groups)
         check_sizes(self)
@@ -180,7 +180,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: sums; choices if candidates are drawn; counts if no sizes are public."""
+        """Classes of questions that it may ask: sums; choices if candidates are drawn; counts if sizes are unknown."""
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:

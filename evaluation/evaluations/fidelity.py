@@ -86,7 +86,7 @@ def _declared(evaluation: Evaluation) -> list[Figure]:
 
 
 def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
-    """Rows about everybody, sorted by the column `order`, the largest first."""
+    """Rows of a score's frame about everybody, sorted by the column `order`, the largest first."""
     return frame[frame["scope"] == EVERYBODY].sort_values(order, ascending=False, kind="stable")
 
 

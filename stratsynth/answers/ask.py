@@ -170,7 +170,7 @@ def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) 
 
 
 def _quotient(squares: Squares, asked: QueryBatch, *, share: bool) -> RatioOfSums:
-    """Return numerators over denominators of `asked` with the noise in both; `share` if they are parts of 1."""
+    """Return the quotients of `asked`, one a cell, with the noise of both parts; `share` if they are parts of 1."""
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     second = a if share else squares.estimate(asked.squares)[0]
     return RatioOfSums(

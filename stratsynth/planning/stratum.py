@@ -202,7 +202,7 @@ class _Asked:
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
-    """Return words on the use of a stratum's counts, where its model starts from everybody's."""
+    """Return words on the use of a stratum's counts, from their error and the number of columns measured there."""
     if not measured:
         return "as everybody: too small to measure how it differs"
     return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"

@@ -62,7 +62,7 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse any `unknown` but "refuse" and "drop"."""
+        """Refuse a value of `unknown` other than "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
@@ -84,7 +84,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules on names that the schema lacks, and a prior that lacks one of its columns.
+        """Refuse rules on names that the schema lacks, and a prior, of columns `found`, that lacks one of its columns.
 
         Of the prior's columns `found` each must be there once, under its name or by `rename`, unless it is in
         `without`; one must.

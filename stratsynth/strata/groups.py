@@ -53,7 +53,7 @@ class Groups:
     """Public size times epsilon below which a group is small."""
 
     def __post_init__(self) -> None:
-        """Refuse malformed merges and bands, and a policy without its threshold or hierarchy."""
+        """Refuse malformed merges and bands, a column with both, and `small` without its threshold or hierarchy."""
         for key in ("merge", "hierarchy"):
             _check_merges(key, getattr(self, key))
         if not isinstance(self.bands, Mapping) or not all(

@@ -83,7 +83,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Return the epsilon of the reserved amount, at the stated delta."""
+    """Return the epsilon that the reserved amount converts to, at the stated delta."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)

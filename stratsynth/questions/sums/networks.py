@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of other shapes, and parts outside [0, 1], which could lengthen a row."""
+        """Refuse an unsound design or clip, weights of other shapes, and parts outside [0, 1] (a row grew longer)."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
