@@ -117,6 +117,7 @@ class Leaning:
 
     def _adapt(self, tally: NoisySum) -> None:
         """Multiply `clip` by exp(noisy fraction of longer gradients - `clip_rate`), within factors of `most_clip`."""
+        # the clip grows while more than `clip_rate` of the gradients are cut, and shrinks otherwise
         s = self.task.settings
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
         self.clip = float(
@@ -127,6 +128,7 @@ class Leaning:
         """Return clips, cuts and slopes for the next step's question by the statistics so far; at first unmitigated."""
         s = self.task.settings
         zero = np.zeros(len(self.task.labels))
+        # DPSGD-Global-Adapt: gradients up to Z are scaled by C / Z, and only longer ones are cut
         if s.mitigation == "global_adapt":
             return Lean(self.clip, self.clip)
         if s.mitigation == "group_clip":
@@ -157,6 +159,7 @@ class Leaning:
         """Return, by group, its fraction of clipped gradients over everybody's fraction; at most `most_clip` - 1."""
         tally = self.kept["tally"]
         sizes, long = self.sizes(), np.maximum(tally.mean.reshape(-1, 2)[:, 1], 0)
+        # fractions of clipped gradients by group and overall; negative noisy counts are 0
         everybody = max(long.sum(), tally.noise * math.sqrt(len(long))) / sizes.sum()
         found: Floats = np.minimum(
             np.minimum(long / sizes, 1) / max(everybody, 1e-12), self.task.settings.most_clip - 1

@@ -67,6 +67,7 @@ class TableLoss:
             for block in blocks[1:-1]:
                 grown.append(joint((grown[-1], odds[block])))
             last = odds[blocks[-1]]
+            # a cell's probability is the mean over components of its levels' product
             away = (grown[-1] @ last.T) * part if len(blocks) > 1 else last.mean(axis=1)[None, :]
             away -= share
             pull = away * weight
@@ -103,6 +104,7 @@ def _train(problem: Training) -> Reals:
     for _ in range(problem.iterations):
         odds, tape = problem.source.forward(point)
         distance, slope = goal.slope(odds)
+        # a misfit that noise alone would leave: further steps would fit the noise
         if distance <= goal.floor:
             break
         adam.step(point, problem.source.backward(point, tape, slope))

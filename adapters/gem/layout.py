@@ -59,6 +59,7 @@ class LogitBlocks:
         """Return the gradient by logit from probabilities `odds` and the gradient by these, all of one shape."""
         if not self.rows:
             return slope
+        # Jacobian of the softmax: p_i (g_i - sum_j p_j g_j) within each column
         back: Reals = odds * slope
         back -= odds * np.add.reduceat(back, self.starts, axis=0)[self.column]
         return back
@@ -81,6 +82,7 @@ def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequenc
         if len(clique) == 1:
             found.append(blocks[0] @ weights)
             continue
+        # sorted cliques share the joint probabilities of all columns but the last
         if known is None or known[0] != clique[:-1]:
             known = clique[:-1], joint(blocks[:-1]) * weights
         table = known[1] @ blocks[-1].T

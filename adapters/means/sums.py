@@ -161,6 +161,7 @@ def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
     """Return each group of columns' number of records, paid by `pay`; groups that every record has share one."""
+    # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()
     for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):
@@ -202,6 +203,7 @@ def figures(
     times that of single rows; also in groups that a person's rows are spread over.
     """
     number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
+    # error of sum / size to first order: noise of the sum, and noise of the size times `pull`
     direct = np.minimum(sigma * np.array(query.scale) / size.value, most)
     pull = np.zeros(number)
     if size.noise:
@@ -232,6 +234,7 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2
+        # Bhatia and Davis: a variance between bounds is at most (high - m)(m - low), largest for m in the middle
         m = column.within(mean + math.copysign(min(2 * error, abs(middle - mean)), middle - mean))
         found.append(math.sqrt((column.high - m) * (m - column.low)))
     return np.array(found)

@@ -59,6 +59,7 @@ class Differentiated:
     def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
         """Return gradients, rows x weights, and class probabilities, rows x classes, for features `x` of rows."""
         torch = self._torch
+        # one gradient a row, as each is clipped by itself before the sum
         labels = np.eye(self._classes)[levels]
         tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (x, labels, slopes)]
         gradients, chances = self._mapped(parameters_of(torch, self._module, weights), *tensors)

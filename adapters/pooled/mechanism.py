@@ -143,6 +143,7 @@ class Pooled(Groupwise[Any]):
         if self.share == 1:
             everybody = yield from self.inner.learned(self._everybody(public), allot, rng)
             return drawn_by(public.schema, self.strata(public, allot.promise), everybody.conditioned)
+        # everybody first: strata start from that model, and spend the rest in parallel
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
@@ -163,6 +164,7 @@ class Pooled(Groupwise[Any]):
         """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by size and columns if "auto"."""
         if self.share != "auto":
             return float(self.share)
+        # few rounds: most goes to the pooled model, as strata could not measure much by themselves
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 

@@ -123,10 +123,12 @@ class DescentOracle(Oracle):
     ) -> Program[Floats]:
         """Return the coefficients after `steps` noisy gradients from `start`, of equal price, `rho` in all."""
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
+        # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
         most = max(float(np.abs(dearer).max()), 1e-300)
         parts = np.floor(np.abs(dearer) / most * GRID) / GRID
         # a record whose label is the dearer level gets the other label in the log loss
         flips = (dearer < 0) != (np.arange(2) == 1)
+        # expected total of the parts, by public or paid sizes: the realised one is private
         mass = max(float((np.maximum(sizes.numbers, 0) * parts).sum()), 1.0)
         s = task.settings
         tail = max(1, self.steps // 2)
@@ -140,6 +142,7 @@ class DescentOracle(Oracle):
 
 def net(features: int, number: int) -> Floats:
     """Return `number` x `features` coefficients: unit vectors drawn by a fixed public seed."""
+    # directions of normal vectors are uniform on the sphere
     drawn = np.random.default_rng(2).normal(size=(number, features))
     found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return found

@@ -122,6 +122,7 @@ class Arbiter(Learner[Any]):
     ) -> None:
         """Update the prior's lead by tables new to both models; `mine` are its probabilities, `other` the own ones."""
         for table, here, there in zip(tables, mine, other, strict=True):
+            # log-likelihood ratio of the two predictions under Gaussian noise
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
             apart = _halved(table, (there - here) * self.total)
             self._judged += 1
@@ -184,6 +185,7 @@ def against(
         for said in (tilted.marginals(cliques), foretell(cliques))
     )
     tilted.tables = every
+    # the prior lost: the own model goes on alone
     if mine > max(LEFT * other, SURE * math.sqrt(noise)):
         return None
     yield from own.fit()

@@ -197,6 +197,7 @@ class TiltedLearner(Learner[TiltedRows]):
         total, most = self.total, self._most
         for table, foretold in zip(new, self.marginals([table.clique for table in new]), strict=True):
             self.trusted.append(trust(table, foretold, total, most))
+            # far less trust than a right prior would get counts as wrong
             self._wrong.append(self.trusted[-1] < WRONG * most)
             # the objective divides by 2 sigma^2 trust: see `fit`
             spread = table.sigma * math.sqrt(self.trusted[-1])

@@ -84,6 +84,7 @@ class _Pairs:
         self._cells = np.empty((rows.size, len(pairs)), dtype=np.int32)
         for i, (a, b) in enumerate(pairs):
             self._cells[:, i] = wide[a] * sizes[b] + wide[b] + starts[i]
+        # expected counts if each row could be taken a fraction of a time
         due, self._wanted = weights[rows] * (n / weights[rows].sum()), np.zeros(starts[-1])
         for column in self._cells.T:
             self._wanted += np.bincount(column, weights=due, minlength=self._wanted.size)
