@@ -1,4 +1,4 @@
-"""What an audit reports: verdicts, controls, exit status."""
+"""Reports of audits: verdicts, controls, exit status."""
 
 import numpy as np
 import pytest
