@@ -54,12 +54,16 @@ _FAIR = (
     "Differences of the models' rates between the groups that they serve best and worst, by fairlearn's definitions: "
     "0 is equal; of ratios, 1. Groups too small for a rate are left out."
 )
-_PARITY = "The errors of all groups added up, and everybody's for one group's share: Definition 10. Lower is better."
-_SCORES = "Everybody's, of the rows of each release beside the real ones."
+_PARITY = (
+    "Sum of the errors of all groups and, weighted by 1 / number of groups, the error of everybody (Definition 10). "
+    "Lower is better."
+)
+_SCORES = "Scores for everybody that compare the rows of each release with the real ones."
 TESTS = (
     "Differences of two settings, paired by repetition: first minus second, with a 95 % interval by Student's t. “p” "
     "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict "
-    f"where it is below .05, over {ENOUGH} repetitions or more. They are about noise and drawing, not about other rows."
+    f"where it is below .05, over {ENOUGH} repetitions or more. Tests and intervals are about noise and drawing, not "
+    "about other rows."
 )
 
 

@@ -27,9 +27,9 @@ PANELS = 9
 GAPS = {"equalized_odds_difference": "odds apart", "demographic_parity_difference": "selection apart"}
 ABOUT = (
     "Four kinds of road to a prediction at one budget: a model trained on a vanilla, a stratified or a pooled table, "
-    "and a private predictor without a table. All are audited on the same real people, whom nothing was fitted to. Of "
-    "each kind and epsilon the road that serves everybody best there stands for all, which flatters kinds of many "
-    "roads a little."
+    "and a private predictor without a table. All are scored on the same real people, who were in no training data. "
+    "Each kind is represented, at each epsilon, by its road with the best score for everybody; this flatters kinds "
+    "with many roads a little."
 )
 
 
@@ -116,8 +116,8 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
     heads = [("group", "text"), ("held out", "number"), *((f"epsilon {epsilon:g}", "text") for epsilon in epsilons)]
     return listing(
         "For whom, at which epsilon",
-        "The kind with the best mean. “Beats” names the kinds that it is ahead of beyond chance, with all pairs of "
-        f"kinds and epsilons, and of groups, allowed for.{few}",
+        "The kind with the best mean. “Beats” names the kinds with a worse mean by a test at 5 %, corrected for the "
+        f"number of pairs of kinds, epsilons and groups.{few}",
         heads,
         rows,
         "The best kind of road; everybody, then the largest groups first.",
@@ -146,7 +146,7 @@ def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) ->
     score = str(found["metric"].iloc[0]).replace("_", " ")
     return listing(
         "Every road",
-        f"{score.capitalize()} for everybody and in the group served worst, of groups that are not small; the "
+        f"{score.capitalize()} for everybody and in the worst group that is not small; the "
         "equalized odds and demographic parity differences between groups (0 is equal).",
         columns,
         rows,

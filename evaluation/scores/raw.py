@@ -84,7 +84,7 @@ def farthest(frame: pd.DataFrame) -> Mapping[Any, Any] | None:
 def sentence(row: Mapping[Any, Any]) -> str:
     """Sentence for readers on one row of `raw_values`, said to be the figure that is farthest off."""
     return (
-        f"Of the numbers themselves, the {row['statistic']} of {row['variable']} is farthest off: "
+        f"Among raw numbers, the {row['statistic']} of {row['variable']} is farthest off: "
         f"{row['synthetic']:,.6g}, where the real one is {row['real']:,.6g}: "
         f"{row['value']:.2f} standard deviations apart."
     )

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
 """Status of a mean -> words for readers."""
 NOTE = (
-    "Each mean lies in its interval in 95 of 100 cases: the interval allows for the noise, for who happens to be in "
-    "the data, and for uncertain weights. Where nothing can be said, it is all between the public bounds. Values "
-    "beyond what was clipped are in no interval; estimates.parquet has more."
+    "The true mean lies in the interval in 95 of 100 cases: the interval includes the error of noise, of sampling, "
+    "and of uncertain weights. For a mean that is not estimable, the interval is the whole range between the public "
+    "bounds. No interval includes the bias of clipping; estimates.parquet has more."
 )
 
 

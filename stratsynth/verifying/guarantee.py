@@ -30,7 +30,7 @@ CLOSE = 1e-7
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
     """Recompute epsilon, delta and prices from the certificate's charges alone; add the outcome to `notes`."""
     if not certificate.private:
-        notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
+        notes.findings.append(f"The release promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))
     notes.findings += [f"certificate.json contradicts itself: {why}." for why in wrong]
     _conversion(certificate, stated, notes)
@@ -69,7 +69,9 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
         return
     found = _reserved(stated)
     if found > budget.epsilon * (1 + TOLERANCE):
-        notes.findings.append(f"What was reserved is epsilon {found:.6g}, above the stated {budget.epsilon:g}.")
+        notes.findings.append(
+            f"The reserved amount converts to epsilon {found:.6g}, above the stated {budget.epsilon:g}."
+        )
         return
     number = sum(charge.times for charge in stated.spending.charges)
     # pure epsilon holds with delta 0
@@ -186,7 +188,7 @@ def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
                 f"Stratum {name} was charged epsilon {spent:.6g}, above its own budget of {own[name]:g}."
             )
     if len(notes.findings) == before:
-        notes.checked.append(f"What was charged in each of {len(own):,} strata is within that stratum's own budget.")
+        notes.checked.append(f"The charges in each of {len(own):,} strata are within that stratum's own budget.")
 
 
 def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple[str, float]]:

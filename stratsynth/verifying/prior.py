@@ -55,7 +55,9 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
         notes.findings.append(f"{path.name} cannot be compared with the prior: {error}.")
         return
     if release and section.get("release") != {key: kept[key] for key in KEPT if key in kept}:
-        notes.findings.append(f"What certificate.json says of the release that was its prior is not {path.name}'s.")
+        notes.findings.append(
+            f"certificate.json's statements on the release that was its prior are not those of {path.name}."
+        )
     elif found in listed:
         notes.checked.append(f"{path.name} is what the prior was read from, by its hash.")
     else:
@@ -84,4 +86,6 @@ def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
             "were reserved with other priors"
         )
     elif wanted is not None:
-        notes.checked.append("What is said of the prior is what was reserved with.")
+        notes.checked.append(
+            "The certificate's section on the prior is the one that the ledger's reservation was made with."
+        )

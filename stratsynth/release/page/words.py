@@ -50,25 +50,25 @@ class Called:
 CALLED = {
     Returns.ROWS: Called(
         "A private synthetic table",
-        "The table that this report belongs to is synthetic. It is meant to be like a table of real people as a "
-        "whole, and to say next to nothing about any single one of them.",
+        "The table that this report belongs to is synthetic. Its statistics are meant to be near those of a table of "
+        "real people, and it is meant to reveal next to nothing about any single one of them.",
         "Its rows were drawn from a model, and the model was fitted to counts with random noise added.",
         "differentially private synthetic table",
         "certificate.json and measurements.parquet",
     ),
     Returns.ESTIMATES: Called(
         "Private estimates",
-        "The numbers that this report belongs to are about people as a whole and in groups. They say next to nothing "
-        "about any single one of them.",
-        "They were computed from sums with random noise added, and each comes with how far off it may be.",
+        "The numbers that this report belongs to are estimates for all people and for groups. The estimates are "
+        "meant to reveal next to nothing about any single person.",
+        "The estimates were computed from sums with random noise added, and each has an interval for its error.",
         "differentially private estimates",
         "certificate.json, measurements.parquet and the model",
     ),
     Returns.PREDICTIONS: Called(
         "A private predictor",
-        "The model that this report belongs to predicts something of people whom it is shown. It says next to nothing "
-        "about any single one of those it was learnt from.",
-        "It was computed from answers with random noise added.",
+        "The model that this report belongs to predicts a column of rows that it is given. The model is meant to "
+        "reveal next to nothing about any single person in the data that it was fitted to.",
+        "The model was computed from answers with random noise added.",
         "differentially private predictor",
         "certificate.json, measurements.parquet and the model",
     ),
@@ -105,7 +105,7 @@ def promise(certificate: Certificate) -> list[str]:
     exchanged = certificate.neighbours == "replace"
     named = ", ".join(certificate.public_columns)
     physical = (
-        [f"A record is {certificate.record}: what stands on several lines is protected line by line only."]
+        [f"A record is {certificate.record}: a person on several lines is protected line by line only."]
         if certificate.record is not None
         else []
     )
@@ -114,15 +114,15 @@ def promise(certificate: Certificate) -> list[str]:
         compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
     return [
         (
-            f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
-            f"its chance of coming out that way differs by a factor of at most {factor} from what it would be "
-            f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
-            "knows or will ever learn."
+            f"Epsilon is {epsilon:g} and delta is {delta:g}. These numbers mean: whatever anybody concludes from this "
+            f"release, its chance of coming out that way differs by a factor of at most {factor} from what it would be "
+            f"{compared}{least}. The bound holds for every {one}, also in the smallest group, and whatever else the "
+            "reader knows or will ever learn."
         ),
         *physical,
         (
-            "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
-            "released these data, not something that this report can grade."
+            "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
+            "who released these data; this report does not judge it."
         ),
     ]
 
@@ -148,20 +148,20 @@ def strata(certificate: Certificate) -> str:
     found = certificate.strata
     if not found.by:
         return (
-            "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
-            "common model makes of them."
+            "None: all records were measured together. Figures of small groups come from tables and a model of "
+            "everybody."
         )
     if found.families:
         families = listed([" x ".join(family) for family in found.families])
         return (
-            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each of "
-            "these, and what each of them cost adds up."
+            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each "
+            "of these families, and the costs of the families add up."
         )
     depths = {len(charge.path) for charge in certificate.charges}
-    each = "as much of it as its own budget says" if found.epsilon else "the whole of it"
+    each = "its own epsilon" if found.epsilon else "the whole of it"
     spent = (
         "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
-        "one group only, the groups do not add up."
+        "one group only, the costs of the groups do not add up."
         if 0 in depths and len(depths) > 1
         else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
@@ -234,7 +234,7 @@ def account(certificate: Certificate) -> str:
     name, releases = ledger.name or "this process", several(ledger.releases, "release")
     parts = [f"{name}: epsilon {ledger.spent_epsilon:.6g}{cap}{delta} over {releases}, this one included"]
     if not ledger.name:
-        parts.append("it was not kept in a file: other runs are not in it")
+        parts.append("the account was not kept in a file, so that other runs are not counted")
     if ledger.account is not None:
         parts.append(f"account {ledger.account!r}, shared by {several(ledger.versions, 'version')} of the data")
     if len(ledger.accounts) > 1:
@@ -307,7 +307,7 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     for charge in certificate.charges:
         kinds[charge.kind] += (charge.times or 1) * (charge.cliques or 1)
     asked = listed([several(number, *KINDS.get(kind, (kind, kind))) for kind, number in sorted(kinds.items())])
-    yield "Charged for", f"{asked or 'nothing'}; each is in certificate.json, from which the promise can be recomputed."
+    yield "Charged for", f"{asked or 'nothing'}; each charge is in certificate.json, and epsilon follows from them."
     yield "Account", account(certificate)
     schema = certificate.schema
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
