@@ -42,8 +42,8 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
     if not sound or (source is not None and not source.samples):
         why = f"with {weights} weights" if sound else f"of {name}"
         raise Unsupported(
-            f"samples: intervals from samples {why} were not found to hold; they are there for "
-            f"{' and '.join(with_samples())} with other weights. Ask `query`, which is sound for what was measured."
+            f"samples: intervals from samples {why} were not found to hold; samples are for "
+            f"{' and '.join(with_samples())} with other weights. Intervals of `query` hold for what was measured."
         )
     number = n if n is not None else release.declared_size
     if number is None:

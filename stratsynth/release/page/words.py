@@ -194,9 +194,9 @@ def rules_line(moved: Mapping[str, Any]) -> str:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
     if not redrawn:
-        return f"none of {rows:,} rows broke one as the model drew it"
+        return f"none of {rows:,} rows drawn by the model broke a rule"
     most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
-    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
+    return f"{redrawn / rows:.2%} of {rows:,} rows broke a rule and were drawn again, {mended:,} of them mended{most}"
 
 
 def mechanism(certificate: Certificate) -> str:
