@@ -123,7 +123,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return the function's rows as level numbers by column; with `values` it is called on values instead."""
+        """Return the function's rows for `frame` as level numbers by column; with `values`, it is called on values."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)

@@ -171,7 +171,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Return the pairs of a spanning tree, each drawn by the exponential mechanism; `rehearsed` omits candidates.
+    """Return the pairs of a spanning tree, each drawn for its part of `rho` by the exponential mechanism.
 
     The columns of a certain public table are joined already.
     """

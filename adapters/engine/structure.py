@@ -129,7 +129,7 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Return the graph's object, one for equal graphs: strata start from equal graphs and try equal cliques."""
+    """Return the object of the graph with neighbours `around`, one for equal graphs: strata try equal cliques."""
     return _Growing(sizes, around, most)
 
 
@@ -181,7 +181,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
 
 
 def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
-    """Return the order key of eliminating a column: True if it adds an edge; cells of its clique; column number."""
+    """Return the order key of eliminating a column: True if it adds an edge; its clique's cells; column number."""
     whole, joins = around[column], False
     for a in _members(whole):
         if whole & ~around[a]:

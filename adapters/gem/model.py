@@ -40,7 +40,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a mixture of equal weights from probabilities `odds`, levels x components, in any precision."""
+        """Return a mixture of equal weights for `total` records, from probabilities `odds` (levels x components)."""
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)

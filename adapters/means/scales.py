@@ -65,7 +65,7 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[ColumnScale, ...]:
-    """Return facts of the named columns, or all numeric ones that make no strata; refuse unknown or unsuitable ones."""
+    """Return the columns' facts, with centre, radius and unit as set or by bounds; refuse unknown or unsuited ones."""
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:

@@ -173,7 +173,10 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Return each column's standard deviation, an array, from a noisy sum of squares around the centre of `query`."""
+    """Return the columns' standard deviations, an array, from a noisy sum of squares paid by `pay`.
+
+    Squares are around the centre of `query` and cut at `clip` squared; `means` and `size` are those of the columns.
+    """
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
     units, centres = np.array(query.scale), np.array(query.centre)
@@ -241,7 +244,10 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`."""
+    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`.
+
+    `pure` is True for Laplace noise, `bounds` if deviations are bounds and no estimates.
+    """
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
     return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.max_multiplicity > 1)

@@ -221,9 +221,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Run Algorithms 2 and 3 from `start`; return the numbers fitted, and the noise of the first step's gradient.
+    """Run Algorithms 2 and 3 from `start` with the budgets `tailored`; return the numbers fitted, and a noise scale.
 
-    The noise is a standard deviation, in a coordinate of the weighted sum of the groups' mean gradients.
+    The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
+    groups' mean gradients.
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()

@@ -196,9 +196,9 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return the constraints as parts, and pairs (constraint, group label) left out for too few records.
+    """Return the constraints of `named` (name -> bound) as parts, and pairs left out for too few records.
 
-    A pair's label is empty where a rate of everybody lacks records.
+    A pair is a constraint and a group's label, which is empty where a rate of everybody lacks records.
     """
     found, lacking = list[Part](), list[tuple[str, str]]()
     for name, bound in named.items():
@@ -225,9 +225,10 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return a bound on the largest difference of rates, between two groups or group and everybody; None without any.
+    """Return a part: the largest difference of the rates of `name` less its bound; None without two groups.
 
-    Second are the labels of groups left out for too few records.
+    `versus` says if groups are compared with each other or with everybody. Second are the labels of groups left out for
+    too few records.
     """
     rows, without = list[Any](), dict[str, None]()
     for loss in PARITIES[name]:

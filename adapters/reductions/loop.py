@@ -77,7 +77,7 @@ def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tupl
 
 
 def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Run Algorithm 2, corrected, for `rho`; return all classifiers with weights, noisy counts and noise scale."""
+    """Run Algorithm 2, corrected, for `rho` on a goal; return all classifiers with weights, noisy counts and noise."""
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
@@ -120,7 +120,7 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pr
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Fit a classifier to the objective alone; return its coefficients and the rho left after `start_share` of it."""
+    """Fit a classifier to the goal's objective alone, for `start_share` of `rho`; return it, and the rest of rho."""
     s, zero = task.settings, np.zeros(len(task.features))
     # without constraints the costs are those of the objective alone
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))

@@ -99,7 +99,10 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """Ask as `adapt` usually does, with random choices among `starters` and no fit, for plans; nothing is returned."""
+    """Ask what `adapt` usually asks for `rho` in so many rounds, choosing at random among `starters`, without a fit.
+
+    Nothing is returned: it is for plans.
+    """
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
     left, asked = rho, scores
     for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):

@@ -36,7 +36,7 @@ def cells(sizes: Sizes, columns: Iterable[str]) -> int:
 
 
 def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
-    """Return for each row the number of its cell, row-major, in the table of `columns`."""
+    """Return for each row of `codes` the number of its cell, row-major, in the table of `columns`."""
     found = codes[columns[0]].astype(np.intp)
     for name in columns[1:]:
         found *= sizes[name]
@@ -137,7 +137,7 @@ def columns_counted(
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
-    """Return each clique's table of the rows' weights, axes in its order; adjacent cliques of equal start are quick."""
+    """Return each clique's table of the weights of the rows `codes`, axes in its order; quick for equal starts."""
     if cliques and all(len(clique) == 1 for clique in cliques):
         return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}

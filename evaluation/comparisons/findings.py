@@ -98,9 +98,9 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a figure, a table of a metric: a row for each setting and model, its mean at each epsilon; then baselines.
+    """Return a figure, a table of the metric whose rows are `part`: a line a setting and model, means by epsilon.
 
-    `item` heads the models, where there are any; `ends` adds the intervals of the means.
+    Baselines come last. `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))
@@ -150,7 +150,7 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a figure, a table of one metric's paired tests: a row a pair of settings and epsilon, smallest p first."""
+    """Return a figure, a table of one metric's paired tests `part`: a line a pair and epsilon, smallest p first."""
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""

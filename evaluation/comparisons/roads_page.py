@@ -54,7 +54,7 @@ def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
 
 
 def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Yield everybody, then each group from the largest: first row and all rows of the frame of roads."""
+    """Yield (first row, all rows) of the frame `found` of `roads`: for everybody, then each group from the largest."""
     ordered = found.assign(place=found["scope"].ne(EVERYBODY)).sort_values(
         ["place", "n"], ascending=[True, False], kind="stable"
     )
@@ -63,7 +63,10 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 
 
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
-    """Return a figure of score against epsilon: a panel for everybody and each of the largest groups, a line a kind."""
+    """Return a figure of score against epsilon, a line a kind of road in the frame `found`.
+
+    It has a panel for everybody and each of the largest groups.
+    """
     sound = found[found["status"] == OK]
     x = Axis.over(sorted(set(found["epsilon"])), log=True)
     ends = [*sound["value"], *sound["low"], *sound["high"]]
@@ -99,7 +102,10 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return a figure, a table of the best kind at each epsilon, for everybody and each group, and kinds it beats."""
+    """Return a figure, a table of the best kind of road at each epsilon, for everybody and each group.
+
+    `found` is the frame of `roads`; the kinds that the best one beats are named.
+    """
     epsilons = sorted(set(found["epsilon"]))
     rows: list[list[str | float | None]] = []
     for head, part in _scopes(found):

@@ -67,7 +67,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Return two Answers: counts of all cells of `by` and `columns`, and rates of `columns` within each cell of `by`.
+    """Return two Answers with intervals of probability `level`: counts of all cells, rates of `columns` within `by`.
 
     Both are row-major, and the same as the answers to two queries of these columns, for a schema's own columns.
     """

@@ -104,7 +104,10 @@ def sample_release(
     by_group: Path | None = None,
     like: Path | None = None,
 ) -> tuple[int, str]:
-    """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
+    """Draw rows of the release `folder` into the file or folder `out`; return their number, and a line on rules.
+
+    The line tells how many rows structural rules changed; it is empty without rules.
+    """
     from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
@@ -168,7 +171,7 @@ def predict_rows(
     table: str | None = None,
     query: str | None = None,
 ) -> int:
-    """Write a release's predictions for the rows of `data` to the file `out`; return their number."""
+    """Write a release's predictions for the rows of `data`, with their columns `keep`, to `out`; return the number."""
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source

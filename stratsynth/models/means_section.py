@@ -32,7 +32,7 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
-    """Return the Figure of one column's means: a line for all records and for each group."""
+    """Return the Figure of one column's means, from `rows` of estimates: a line for all records and for each group."""
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [

@@ -155,7 +155,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return each row's level number of column `name`; -1 if the schema has none, refused unless "drop" is chosen."""
+    """Return each value's level number in column `name`; -1 for unknown ones if the rules "drop" them, else refused."""
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:

@@ -259,7 +259,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the named mechanism in strata: declared by its own settings if it makes strata, else in a `Stratified`."""
+    """Return the named mechanism in strata by `by`: by its own settings if it makes strata, else in a `Stratified`."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

@@ -126,7 +126,7 @@ def _own(
 def _is_it(
     line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
+    """True if a reservation's `line` has the stated mechanism, budget and allotment, and the stated charges follow."""
     allot = allotment_of(line)
     promised = (
         allot.currency,
