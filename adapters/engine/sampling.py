@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """Return `n` rows as level numbers by column, in the smallest integer type, drawn from the tree's clique tables."""
+    """Return `n` rows, level numbers by column in the smallest type that holds them, from a tree's clique tables."""
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
@@ -42,7 +42,7 @@ def sample(
 
 
 def _cell(codes: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], n: int) -> NDArray[np.int64]:
-    """Return each of `n` rows' row-major cell in a table of this shape; `codes` are its columns' level numbers."""
+    """Return each of `n` rows' row-major cell, from its codes in the columns of a table of this shape."""
     cell = np.zeros(n, dtype=np.int64)
     for column, size in zip(codes, shape, strict=True):
         cell *= size
@@ -51,7 +51,7 @@ def _cell(codes: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], n: in
 
 
 def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return, for each row, a column number of `weights` drawn with the odds of its line given[row], by rounding."""
+    """Return for each row a column number of `weights`, with the odds of line given[row], by randomised rounding."""
     n, (lines, width) = len(given), weights.shape
     order = rng.permutation(n)
     # few lines sort by counting digits: a small type is several times faster

@@ -100,7 +100,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
-        """Fit the mechanism `how` to features `x`, target (of schema column `column`) and group; keep the release."""
+        """Fit the mechanism `how` to features, target (of schema column `column`) and group; keep the release."""
         table = self._table(x, target, column, sensitive)
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
         self.release_ = fit(how, table, Budget(self.epsilon, self.delta, neighbours), progress=False)

@@ -45,7 +45,7 @@ class Account(Protocol):
         """True if journal keys digest questions' public shapes; in fits of 0.1.0 and 0.2.0 they digest all numbers."""
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Record the charges of batch `moment`, of journal key `asked`, for good before its answer; or raise."""
+        """Record the charges of a batch for good, before it is answered; or raise, and record none of them."""
 
     def recall(self, moment: int, asked: str) -> Any | None:
         """Return the journalled answers to the batch with this moment and journal key; None if there are none."""
@@ -71,7 +71,7 @@ class FitAccount:
         seed: int,
         caps: Mapping[Stratum, float] = MappingProxyType({}),
     ) -> None:
-        """Open the account with nothing spent: `allot` is its cap, `caps` those of strata with budgets of their own."""
+        """Open the account for the budget's neighbours, with nothing spent."""
         self.budget = budget
         self.allot = replace(allot)  # a copy: the program holds the original
         self.caps = caps
@@ -117,7 +117,7 @@ class FitAccount:
             raise self._refusal(would)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write down the charges of batch `moment`, which are within the caps; in memory there is nothing to write."""
+        """Write down a batch's charges, which are within the caps; in memory there is nothing to write."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse errors that delta does not cover, another currency, unreserved noise or rates, more claimed delta."""

@@ -39,7 +39,7 @@ class FileAccount(FitAccount):
         folder: Path,
         lock: int,
     ) -> None:
-        """Open the account of a `reservation` line, counting the charges and answers that `chain` has of it."""
+        """Open the account of a reservation, counting the charges and given answers of an interrupted run."""
         super().__init__(request.budget, request.allot, standing, reservation["seed"], request.caps)
         self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
@@ -139,7 +139,7 @@ class FileAccount(FitAccount):
         self._chain.append({"kind": line["kind"], "run": self._reservation["run"], **line})
 
     def _answered(self, moment: int, asked: str, content: bytes) -> None:
-        """Note in the ledger that batch `moment` got the answers `content`: if lost, they are never drawn again."""
+        """Note in the ledger that the answer is given: should its file be lost, it is never drawn again."""
         sha256 = hashlib.sha256(content).hexdigest()
         self._append({"kind": "answered", "moment": moment, "asked": asked, "sha256": sha256})
         self._given[moment, asked] = sha256

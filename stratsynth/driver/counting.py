@@ -42,7 +42,7 @@ Cover = tuple[Clique, tuple[int, ...]]
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return the exact table of each clique over all rows of `parts`, one axis per column; a row counts its weight."""
+    """Return the exact table of each clique over all rows, one axis per column; a row counts its weight."""
     schema = parts[0].schema
     size = sum(rows.size for rows in parts)
     if size <= FEW and len(parts) == 1 and len(cliques) > 1:
@@ -103,7 +103,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the rows of `parts`, by weight, to each clique's table in `counted`, in place; on all cores if many."""
+    """Add the rows, by weight, to each clique's table in `counted`, in place; on all cores if rows are many."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):

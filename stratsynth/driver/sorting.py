@@ -16,7 +16,7 @@ from stratsynth.schema.rows import CodedRows
 
 
 def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
-    """Return the rows of `parts` sorted by their cell in the columns' crossing, and an array of each cell's end."""
+    """Return all rows sorted by their cell in the columns' crossing, and an array of each cell's end."""
     counts = np.zeros(parts[0].schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
         return _sorted(parts, columns, space, counts, done)

@@ -28,10 +28,7 @@ FAR = ("far fewer", "far more")
 
 
 def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
-    """Return {"kind", "text"} of each notice on a fit, from its `found` comparisons of declared and measured sizes.
-
-    `close` is True if declared shares fit the noisy totals too well.
-    """
+    """Return {"kind", "text"} of each notice; `close` is True if declared shares fit the noisy totals too well."""
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     weight = prepared.public.schema.row_weight
     cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
