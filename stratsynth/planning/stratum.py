@@ -142,7 +142,7 @@ class Foreseen:
             one,
             two,
             asked.megabytes,
-            said or own_words or verdict(one) + ("; single columns only, no associations" if alone else ""),
+            said or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
             layout.small.get(path[0], "") if layout and path else "",
         )
 

@@ -124,10 +124,10 @@ def test_a_plan_says_which_strata_measure_their_columns_alone():
     how = Stratified(GEM(), ["g"], Weights.public(shares, citation="made up"))
     large, small = plan(how, schema, BUDGET, declared_size=20_000).strata
     assert large.rounds > 0
-    assert "single columns only" not in large.verdict
+    assert "columns alone" not in large.verdict
     assert small.rounds == 0
     assert small.tables == len(LEVELS)
-    assert "single columns only" in small.verdict
+    assert "columns alone" in small.verdict
 
 
 # what it makes of the answers

@@ -307,7 +307,7 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     for charge in certificate.charges:
         kinds[charge.kind] += (charge.times or 1) * (charge.cliques or 1)
     asked = listed([several(number, *KINDS.get(kind, (kind, kind))) for kind, number in sorted(kinds.items())])
-    yield "Charged for", f"{asked or 'nothing'}; each charge is in certificate.json, and epsilon follows from them."
+    yield "Charged for", f"{asked or 'nothing'}; each is in certificate.json, from which the promise can be recomputed."
     yield "Account", account(certificate)
     schema = certificate.schema
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
