@@ -102,7 +102,7 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each.
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
 
         A column whose levels have probability 0 is uniform on them.
         """

@@ -154,7 +154,7 @@ class Graphical(TableModel):
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
         from stratsynth.adapters.engine.condition import condition
 
         solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)

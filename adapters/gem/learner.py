@@ -94,7 +94,7 @@ class MixtureLearner(Learner[ProductMixture]):
         )
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
         return self.model.conditioned(schema, levels)
 
 

@@ -69,7 +69,7 @@ class ProductMixture(TableModel):
         return cls(schema, np.ones(1), tables, total)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the mixture in the columns of `schema`, given one of the level numbers in `levels` each.
+        """Return the mixture in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
 
         If the condition has probability 0, components keep their weights.
         """

@@ -101,7 +101,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
 
 
 class Poolable(Mechanism[M]):
