@@ -144,7 +144,7 @@ class Arbiter(Learner[Any]):
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leader's model, in the columns of `schema`, of rows whose columns in `levels` have these numbers."""
+        """Return the leader's model in the columns of `schema`, of rows whose columns `levels` have these numbers."""
         return self.leader.conditioned(schema, levels)
 
 
