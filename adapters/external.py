@@ -67,7 +67,7 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer that is no named function, a claim without an author, and `rows` below 1."""
+        """Refuse a synthesizer that is no named function, a claim without author `by`, and settings out of range."""
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
@@ -100,7 +100,7 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Hand all rows to the synthesizer, and return the rows that come back, as a model; refuse unsound ones."""
+        """Hand all rows to the synthesizer; return the rows it gives back as a model; refuse any other result."""
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
@@ -123,7 +123,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return the function's columns, level numbers; with `values` it is called on values, which are encoded."""
+        """Return the function's rows for `frame` as level numbers by column; with `values`, it is called on values."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -137,7 +137,10 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call a function on decoded values; return its rows as level numbers by column; refuse lacking columns."""
+    """Call `function` on decoded values, and `facts` as keywords; return its rows as level numbers by column.
+
+    A result that is no frame, or lacks a column, is refused (TypeError).
+    """
     import pyarrow as pa
 
     parameters = inspect.signature(function).parameters
@@ -160,7 +163,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a model of level numbers by column; refuse columns of other numbers, or of different lengths."""
+        """Return a model that draws from rows, level numbers by column; refuse other columns, unequal lengths."""
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
             column = codes[name]

@@ -157,7 +157,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all pairs of columns, and of the columns; `rho` is not used."""
+        """Return clique -> weight of all pairs of columns, and of single columns; `rho` is not used."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -171,7 +171,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Return the pairs of a spanning tree, each drawn by the exponential mechanism; `rehearsed` omits candidates.
+    """Return the pairs of a spanning tree, each drawn for its part of `rho` by the exponential mechanism.
 
     The columns of a certain public table are joined already.
     """

@@ -35,7 +35,7 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
 
 
 def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
-    """Refuse, with a RecipeError, a key not among `keys`, or a value not of the type given there.
+    """Refuse, with a RecipeError, a key of `section` not among `keys`, or a value not of the type given there.
 
     `among` is added to the message about an unknown key: the condition under which it would be known.
     """
@@ -59,7 +59,7 @@ SHORTEST = 6
 
 
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """Return a citation without outer spaces; raise `error` for words of a template, no words, or a single one."""
+    """Return the citation `text` without outer spaces; raise `error` for words of a template, or no words."""
     found = TEMPLATE.search(text)
     size, words = sum(character.isalnum() for character in text), text.split()
     if found or size < SHORTEST or (len(words) < 2 and text.isascii()):

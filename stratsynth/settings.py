@@ -88,7 +88,7 @@ class Range:
         return value
 
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
-        """Return a list of numbers, or of different names, as a tuple; UsageError for anything else."""
+        """Return a list of numbers, or of different names, as a tuple; UsageError, naming `what`, for another value."""
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
@@ -134,7 +134,7 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and `Range`, to be checked by `check_fields`.
+    """Return a dataclass field with this default and a `Range` of these ends, to be checked by `check_fields`.
 
     A table is copied for each object, and no part of its hash.
     """

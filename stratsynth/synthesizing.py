@@ -155,7 +155,10 @@ def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
 
 
 def _strata(how: Mechanism[Any] | None, by: Sequence[str], weights: Weights | None) -> Mechanism[Any]:
-    """Return the mechanism in strata; `pooled` with MST if it is None, refused if it has strata of its own."""
+    """Return the mechanism `how` in strata by `by`; `pooled` with MST if it is None.
+
+    Refused (UsageError) are no weights, and a mechanism that has strata of its own.
+    """
     if weights is None:
         raise UsageError(f"the strata {' x '.join(by)} need weights: Weights.public(shares, citation=...).")
     if how is None:

@@ -64,7 +64,7 @@ class Workload:
                 raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
 
     def parts(self, columns: Sequence[str]) -> Mapping[Clique, float]:
-        """Return set -> weight of all sets of `columns` inside a marginal; cached, since strata have equal columns."""
+        """Return clique -> weight of all sets of `columns` inside one of the marginals; cached for equal columns."""
         key = tuple(columns)
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))

@@ -292,7 +292,7 @@ def evaluate(
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
-    """Frame of the coverage of a release's intervals by group.
+    """Frame of the coverage of a release's intervals in the groups of the columns `names`, by `real` rows.
 
     None without a folder or groups, or if the release has no noisy tables that answer such queries.
     """

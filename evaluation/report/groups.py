@@ -188,8 +188,8 @@ def card(
         note,
         Table(
             "Worst first. “Small”: a table has few rows of the group, and its error is mostly "
-            "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the "
-            "tables say of the group is wrong.",
+            "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of the "
+            "group's tables is wrong.",
             columns,
             [line(s) for s in ordered],
             [line(everybody)] if everybody.errors else [],
@@ -309,12 +309,12 @@ def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (
-            "A group that is measured by itself gets noise of its own, and noise does not shrink with the group: where "
-            "few people are, it can outweigh what is learned of them. The plan foresees it from public sizes; merging "
-            "small groups, or pooling, are the remedies."
+            "A group that is measured by itself has noise of its own, and noise does not shrink with the group: in a "
+            "group of few people the noise can be larger than the counts. The plan foresees this from public sizes; "
+            "merging small groups, or pooling, are the remedies."
         )
     if mine == "stratified" and "smaller" in verdicts:
-        yield "A group that is measured by itself is not taken for an average of everybody."
+        yield "A group that is measured by itself keeps its own distribution, and is not drawn towards everybody's."
 
 
 def _rest(rest: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str) -> str:

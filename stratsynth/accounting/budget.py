@@ -82,7 +82,7 @@ class Budget:
     stands beside a budget wherever one is digested."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon outside (0, MOST_EPSILON], delta outside [LEAST_DELTA, 1), units that neighbours exclude."""
+        """Refuse epsilon not in (0, MOST_EPSILON], delta not in [LEAST_DELTA, 1), other neighbours, unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
         number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:

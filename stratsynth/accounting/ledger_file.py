@@ -235,7 +235,7 @@ class FileLedger:
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a new fit that resembles an unfinished one of another version.
+    """Refuse a request that resembles an unfinished fit, in the ledger's `lines`, of another version.
 
     The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
     resemble each other if mechanism and budget are equal, and the seed too unless the request has none.

@@ -51,7 +51,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read every field that a line should hold; any exception means that the line is not from a ledger."""
+    """Read every field that a ledger's line (`first` or later) should hold; any exception means that one is amiss."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)

@@ -91,7 +91,7 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the mean of one cell of a query, or a sentence on why there is none."""
+    """Return the `Mean` (value and noise) of one cell of a query, or a sentence on why there is none."""
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:

@@ -86,7 +86,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the weight of the pooled copy per function, and weights (functions, strata) of measured strata."""
+        """Return weights by function and stratum as a pooled part (one a function) and the rest, of measured strata."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k

@@ -103,7 +103,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[str, list[str]]:
-    """Return lists of levels by column from texts COLUMN=LEVEL; UsageError for another form.
+    """Return column -> list of levels from texts COLUMN=LEVEL; UsageError, naming `option`, for another form.
 
     COLUMN>=NUMBER and COLUMN<=NUMBER are the ranges "NUMBER.." and "..NUMBER". Without `several`, UsageError also for a
     column named twice, and for a range.

@@ -122,7 +122,7 @@ def predict_rows(
     table: str | None = None,
     query: str | None = None,
 ) -> int:
-    """Write a release's predictions for the rows of `data` to the file `out`; return their number."""
+    """Write a release's predictions for the rows of `data`, with their columns `keep`, to `out`; return the number."""
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source
@@ -139,7 +139,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return one ("Rules", sentence) on the synthetic table's rows that rules changed; [] without rules."""
+    """Return [("Rules", sentence)] on how many of the release's synthetic rows its rules changed; [] without rules."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES

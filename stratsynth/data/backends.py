@@ -98,7 +98,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of the named engine; Unsupported, before anything is charged, for rows it cannot hold."""
+    """Return the backend that holds the rows of `source` by the named engine; Unsupported for rows it cannot hold."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):

@@ -94,7 +94,10 @@ def _commas(texts: Mapping[str, int]) -> str:
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical."""
+    """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical one.
+
+    `texts` are the column's different texts with their numbers of rows; `missing` tells if some row has no value.
+    """
     numbers = {text: value for text in texts if (value := number(text)) is not None}
     words = sorted(texts.keys() - numbers.keys())
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
@@ -128,7 +131,7 @@ def _decimals(numbers: Mapping[str, float]) -> int | None:
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """Return a draft of a category: all declared levels in order if it is ordered, else those that occur."""
+    """Return a draft of a category: all declared levels in order if it is ordered, else those that occur in `texts`."""
     declared = list(dict.fromkeys(text for chunk in data.chunks for text in values.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
@@ -147,7 +150,10 @@ def _refuse_many(texts: Mapping[str, int]) -> None:
 def _refuse_identifier(
     name: str, texts: Mapping[str, int], numbers: Mapping[str, float], *, quantities: bool, whole: bool
 ) -> None:
-    """Refuse, with a SchemaError, columns that identify people, or that hold names or free text."""
+    """Refuse, with a SchemaError, a column whose `texts` identify people, or are names or free text.
+
+    `quantities` tells if the column is stored as numbers, `whole` if these are whole.
+    """
     rows, different = sum(texts.values()), len(texts)
     unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
     if rows >= ENOUGH and different == rows:
@@ -173,7 +179,7 @@ def _refuse_identifier(
 
 
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
-    """Return the `dtype` that drawn values of the column are given: "int64", "float64" or "string"."""
+    """Return the `dtype` of drawn values, "int64", "float64" or "string", by the column's stored type and texts."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):

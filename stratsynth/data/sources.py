@@ -133,7 +133,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source for an existing folder, database or file, by the end of its name; UsageError for others."""
+    """Return the source for an existing path, by the end of its name; `table` or `query` selects a database's rows."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 

@@ -191,7 +191,7 @@ def fitted(
     *,
     folder: Path | None = None,
 ) -> Iterator[Release]:
-    """Yield the release after all stages of a `Fit` but saving, which belongs into the `with` block."""
+    """Yield the release of a fit after all stages but saving, which belongs into the `with` block."""
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)
     with fit.reserve(observer, folder) as reserved:

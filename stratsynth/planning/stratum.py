@@ -204,10 +204,10 @@ class _Asked:
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
-    """Return words on the use of a stratum's counts, where its model starts from everybody's."""
+    """Return words on the use of a stratum's counts, from their error and the number of columns measured there."""
     if not measured:
-        return "as everybody: too small to measure how it differs"
-    return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"
+        return "drawn as everybody: too small for measurements of its own"
+    return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as in everybody's model"
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:

@@ -62,7 +62,7 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse any `unknown` but "refuse" and "drop"."""
+        """Refuse a value of `unknown` other than "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
@@ -84,7 +84,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules on names that the schema lacks, and a prior that lacks one of its columns.
+        """Refuse rules on names that the schema lacks, and a prior, of columns `found`, that lacks one of its columns.
 
         Of the prior's columns `found` each must be there once, under its name or by `rename`, unless it is in
         `without`; one must.
@@ -155,7 +155,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return each row's level number of column `name`; -1 if the schema has none, refused unless "drop" is chosen."""
+    """Return each value's level number in column `name`; -1 for unknown ones if the rules "drop" them, else refused."""
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:

@@ -130,7 +130,7 @@ class Counts(Question):
         )
 
     def wanted(self) -> Wanted:
-        """Return the exact tables of all cliques as the reads that it needs."""
+        """Return a `Wanted`, which names the tables of all cliques to be read."""
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:

@@ -149,7 +149,7 @@ class Pairs:
         return self.expected.cells
 
     def wanted(self) -> Wanted:
-        """Return the exact table of each candidate as reads, marked `once`: a later choice remembers the distances."""
+        """Return a `Wanted`: each candidate's table, marked `once`, as a later choice remembers the distances."""
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:

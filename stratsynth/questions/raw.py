@@ -79,7 +79,7 @@ class Raw(Unkept):
         return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
 
     def wanted(self) -> Wanted:
-        """Return the whole frame of rows as the one read that it needs."""
+        """Return a `Wanted`, which says that all rows are to be read, as a frame."""
         return Wanted(frame=True)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:

@@ -90,7 +90,7 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
 
 
 def _warnings(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
-    """Yield at most one text: size and merge of the groups that a condition allows, if `cells` has all of them."""
+    """Yield at most one text: size and merge of the groups that `where` allows, if `cells` has all of them."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
         group

@@ -49,7 +49,7 @@ class SampleRequest:
     """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse a request without number, or with one that is negative or no integer.
+        """Refuse a request without a number of rows, or with one that is negative or not whole.
 
         Refused are also `n_by_group` together with `balance`, and `by` without a mapping `n_by_group`.
         """
@@ -81,7 +81,7 @@ class Drawing:
 
     @classmethod
     def of(cls, model: TableModel, certificate: Certificate, wanted: SampleRequest, seed: int | None) -> Drawing:
-        """Return a sample's conditions with numbers of rows, and its seed (random for None); no row is drawn."""
+        """Return the sample `wanted` of a model: its conditions with numbers of rows, and its seed; no row is drawn."""
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
@@ -122,7 +122,7 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of a request, conditions by column; UsageError if nothing can be drawn."""
+    """Return (condition, rows) pairs of the request `wanted`, conditions by column; UsageError if none can be drawn."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}

@@ -217,7 +217,7 @@ def _tip(quotient: RatioOfShares, strata: Sequence[Stratum], shares: Floats, i: 
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return arrays of lower and upper ends, an entry a group; a group that is not named keeps its share.
+    """Return lower and upper ends of shares, an entry a stratum, by the table `given`; unnamed ones keep their share.
 
     Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
     1.

@@ -32,8 +32,8 @@ def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
     notes = [meaning]
     if found.drawn:
         notes.append(
-            f"{len(found.drawn)} groups' models know nothing of the structural rules: their figures are those of "
-            f"{DRAWN:,} rows each."
+            f"The models of {len(found.drawn)} groups do not contain the structural rules: their figures are computed "
+            f"from {DRAWN:,} rows drawn of each."
         )
     results = Section("results", "", figures=[Figure("", table=table)], notes=notes)
     return Page("What the weights decide", lead=lead, sections=[results])

@@ -53,7 +53,7 @@ class Groups:
     """Public size times epsilon below which a group is small."""
 
     def __post_init__(self) -> None:
-        """Refuse malformed merges and bands, and a policy without its threshold or hierarchy."""
+        """Refuse malformed merges and bands, a column with both, and `small` without its threshold or hierarchy."""
         for key in ("merge", "hierarchy"):
             _check_merges(key, getattr(self, key))
         if not isinstance(self.bands, Mapping) or not all(
@@ -213,7 +213,7 @@ def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
 def lacking(
     group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
 ) -> str:
-    """Return the reason why a group is small, in words; empty for one that is large enough."""
+    """Return the reason in words why a group's size x epsilon is below `threshold`; empty if it is not."""
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
         return ""
@@ -227,7 +227,7 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Return the groups after small ones were merged by the hierarchy's steps, until none is small or no step is left.
+    """Return the groups after small ones (see `lacking`) were merged by the hierarchy's `steps`, as far as these go.
 
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
@@ -252,7 +252,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return the groups after `step` has merged the small one with all that it cuts, and the merged group's index."""
+    """Return the groups after `step` has merged the `small` one with all that it cuts, and the merged group's index."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

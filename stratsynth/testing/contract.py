@@ -161,7 +161,7 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit once; return the record of it, and findings on failures, missing charges and anything changed outside."""
+    """Fit `rows` once; return its record, and findings on failures, missing charges and anything changed outside."""
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []

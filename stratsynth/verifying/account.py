@@ -22,7 +22,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` how the certificate's account, and its ledger if not None, agree with the stated charges."""
+    """Compare charges and account of a certificate, and its ledger if it is given; add the outcome to `notes`."""
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
     if record.statement.private and delta is not None:
@@ -110,7 +110,7 @@ def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if delta's part for cut-off tails suffices, given the total variations of runs.
+    """Add to `notes` that delta's part for cut-off tails suffices, given the total variations of runs, or that not.
 
     A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
@@ -147,7 +147,7 @@ def _own(
 def _is_it(
     line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
+    """True if a reservation's `line` has the stated mechanism, budget and allotment, and the stated charges follow."""
     allot = allotment_of(line)
     promised = (
         allot.currency,

@@ -109,7 +109,7 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return the lines of each stratum; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
+    """Return each stratum's lines; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
     columns = strata[0].columns
     taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
     if taken:

@@ -125,7 +125,11 @@ source = "raked"
 margins = [{ path = "SEX.csv", citation = "table of sexes" }, { path = "RAC1P.csv", citation = "table of races" }]"""
 SOURCES = {
     "public": (PUBLIC, ["declared_size"], "public: the built-in census"),
-    "public, with bounds": (PUBLIC.replace("shares.csv", "ranges.csv"), ["declared_size"], "between"),
+    "public, with bounds": (
+        PUBLIC.replace("shares.csv", "ranges.csv"),
+        ["declared_size"],
+        "bounds of the group's size",
+    ),
     "holdout, published": (
         'source = "holdout"\npath = "holdout.csv"\ncitation = "PUMS 2019"',
         ["declared_size"],
@@ -211,7 +215,7 @@ def test_a_small_group_without_anything_wider_stays_and_the_plan_says_so(place, 
     left = [s["stratum"] for s in plan["strata"] if s["small"]]
     assert left == list(certificate["strata"]["small"]["below"])
     assert left == ["Both|2", "Both|Others", "Both|6", "Both|8"]
-    assert "nothing wider to merge into: Both|2" in words
+    assert "no wider group to merge them into: Both|2" in words
     assert ": Both|2: " in summary
 
 

@@ -1,4 +1,4 @@
-"""What version 0.1.0 wrote is still read: releases, a ledger, and the journal of a fit that was interrupted.
+"""Files of version 0.1.0 are still read: releases, a ledger, and the journal of a fit that was interrupted.
 
 The files and the script that wrote them, `write.py`, are in `written_by_0_1_0`. They were made once, with
 `python write.py FOLDER` on version 0.1.0 (commit b6cbf3c), and are never made again.

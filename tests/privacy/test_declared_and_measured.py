@@ -1,4 +1,4 @@
-"""What was paid for is compared with what was declared: post-processing, in certificate, report and on the terminal."""
+"""Comparison of paid answers with declared sizes: post-processing, in certificate, report and on the terminal."""
 
 import re
 from dataclasses import replace

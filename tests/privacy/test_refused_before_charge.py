@@ -1,4 +1,4 @@
-"""What follows from recipe, schema and declared types is refused before anything is charged, by plans as by fits."""
+"""Refusals that follow from recipe, schema and declared types come before any charge, from plans as from fits."""
 
 from dataclasses import replace
 

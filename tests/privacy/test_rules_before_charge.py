@@ -1,4 +1,4 @@
-"""What follows from structural rules is decided before anything is charged: in fits and plans alike."""
+"""Consequences of structural rules are decided before anything is charged: in fits and plans alike."""
 
 from dataclasses import replace
 

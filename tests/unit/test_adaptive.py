@@ -1,4 +1,4 @@
-"""Where answers decide what is asked, a move or an exchange is priced for every course, not for the one taken."""
+"""A mechanism whose questions depend on answers has a move or an exchange priced for every course, not for one."""
 
 from dataclasses import dataclass
 from typing import ClassVar

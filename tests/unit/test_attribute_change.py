@@ -1,4 +1,4 @@
-"""What it costs that one value of a record changes, on a Poisson sample: by quadrature, against the accountant.
+"""Cost of a change of one value of a record, on a Poisson sample: by quadrature, against the accountant.
 
 A row takes part with probability q, and its clipped vector then goes from v to v', |v| and |v'| <= 1; everything else
 about the sample has the same law on both sides. Given the other rows' sum, the answers are (1 - q) N(0, z^2) +

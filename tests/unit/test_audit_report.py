@@ -1,4 +1,4 @@
-"""What an audit reports: verdicts, controls, exit status."""
+"""Reports of audits: verdicts, controls, exit status."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_replay_findings_fail_the_report():
 
 def test_a_report_says_what_it_cannot_show():
     report = Report((experiment().run(20_000),))
-    assert "proves nothing" in report.to_text()
+    assert "is no proof that" in report.to_text()
     assert report.to_dict()["audits"][0]["controls"][0]["state"] == "caught"
     assert report.to_dict()["passed"] is True
 

@@ -79,7 +79,7 @@ def test_a_reader_chooses_among_the_groups(release):
 def test_without_strata_there_is_nothing_to_choose():
     page = page_of(fit(Independent(), small.table(), small.BUDGET, seed=1))
     assert page.all("select") == []
-    assert "everybody was measured together" in page.text
+    assert "all records were measured together" in page.text
 
 
 def test_sizes_are_the_weighted_mean_of_what_the_tables_add_up_to():

@@ -1,4 +1,4 @@
-"""How far a question and a fit walk through our own code: counted in a fresh process, and never more than stated."""
+"""Lengths of a question's and a fit's walk through our own code: counted in a fresh process, never above the table."""
 
 import json
 import os

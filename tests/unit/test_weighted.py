@@ -210,7 +210,7 @@ def test_it_is_stored_verified_and_planned(tmp_path: Path):
     assert stated["weights"]["source"] == "public"
     found = plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares())
     assert found.weights["by"] == ["A", "G"]
-    assert "nothing is spent on their shares" in str(found)
+    assert "no budget is spent on these shares" in str(found)
     assert found.mechanism == "mst, shares by weights"
 
 
@@ -291,7 +291,7 @@ def test_the_recipe_says_it_by_weights_without_strata(tmp_path: Path, monkeypatc
     small.edit(path, '[strata]\nby = ["SEX", "GROUP"]', "")
     monkeypatch.chdir(tmp_path)
     assert cli.run(["plan", "recipe.toml"]) == 0
-    assert "of SEX x GROUP, which are no strata: nothing is spent on their shares" in capsys.readouterr().out
+    assert "of SEX x GROUP, which are no strata: no budget is spent on these shares" in capsys.readouterr().out
     assert cli.run(["fit", "recipe.toml"]) == 0
     assert cli.run(["verify", "release"]) == 0
     rows = pd.read_parquet("release/synthetic.parquet")
@@ -402,7 +402,9 @@ def test_it_is_said_that_nobody_compared_the_shares():
     release = fitted("mst", weights=shares())
     (said,) = [n["text"] for n in release.certificate["notices"] if n["kind"] == "shares_not_compared"]
     assert said.startswith("the shares of A x G were compared with nothing")
-    assert "compared with nothing" in str(plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares()))
+    assert "no measured count is compared with the shares" in str(
+        plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares())
+    )
     for other in (fitted("mst"), fit(Stratified("mst", ["G"], even("G")), table(), BUDGET)):
         assert all(n["kind"] != "shares_not_compared" for n in other.certificate.get("notices", ()))
 

@@ -1,4 +1,4 @@
-"""What is no object of the wanted class is refused in one line that names the remedy, before anything is read."""
+"""Objects of a wrong class are refused in one line that names the remedy, before anything is read."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -47,7 +47,7 @@ class Checked:
         return not self.verdict and self.found is not None and self.found.ok
 
     def text(self) -> str:
-        """Result as text for a reader."""
+        """Return the result as lines of text, stamped INTERNAL: columns of concern, records, broken rules."""
         lines = [STAMP, *self.verdict.missing, *self.verdict.other]
         if self.verdict.unknown:
             lines.append(f"Columns that are known of no year, and of no schema: {', '.join(self.verdict.unknown)}.")
@@ -78,7 +78,7 @@ class Checked:
 
 
 def check(data: Data, schema: Schema, year: int) -> Checked:
-    """INTERNAL. Compare the header with the year, and count what a fit would lose and the records that break rules.
+    """INTERNAL. Return how a file's columns fit a survey year, and how many of its records break each rule.
 
     Args:
         data: File to check.

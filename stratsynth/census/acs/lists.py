@@ -85,7 +85,7 @@ def listed(
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Error message on a missing code list, with the remedy."""
+    """Return the error message on a column's missing code list, with the remedy for that year and state."""
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -134,7 +134,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Nested column of a code list, with its groupings."""
+    """Return the schema's column of a code list, with its groupings and, if there are some, shares within groups."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -161,7 +161,7 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Group codes by leading digits, or by the first code of each group; codes before the first are groups alone."""
+    """Return a mapping from group to codes, by leading digits or each group's first code; earlier codes stand alone."""
 
     def name(code: str) -> str:
         if isinstance(how, int):

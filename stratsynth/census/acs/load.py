@@ -52,7 +52,7 @@ def load(
     download: bool = False,
     fetch: Fetch | None = None,
 ) -> Loaded:
-    """Write a state's person records to a .parquet or .csv file, verified.
+    """Write a state's person records to a .parquet or .csv file, verified; return their source and numbers.
 
     Args:
         out: The file to write; whole or not at all.
@@ -110,7 +110,7 @@ def _known(year: int) -> set[str]:
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """Names of the columns; a file of anything but person records is refused, with the reason."""
+    """Return the names of a file's columns; UsageError for a file of anything but person records."""
     from stratsynth.data.csvlines import header
 
     if is_parquet(path):
@@ -148,7 +148,10 @@ def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Columns as text, or integers for numeric ones; the state and the year of every row are compared."""
+    """Return a table of the columns `names`: whole numbers where they are amounts, else text.
+
+    UsageError for a damaged or empty file, and for a row of another state or year.
+    """
     import pyarrow as pa
     import pyarrow.csv as reader
 
@@ -192,7 +195,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse other years: serial numbers of 2017 and later begin with the year of the interview."""
+    """Refuse (UsageError) a column of serial numbers, `found`, in which the year that they begin with is another."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
@@ -204,13 +207,13 @@ def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _conditions(name: str, year: int) -> list[tuple[str, str, float]]:
-    """Conditions of a task: column, comparison, number."""
+    """Return the conditions of the task `name` as (column, comparison such as ">", number), columns as of that year."""
     parts = (text.split() for text in task(name).keep)
     return [(in_year(column, year), sign, float(value)) for column, sign, value in parts]
 
 
 def _meets(column: Any, sign: str, value: float) -> Any:
-    """Mask of the rows that meet a condition; a row without a value does not."""
+    """Return a mask of a column's rows that meet a comparison, such as `> 16`; False for rows without a value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -42,7 +42,7 @@ class Made:
     """Sources of its code lists, rows that a task keeps, and number of rules that were counted on no file."""
 
     def to_toml(self) -> str:
-        """Schema file, with the notes as comments."""
+        """Return the text of a schema file, with the notes as comments before it."""
         return "".join(f"# {note}\n" for note in self.notes) + self.schema.to_toml()
 
 
@@ -62,7 +62,7 @@ def schema(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Schema:
-    """Make the public schema of person records.
+    """Return the public schema of person records, for some columns or for a task.
 
     Args:
         columns: The columns, by their names in that year.
@@ -122,7 +122,7 @@ def make(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Make the schema that `schema` returns, with notes; arguments as there."""
+    """Return the schema that `schema` makes of these arguments, with notes on its sources."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
@@ -168,7 +168,7 @@ def make(
 def _wanted(
     columns: Sequence[str] | None, name: str | None, year: int, without: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Names of the columns in order, and notes on the task."""
+    """Return the names of the wanted columns (or of the task `name`'s), in order, and notes on the task."""
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
     notes = list[str]()
@@ -191,7 +191,7 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Entry of a column; for one that is not in the catalogue, made from the dictionary."""
+    """Return the catalogue's entry of a column; for a column that it lacks, one made of the dictionary's."""
     variable = None if variables is None else variables.get(name)
     if variables is not None and variable is None and any(each.name == name and not each.refused for each in entries()):
         entry(name, year)
@@ -207,7 +207,7 @@ def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None
 
 
 def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
-    """Column of a few levels; the dictionary's levels and labels if there is one."""
+    """Return a categorical column, by the dictionary's levels and labels if it lists all, else by the catalogue's."""
     levels = known.levels
     if variable is not None and variable.values and not variable.ranged:
         levels = tuple((str(int(code)) if code.isdigit() else code, said) for code, said in variable.values.items())
@@ -219,13 +219,13 @@ def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
 
 
 def _states(place: str | None) -> Categorical:
-    """Column of all states, or of the given one alone."""
+    """Return a categorical column of all states' codes, or of the code `place` alone."""
     found = {code: name for code, name in states().values() if place in (None, code)}
     return Categorical(levels=tuple(found), labels=found)
 
 
 def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
-    """Numeric column; single values of the dictionary outside its bounds are codes that are no amounts."""
+    """Return a numeric column; values that the dictionary lists beyond its bounds become special codes."""
     keys: dict[str, Any] = dict(known.number or {})
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]
     special = tuple(dict.fromkeys((*keys.pop("special", ()), *beyond)))

@@ -9,7 +9,7 @@ from stratsynth.schema import Categorical, Numeric, Rule, Schema
 
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
-    """Rules whose columns a schema has, and the number of them that were counted on no file."""
+    """Return the rules whose columns a schema has, and the number of them that were counted on no file."""
     found, unchecked = list[Rule](), 0
     for each in rules():
         if not each.when.keys() <= schema.columns.keys():
@@ -24,7 +24,7 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
 
 
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """Condition in a schema's form: the words "codes" and "numbers", and spans of codes, written out."""
+    """Return a condition on column `name` as a schema has it, with words ("codes", "numbers") and spans written out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return f">= {column.lower:g}" if said == "numbers" else said
@@ -43,5 +43,5 @@ def _condition(schema: Schema, name: str, said: Any) -> Any:
 
 
 def _codes(column: Categorical) -> list[str]:
-    """Every level except not applicable."""
+    """Return every level of the column but the one for not applicable."""
     return [level for level in column.levels if level != column.not_applicable]

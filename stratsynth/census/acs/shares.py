@@ -162,7 +162,7 @@ def _standard_errors(
 
 
 def _strange(schema: Schema, table: Any) -> str:
-    """Sentence on the columns with values that the schema does not know; the file is public."""
+    """Return words on the columns of a public table with values that the schema does not know, and on how many rows."""
     from stratsynth.schema.encoding import encode
 
     lost = {}

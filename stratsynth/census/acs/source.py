@@ -49,12 +49,12 @@ class StateFile:
 
     @property
     def code(self) -> str:
-        """Two digits of the state."""
+        """Code of the state: two digits, as text."""
         return state_of(self.state)[0]
 
     @property
     def name(self) -> str:
-        """Name of the CSV file at the Bureau."""
+        """Name of the CSV file at the Bureau, which depends on the year."""
         if self.year >= 2017:
             return f"psam_p{self.code}.csv"
         return f"ss{self.year % 100}p{self.state.lower()}.csv"
@@ -66,16 +66,16 @@ class StateFile:
 
     @property
     def url(self) -> str:
-        """Address of the zip file."""
+        """Address of the zip file at the Bureau."""
         return f"{BASE}/{self.year}/{self.horizon}/{self.archive}"
 
     def places(self, folder: Path) -> tuple[Path, ...]:
-        """Paths in a folder where the file may be; folktables uses the last two."""
+        """Return the paths in `folder` where the file may be, CSV or zip; folktables uses the last two."""
         inner = folder / str(self.year) / self.horizon
         return (folder / self.name, folder / self.archive, inner / self.name, inner / self.archive)
 
     def find(self, where: Path) -> Path:
-        """Path of the file: `where` itself, or a file below it with one of the Bureau's names.
+        """Return the path of the file: `where` itself, or one of `places` in the folder `where`.
 
         Raises:
             UsageError: No such file; with the names that were looked for, and the address.
@@ -94,7 +94,7 @@ class StateFile:
         )
 
     def download(self, folder: Path, fetch: Fetch | None = None) -> Path:
-        """Fetch the zip file into a folder, whole or not at all.
+        """Fetch the zip file into a folder, whole or not at all, and return its path; `fetch` replaces HTTPS.
 
         Raises:
             UsageError: A server that cannot be reached or refuses, or no intact zip file; nothing is left then.
@@ -115,7 +115,7 @@ class StateFile:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[IO[bytes]]:
-        """Open the CSV file, unpacked if it lies in a zip file or is compressed by gzip.
+        """Yield the CSV file of `path`, open for reading bytes, unpacked if it lies in a zip file.
 
         Raises:
             UsageError: An empty or damaged file.
@@ -141,7 +141,7 @@ class StateFile:
 
 
 def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
-    """Name of the records in an archive: by the Bureau's name, else the only CSV file."""
+    """Return the name of the records in a zip file: the Bureau's name, else the only CSV file's; else UsageError."""
     names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     for name in names:
         if Path(name).name == wanted.name:
@@ -152,7 +152,7 @@ def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
 
 
 def _sound(path: Path, wanted: StateFile) -> None:
-    """Refuse anything but an intact zip file with the records in it."""
+    """Refuse (UsageError) a path that is no intact zip file with the records in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             _member(archive, wanted)
@@ -166,7 +166,7 @@ def _sound(path: Path, wanted: StateFile) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """Fetch by HTTPS alone; an answer other than 200, or one cut short, is an error."""
+    """Copy the content at an address into `file`, by HTTPS; OSError for an answer other than 200, or one cut short."""
     request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above # nosec B310

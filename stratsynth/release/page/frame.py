@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
-CLAIMED = "How it was made is partly somebody's word, as said above."
+CLAIMED = "The guarantee rests in part on a claim of other people's, as stated above."
 TABLES = 100
 """Largest number of kinds of measured tables that are listed."""
 
@@ -86,8 +86,8 @@ def release_page(
         lead=_lead(certificate, sized, names, called),
         sections=sections,
         warnings=words.warnings(certificate),
-        made_with=f"Made by stratsynth {certificate.software.stratsynth} from {called.files} beside this "
-        "file, which hold everything that is said here. One file; it loads nothing.",
+        made_with=f"Made by stratsynth {certificate.software.stratsynth} from {called.files} beside this file, which "
+        "hold all of its figures. The page is one file and loads no other.",
     )
 
 
@@ -102,7 +102,11 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     if counted := words.weighted(certificate):
         lead.append(f"Counted is {counted}.")
     if certificate.public_columns:
-        lead.insert(1, "That is so of the protected columns alone: others may be in it as they are, as is said above.")
+        lead.insert(
+            1,
+            "These statements are about the protected columns alone: values of the other columns may be in "
+            "the release unchanged, as stated above.",
+        )
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
         blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]
@@ -121,7 +125,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     others = words.groups(certificate) - len(groups)
     if groups and others > 0:
         lead.append(
-            f"In {several(others, 'more group')} no single column was measured: what the release says of "
+            f"In {several(others, 'more group')} no single column was measured: the release's figures for "
             f"{'it' if others == 1 else 'them'} comes from everybody, or from tables of several columns."
         )
     return lead
@@ -217,7 +221,7 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Yield (subject, sentence) on each limit of the protection, and on the unit if it may have several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
-        yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
+        yield "Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:

@@ -94,7 +94,7 @@ def price_figure(
     *,
     adaptive: bool,
 ) -> Figure:
-    """Return a Figure: epsilon of each step that a unit can take, and an exchange's factor by kind of question."""
+    """Return a Figure: epsilon of each step that a unit can take, by `prices`, and an exchange's factors by `kinds`."""
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"
         for kind, v in kinds.items()

@@ -53,25 +53,25 @@ class Called:
 CALLED = {
     Returns.ROWS: Called(
         "A private synthetic table",
-        "The table that this report belongs to is synthetic. It is meant to be like a table of real people as a "
-        "whole, and to say next to nothing about any single one of them.",
+        "The table that this report belongs to is synthetic. Its statistics are meant to be near those of a table of "
+        "real people, and it is meant to reveal next to nothing about any single one of them.",
         "Its rows were drawn from a model, and the model was fitted to counts with random noise added.",
         "differentially private synthetic table",
         "certificate.json and measurements.parquet",
     ),
     Returns.ESTIMATES: Called(
         "Private estimates",
-        "The numbers that this report belongs to are about people as a whole and in groups. They say next to nothing "
-        "about any single one of them.",
-        "They were computed from sums with random noise added, and each comes with how far off it may be.",
+        "The numbers that this report belongs to are estimates for all people and for groups. The estimates are "
+        "meant to reveal next to nothing about any single person.",
+        "The estimates were computed from sums with random noise added, and each has an interval for its error.",
         "differentially private estimates",
         "certificate.json, measurements.parquet and the model",
     ),
     Returns.PREDICTIONS: Called(
         "A private predictor",
-        "The model that this report belongs to predicts something of people whom it is shown. It says next to nothing "
-        "about any single one of those it was learnt from.",
-        "It was computed from answers with random noise added.",
+        "The model that this report belongs to predicts a column of rows that it is given. The model is meant to "
+        "reveal next to nothing about any single person in the data that it was fitted to.",
+        "The model was computed from answers with random noise added.",
         "differentially private predictor",
         "certificate.json, measurements.parquet and the model",
     ),
@@ -81,7 +81,7 @@ STRATA = str(STRATIFICATION)
 
 
 def unit(certificate: Certificate) -> str:
-    """Return the unit of privacy as a text: "record", or its column with its largest number of rows."""
+    """Return a certificate's unit of privacy as words: "record", or its column with the largest number of rows."""
     found = certificate.unit
     return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
@@ -121,7 +121,7 @@ def promise(certificate: Certificate) -> list[str]:
     exchanged = certificate.neighbours == "replace"
     named = ", ".join(certificate.public_columns)
     physical = (
-        [f"A record is {certificate.record}: what stands on several lines is protected line by line only."]
+        [f"A record is {certificate.record}: a person on several lines is protected line by line only."]
         if certificate.record is not None
         else []
     )
@@ -130,15 +130,15 @@ def promise(certificate: Certificate) -> list[str]:
         compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
     return [
         (
-            f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
-            f"its chance of coming out that way differs by a factor of at most {factor} from what it would be "
-            f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
-            "knows or will ever learn."
+            f"Epsilon is {epsilon:g} and delta is {delta:g}. These numbers mean: whatever anybody concludes from this "
+            f"release, its chance of coming out that way differs by a factor of at most {factor} from what it would be "
+            f"{compared}{least}. The bound holds for every {one}, also in the smallest group, and whatever else the "
+            "reader knows or will ever learn."
         ),
         *physical,
         (
-            "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
-            "released these data, not something that this report can grade."
+            "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
+            "who released these data; this report does not judge it."
         ),
     ]
 
@@ -164,20 +164,20 @@ def strata(certificate: Certificate) -> str:
     found = certificate.strata
     if not found.by:
         return (
-            "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
-            "common model makes of them."
+            "None: all records were measured together. Figures of small groups come from tables and a model of "
+            "everybody."
         )
     if found.families:
         families = listed([" x ".join(family) for family in found.families])
         return (
-            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each of "
-            "these, and what each of them cost adds up."
+            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each "
+            "of these families, and the costs of the families add up."
         )
     depths = {len(charge.path) for charge in certificate.charges}
-    each = "as much of it as its own budget says" if found.epsilon else "the whole of it"
+    each = "its own epsilon" if found.epsilon else "the whole of it"
     spent = (
         "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
-        "one group only, the groups do not add up."
+        "one group only, the costs of the groups do not add up."
         if 0 in depths and len(depths) > 1
         else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
@@ -187,12 +187,12 @@ def strata(certificate: Certificate) -> str:
 
 
 def groups(certificate: Certificate) -> int:
-    """Return the number of groups after merges; 1 without strata."""
+    """Return the number of a certificate's groups (strata) after merges; 1 without strata."""
     return certificate.strata.groups or certificate.strata.cells
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return "column level + level" for each column with several levels, joined by commas; empty if none has."""
+    """Return levels by column as words, "SEX 1 + 2, RACE 3 + 4", for columns of several levels; empty if none has."""
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
@@ -210,13 +210,13 @@ def rules_line(moved: Mapping[str, Any]) -> str:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
     if not redrawn:
-        return f"none of {rows:,} rows broke one as the model drew it"
+        return f"none of {rows:,} rows drawn by the model broke a rule"
     most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
-    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
+    return f"{redrawn / rows:.2%} of {rows:,} rows broke a rule and were drawn again, {mended:,} of them mended{most}"
 
 
 def mechanism(certificate: Certificate) -> str:
-    """Return the mechanism's label, name and settings as one text; strata and weights have sentences of their own."""
+    """Return a certificate's mechanism as words: label, name and settings, without those on strata and weights."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = setting_text(
@@ -227,7 +227,7 @@ def mechanism(certificate: Certificate) -> str:
 
 
 def weights(certificate: Certificate) -> str:
-    """Return words on the source of the groups' shares; "Not needed." without a source."""
+    """Return words on the source of the groups' shares in a certificate; "Not needed." without a source."""
     found = certificate.weights
     if found.citation is None:
         return "Not needed."
@@ -250,7 +250,7 @@ def account(certificate: Certificate) -> str:
     name, releases = ledger.name or "this process", several(ledger.releases, "release")
     parts = [f"{name}: epsilon {ledger.spent_epsilon:.6g}{cap}{delta} over {releases}, this one included"]
     if not ledger.name:
-        parts.append("it was not kept in a file: other runs are not in it")
+        parts.append("the account was not kept in a file, so that other runs are not counted")
     if ledger.account is not None:
         parts.append(f"account {ledger.account!r}, shared by {several(ledger.versions, 'version')} of the data")
     if len(ledger.accounts) > 1:
@@ -294,7 +294,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
-    """Yield (name, text) facts: groups, shares, merges, small groups, own epsilons.
+    """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
     `named` turns a group's name into the words shown.
     """
@@ -317,7 +317,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield (name, text) facts: mechanism, charges by kind, account, schema and each code list."""
+    """Yield (caption, text) pairs on how a release was made: mechanism, charges, account, schema, code lists."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
