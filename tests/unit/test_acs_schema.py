@@ -258,7 +258,7 @@ def test_records_may_count_as_the_people_they_stand_for():
         ({"weight_mean": 97}, "goes with the largest one"),
         ({"weight": 300, "weight_mean": "97/0"}, "is no number, and no PEOPLE/RECORDS"),
         ({"weight": 300, "weight_mean": "many"}, "is no number"),
-        ({"weight": 300, "weight_mean": 400}, "at most max"),
+        ({"weight": 300, "weight_mean": 400}, "mean must be a number above 0 and at most 300"),
     ],
 )
 def test_weights_need_a_mean(keys, says):
