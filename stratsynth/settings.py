@@ -162,16 +162,14 @@ def check_fields(settings: Any) -> None:
 @cache
 def _declared(cls: Any) -> tuple[tuple[str, Any, bool, Range], ...]:
     """Return (name, type without None, True if None is allowed, range) of each field that is declared by `at`."""
-    return tuple(
-        (each.name, *_without_none(resolved(cls, each.name)), each.metadata[KEY])
-        for each in fields(cls)
-        if KEY in each.metadata
-    )
-
-
-def _without_none(kind: Any) -> tuple[Any, bool]:
-    kinds = tuple(each for each in get_args(kind) if each is not NoneType)
-    return (Union[kinds], True) if NoneType in get_args(kind) else (kind, False)  # noqa: UP007 - of a tuple
+    found = []
+    for each in fields(cls):
+        if KEY in each.metadata:
+            kind = resolved(cls, each.name)
+            kinds = tuple(inner for inner in get_args(kind) if inner is not NoneType)
+            optional = NoneType in get_args(kind)
+            found.append((each.name, Union[kinds] if optional else kind, optional, each.metadata[KEY]))  # noqa: UP007
+    return tuple(found)
 
 
 def resolved(cls: type, name: str) -> Any:

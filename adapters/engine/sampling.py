@@ -35,19 +35,12 @@ def sample(
         axes = [clique.index(column) for column in (*separator, *new)]
         given = math.prod(sizes[column] for column in separator)
         conditional = np.transpose(table, axes).reshape(given, -1)
-        drawn = draw(conditional, _cell([rows[c] for c in separator], [sizes[c] for c in separator], n), rng)
+        place = [rows[column] for column in separator], [sizes[column] for column in separator]
+        cell = np.ravel_multi_index(*place) if separator else np.zeros(n, dtype=np.int64)
+        drawn = draw(conditional, cell, rng)
         for column, codes in zip(new, np.unravel_index(drawn, [sizes[c] for c in new]), strict=True):
             rows[column] = codes.astype(np.min_scalar_type(sizes[column] - 1))
     return rows
-
-
-def _cell(codes: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], n: int) -> NDArray[np.int64]:
-    """Return each of `n` rows' row-major cell, from its codes in the columns of a table of this shape."""
-    cell = np.zeros(n, dtype=np.int64)
-    for column, size in zip(codes, shape, strict=True):
-        cell *= size
-        cell += column
-    return cell
 
 
 def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:

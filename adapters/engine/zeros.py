@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,11 +55,7 @@ def held_together(
     levels = dict(sizes)
     held: dict[Clique, None] = {}
     # greedy: each clique stays if the model with all before it is small enough
-    for clique in (*sorted(rules, key=lambda c: (_cells(levels, c), c)), *measured):
+    for clique in (*sorted(rules, key=lambda c: (math.prod(map(levels.__getitem__, c)), c)), *measured):
         if model_cells(sizes, (*held, clique)) <= most:
             held[clique] = None
     return {clique: cells for clique, cells in rules.items() if clique in held}, set(held) & set(measured)
-
-
-def _cells(levels: dict[str, int], clique: Iterable[str]) -> int:
-    return math.prod(levels[column] for column in clique)

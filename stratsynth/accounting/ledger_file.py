@@ -154,10 +154,11 @@ class FileLedger:
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
-        self._check(head_of(self.path, lines), lines, data, budget)
-        over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
-        check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
-        tidy(self.path, (run for run, done in over.items() if done))
+        if not new:
+            self._check(head_of(self.path, lines), lines, data, budget)
+            over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
+            check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
+            tidy(self.path, (run for run, done in over.items() if done))
         if self._account is not None and shared_by(lines).name is None:
             append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)

@@ -66,8 +66,10 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return the parts as one batch, an array for each column; each part is freed as soon as it is copied."""
+    """Return the parts as one, an array for each column, itself if it is alone; a part is freed once it is copied."""
     parts = list(coded)
+    if len(parts) == 1:
+        return parts[0]
     codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
     size, weights = sum(part.size for part in parts), [part.weights for part in parts if part.weights is not None]
     del parts
@@ -81,7 +83,7 @@ def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]
 
 
 def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
-    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays], dtype=kind)
+    return np.concatenate([np.empty(0, kind), *arrays], dtype=kind)
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:

@@ -9,7 +9,7 @@ from stratsynth.checks import check_seed, quoted_value
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
+from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,8 +58,6 @@ def prepared_for(
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
     """Refuse questions that the backend cannot answer, plain functions of private rows, and private rows as public."""
-    from stratsynth.driver.served import check_served
-
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
     check_served(how.name, how.needs, table.backend.reads, database=database)

@@ -7,7 +7,7 @@ once for all of them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
+from stratsynth.questions import Question
+from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
 from stratsynth.schema.feasible import check_rules
 from stratsynth.weights import Weights
@@ -186,6 +188,21 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
             f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
             "it would allow releasing a record outright. 1e-9 is usual."
         )
+
+
+def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
+    """Refuse a mechanism whose questions a backend with these reads cannot answer, with any remedy there is.
+
+    Raises:
+        Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.
+    """
+    known, able = set(kinds()), frozenset(reads)
+    missing = sorted({kind for kind in needs if kind not in known or not kind.reads <= able}, key=lambda k: k.__name__)
+    if missing:
+        how = 'write the rows to a Parquet file, and take engine = "memory"' if database else 'take engine = "memory"'
+        remedy = f"; {how}, which needs memory for all of them" if known.issuperset(missing) else ""
+        named = ", ".join(kind.__name__ for kind in missing)
+        raise Unsupported(f"{name} needs {named}, which these rows cannot answer{remedy}.")
 
 
 def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:

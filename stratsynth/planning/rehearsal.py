@@ -127,7 +127,7 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
         solved.append(sum(len(answers.stands_for(path)) for path in paths))
-        return together(solver, [solver.hasty(problem) for problem in problems], paths)
+        return together(solver, problems if solver.hasty is None else list(map(solver.hasty, problems)), paths)
 
     steps = how.rehearsal(public, replace(prepared.allot), np.random.default_rng(0))
     model = run(steps, public.schema, answers, solve)

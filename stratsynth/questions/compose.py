@@ -84,10 +84,6 @@ class Split(WithoutRows):
             raise MechanismError("split: two strata have records in common, so their charges would add up.")
 
 
-def _unchanged(problem: P) -> P:
-    return problem
-
-
 @dataclass(frozen=True)
 class Solver(Generic[P, R]):
     """A solver of problems of one kind. Other processes import its functions by name."""
@@ -98,8 +94,8 @@ class Solver(Generic[P, R]):
     """True if it gains nothing from batches: problems are then solved side by side, each in one thread."""
     size: Callable[[P], float] | None = None
     """Approximate work of a problem: with several processes, the largest are begun first."""
-    hasty: Callable[[P], P] = _unchanged
-    """Version of a problem that is solved quickly and badly: for plans, whose answers are made up."""
+    hasty: Callable[[P], P] | None = None
+    """Version of a problem that is solved quickly and badly: for plans, whose answers are made up. None for itself."""
 
 
 @known

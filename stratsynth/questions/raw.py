@@ -86,11 +86,6 @@ class Raw(Unkept):
         """Return the exact rows as a pandas frame of level numbers, without noise."""
         return exact.frame
 
-    @classmethod
-    def refusal(cls) -> Unsupported:
-        """Return, without raising it, the Unsupported error that refuses to keep or to compare exact rows."""
-        return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
-
     def unverified(self) -> str:
         """Return a phrase for the certificate: the author of the claim, and the epsilon that it claims."""
         return f"{self.claim.by}: its own claim of epsilon {self.claim.epsilon:g}"

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
 from stratsynth.errors import SchemaError, nearest
-from stratsynth.schema import bins, checks, typed
+from stratsynth.schema import checks, typed
+from stratsynth.schema.bins import LOG, SHAPES, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
@@ -122,7 +123,7 @@ class Categorical(Categories):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric(Categories):
+class Numeric(Binned, Categories):
     """A column of numbers between public bounds, counted in public bins.
 
     A value is not a number when it is null, NaN, infinite, or text that spells no finite number: it becomes
@@ -213,12 +214,12 @@ class Numeric(Categories):
                 object.__setattr__(self, key, tuple(self._number(key, item) for item in given))
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
-        checks.choice("spacing", self.spacing, bins.SHAPES)
-        checks.choice("shape", self.shape, bins.SHAPES)
+        checks.choice("spacing", self.spacing, SHAPES)
+        checks.choice("shape", self.shape, SHAPES)
         self._check_unit()
         if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
             checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
-        bins.check(self)
+        self._check_bins()
         self._check_words()
         self._check_dtype()
         checks.count("bins", self.size)
@@ -229,16 +230,6 @@ class Numeric(Categories):
     def admits_all(self) -> bool:
         """True if missing values have a category, so that no value leaves its row out."""
         return self.missing
-
-    @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        """Ends of the bins in ascending order, one more than there are bins, however they are declared."""
-        return bins.breaks(self)
-
-    @cached_property
-    def extents(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest value of each bin, both included and within the bounds."""
-        return bins.extents(self)
 
     @cached_property
     def middles(self) -> tuple[float, ...]:
@@ -255,21 +246,12 @@ class Numeric(Categories):
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
         """Names of all categories, by code: bins, special codes, then not applicable and missing if declared."""
-        names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
+        names = [self.bin_name(i) for i in range(len(self.breaks) - 1)]
         return (*names, *self.words, *([MISSING] if self.missing else []))
 
     def quantity(self, text: str) -> float | None:
         """Return the number that a text spells; None if it spells none."""
         return number(text)
-
-    def spell(self, value: float) -> str:
-        """Return the shortest text that reads back as this number, without a trailing `.0`."""
-        return repr(value).removesuffix(".0")
-
-    def spell_range(self, low: float, top: float) -> str:
-        """Return the name of a bin of whole numbers from `low` to `top`: `0-4`, or `[-4,4]` if `low` is negative."""
-        first, last = self.spell(low), self.spell(top)
-        return f"{first}-{last}" if low >= 0 else f"[{first},{last}]"
 
     def _number(self, key: str, value: object) -> float:
         if not is_number(value):
@@ -287,7 +269,7 @@ class Numeric(Categories):
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
-        if self.transform is None and unit != 1 and bins.LOG not in (self.spacing, self.shape):
+        if self.transform is None and unit != 1 and LOG not in (self.spacing, self.shape):
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_words(self) -> None:
