@@ -38,6 +38,8 @@ class Shares:
     """Number of records that the shares are computed from."""
     empty: int
     """Number of groups without a record in the file."""
+    effective: int
+    """Number of records of equal weight with the sampling error of these, in whole (Kish): (sum w)^2 / sum w^2."""
 
 
 def shares(
@@ -98,9 +100,9 @@ def shares(
     levels = zip(*product(*(own.levels(name) for name in own.names)), strict=True)
     columns: dict[str, Any] = {name: list(each) for name, each in zip(own.names, levels, strict=True)}
     frame = pd.DataFrame({**columns, "share": sums / sums.sum()})
-    return Shares(
-        frame, _citation(year, weight, smooth, origin, state, coded.size), coded.size, int((counts == 0).sum())
-    )
+    effective = int(weights.sum() ** 2 / (weights**2).sum())
+    citation = _citation(year, weight, smooth, origin, state, coded.size)
+    return Shares(frame, citation, coded.size, int((counts == 0).sum()), effective)
 
 
 def _strange(schema: Schema, table: Any) -> str:
