@@ -65,7 +65,7 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
         name: _column(schema.column(name), table.column(name), values.counted(spelt.column(name))) for name in shared
     }
     types, texts = source.types(), list[str]()
-    for name in shared if types is not None else ():
+    for name in () if types is None else shared:
         try:
             columns[name] = _typed(columns[name], types.field(name).type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

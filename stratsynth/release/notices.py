@@ -178,8 +178,8 @@ def _size(c: Comparison, cut: str = "") -> Iterator[str]:
 def _shares(apart: Sequence[Comparison], groups: Sequence[Comparison], margin: float) -> str:
     first = sorted(apart, key=lambda c: -abs(c.measured - (c.declared or 0.0)))[:NAMED]
     named = "; ".join(
-        f"{c.stratum} (declared {records(c.declared or 0.0)}, measured {records(c.measured)}: "
-        f"{percents(c.difference, c.low, c.high, None)})"
+        f"{c.stratum} (declared {records(c.declared or 0.0)}, measured {records(c.measured)}"
+        f"{f': {percents(c.difference, c.low, c.high, None)}' if c.difference is not None else ''})"
         for c in first
     )
     more = f"; and {len(apart) - NAMED} more" if len(apart) > NAMED else ""

@@ -76,7 +76,7 @@ def test_the_interrupted_fit_goes_on_and_is_not_charged_twice(folder):
 
 def test_the_finished_fit_is_a_new_one_when_it_is_run_again(folder):
     recipe = Recipe.read(folder / "done.toml")
-    with pytest.raises(UsageError, match="this recipe is done: fit 1 of people.ledger"):
+    with pytest.raises(UsageError, match=r"this recipe is done: fit 1 of people\.ledger"):
         recipe.run(recipe.directory)
     recipe.run(recipe.directory, RecipeOptions(again=True))
     new = [line for line in lines_of(folder / "people.ledger") if line["kind"] == "reserve"][-1]

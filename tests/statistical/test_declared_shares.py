@@ -5,7 +5,6 @@ each draw is known. A statement is an interval of a difference, or a verdict.
 """
 
 import math
-import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from stratsynth.schema.encoding import encode
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import stratify
 
+STATE = Path(__file__).parents[3] / "shared" / "data" / "acs_2024_pa_person.parquet"
 DRAWS = 1000
 REAL = np.array([66_000, 68_143, 12_500, 11_216, 9_318, 7_845, 9_900, 3_100, 2_000, 1_100, 588, 360, 120, 47, 15, 5])
 LABELS = [str(i) for i in range(len(REAL))]
@@ -120,7 +120,7 @@ def test_statements_of_fits_hold(how):
     assert 0.75 < np.std(z) < 1.25
 
 
-@pytest.mark.skipif("STRATSYNTH_ACS" not in os.environ, reason="STRATSYNTH_ACS names no person file of the ACS")
+@pytest.mark.skipif(not STATE.exists(), reason=f"there is no {STATE}")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("right", [False, True])
 def test_a_states_file(weighted, right):
@@ -130,7 +130,7 @@ def test_a_states_file(weighted, right):
     own = census_schema(["SEX", "RAC1P"], year=2024)
     heavy = {"PWGTP": Numeric(lower=0, upper=99_999, integer=True, bins=2)} if weighted else {}
     whole = Schema({**own.columns, **heavy})
-    coded = encode(whole, open_source(Path(os.environ["STRATSYNTH_ACS"])).read(whole.names), [*heavy])
+    coded = encode(whole, open_source(STATE).read(whole.names), [*heavy])
     rows = np.minimum(coded.numbers["PWGTP"], 500) if weighted else np.ones(coded.size)
     cells = np.ravel_multi_index([coded.codes[c].astype(int) for c in own.names], own.shape(own.names))
     real = np.bincount(cells, rows, minlength=own.cells(own.names))
