@@ -28,7 +28,10 @@ def refuse_repeat(table: PrivateTable, request: Request, folder: Path) -> None:
         folder: The folder in which the recipe's release is, if it is still there.
     """
     ledger = table.ledger
-    if not isinstance(ledger, FileLedger) or not ledger.path.is_file():
+    if not isinstance(ledger, FileLedger):
+        return
+    ledger.refuse_other()  # a path that cannot be opened
+    if not ledger.path.is_file():
         return
     lines = Chain(ledger.path).read()
     if not lines:
