@@ -138,6 +138,9 @@ class WeightsStated(CertificatePart, frozen=True):
     start: Annotated[dict[str, Any] | None, described("Source raked: the table that was raked.")] = None
     margins: Annotated[tuple[dict[str, Any], ...], described("Source raked: the margins.")] = ()
     worst: Annotated[str | None, described("Source raked: the least public of its sources.")] = None
+    groups: Annotated[
+        Literal["declared", "measured"], described("Rows follow the declared shares, or the measured sizes of groups.")
+    ] = "declared"
 
 
 class SchemaStated(CertificatePart, frozen=True):
@@ -228,16 +231,35 @@ class CodeListStated(CertificatePart, frozen=True):
     why: str
 
 
+class AgreementStated(CertificatePart, frozen=True):
+    """The equivalence test by which declared and measured numbers of records are compared."""
+
+    margin: Annotated[float, Meta(gt=0, lt=1, description="Relative difference that counts as none.")]
+    level: Annotated[float, Meta(gt=0, lt=1, description="Probability that all intervals hold at once.")]
+    correction: Annotated[str, described("Correction of the level for the number of statements.")]
+    statements: Annotated[Count, described("Number of figures that are compared.")]
+    records: Annotated[
+        Amount | None, described("Records in which the shares were counted; null: unknown, and taken for exact.")
+    ] = None
+
+
 class ComparisonStated(CertificatePart, frozen=True):
     """A declared number of records beside the measured one."""
 
     what: Annotated[str, described("declared_size, or share.")]
     stratum: Annotated[str, described("The group's label; empty for everybody.")]
-    declared: Number | None
-    measured: Number
+    declared: Annotated[Number | None, described("The declared size, or the group's share of the measured total.")]
+    measured: Annotated[Number, described("Noisy size in records, by least squares over all tables.")]
     noise_sd: Annotated[Number, described("Standard deviation of the noise of the measurement, in records.")]
-    z: Annotated[Number | None, described("Measured less declared, in standard deviations.")]
-    verdict: str
+    z: Annotated[Number | None, described("Measured less declared, in standard deviations of the difference.")]
+    verdict: Annotated[
+        str, described("agrees, differs, not to be told, or not declared; other words in older versions.")
+    ]
+    share: Annotated[Number | None, described("Declared share of a group.")] = None
+    difference: Annotated[Number | None, described("measured / declared - 1.")] = None
+    low: Annotated[Number | None, described("Lower end of its interval.")] = None
+    high: Annotated[Number | None, described("Upper end.")] = None
+    rows: Annotated[Number | None, described("Part of the synthetic rows that is drawn of the group.")] = None
 
 
 class MeasuredStated(CertificatePart, frozen=True):
@@ -308,6 +330,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
         None
     )
+    agreement: AgreementStated | None = None
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()
     not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()

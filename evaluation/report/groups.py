@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.tables import EVERYBODY, OK
+from stratsynth.evaluation.tables.frames import FEW, HALF
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Column, Figure, Points, Table, Value
 from stratsynth.report.strip import Axis, Mark, legend
@@ -187,9 +188,10 @@ def card(
         title,
         note,
         Table(
-            "Worst first. “Small”: a table has few rows of the group, and its error is mostly "
-            "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of the "
-            "group's tables is wrong.",
+            f"Worst first. “Small”: a table has fewer than {FEW} rows of the group, and its error is mostly chance. "
+            "“Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the tables "
+            f"say of the group is wrong, a mean total variation of {HALF:g} or more. “Ok” is whatever is none of "
+            "these: the error itself says how good it is.",
             columns,
             [line(s) for s in ordered],
             [line(everybody)] if everybody.errors else [],

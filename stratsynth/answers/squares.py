@@ -157,6 +157,12 @@ class Squares:
                 result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
         return result
 
+    def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
+        """Return the strata's measured totals and their variances (infinite: none), and everybody's own, or None."""
+        values, variances = self._copies(())
+        pooled = _average(self.tables.everybody, ())
+        return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))
+
     def most(self, functions: Functions) -> Floats:
         """Return the largest value that each 0/1 function can have, by strata's public sizes; infinite if unknown."""
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in self.tables.by)

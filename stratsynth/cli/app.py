@@ -74,6 +74,9 @@ def fit(
             metavar="REASON", help="Begin another ledger for a data file that has one; certificates quote the reason."
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make, and charge in full, a fit that the ledger has done already.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Spend a recipe's budget and write a release folder."""
@@ -81,7 +84,7 @@ def fit(
 
     number = workers is not None and workers.lstrip("+-").isdecimal()
     folder, certificate = fit_recipe(
-        recipe, out, workers=int(workers or 0) if number else workers, new_account=new_account
+        recipe, out, workers=int(workers or 0) if number else workers, new_account=new_account, again=again
     )
     if as_json:
         print_json({"release": str(folder), "certificate": certificate}, done=_complete(folder))
@@ -180,11 +183,18 @@ def sample(
             "since its spelling shows in the output.",
         ),
     ] = None,
+    groups: Annotated[
+        str,
+        typer.Option(
+            metavar="declared|measured",
+            help="Rows of each group by the release's own shares, or by the sizes that were measured.",
+        ),
+    ] = "declared",
 ) -> None:
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like)
+    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like, groups)
     echo(f"{number:,} rows written to {out}{rules}", done=f"{out} is complete.")
 
 

@@ -183,6 +183,7 @@ def census_shares(
         'source = "public"',
         f"path = {json.dumps(str(out))}",
         f"citation = {json.dumps(found.citation, ensure_ascii=False)}",
+        f"records = {found.effective}  # of equal weight, for the sampling error of the shares",
     ]
     echo("\n".join(lines), done=f"{out} is complete.")
 

@@ -11,6 +11,7 @@ import typer
 
 from stratsynth.errors import UsageError
 from stratsynth.inputs import output_path
+from stratsynth.release.hashes import CERTIFICATE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +53,32 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
     return found
 
 
+def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
+    """Write a release's copy with rows by measured sizes into a new folder; return its number of rows."""
+    import pyarrow.parquet as pq
+
+    from stratsynth.release import Release
+
+    release = Release.load(folder).by_measured_sizes()
+    table = folder / "synthetic.parquet"
+    number = rows if rows is not None or not table.is_file() else int(pq.read_metadata(table).num_rows)
+    if number is None:
+        raise UsageError("the number of rows is missing: give -n.")
+    release.save(out, rows=number, seed=seed, csv=(folder / "synthetic.csv").is_file())
+    return number
+
+
+def refuse_release(out: Path) -> None:
+    """Refuse a file or folder within a release folder, which `verify` would not know."""
+    place = out.resolve()
+    inside = next((above for above in (place, *place.parents) if (above / CERTIFICATE).is_file()), None)
+    if inside is not None:
+        raise UsageError(
+            f"{out} lies in the release {inside}, which holds what its certificate lists and nothing else: `stratsynth "
+            "verify` would find it. Name a file beside the folder."
+        )
+
+
 def sample_release(
     folder: Path,
     rows: int | None,
@@ -61,16 +88,20 @@ def sample_release(
     balance: str | None = None,
     by_group: Path | None = None,
     like: Path | None = None,
+    groups: str = "declared",
 ) -> tuple[int, str]:
     """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
+    from stratsynth.fitting.refusals import check_groups
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.words import rules_line
     from stratsynth.release.sampling import PIECE, SampleRequest
     from stratsynth.release.streaming import is_folder, write_file, write_folder
 
+    check_groups("--groups", groups)
+    refuse_release(out)
     if not is_folder(out):
         output_path(out)
     elif like is not None:
@@ -80,6 +111,7 @@ def sample_release(
         raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
+    release = release.by_measured_sizes() if groups == "measured" else release
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -107,7 +139,12 @@ def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
 
     check_public_inputs(declared=[like])  # how a file spells its values is read from every row, and shows in the output
     found = recoded(table, schema, like)
-    for what, names in (("lacks the column", found.lacking), ("has a column that is not in that file:", found.dropped)):
+    notes = (
+        ("lacks the column", found.lacking),
+        ("has a column that is not in that file:", found.dropped),
+        ("has values that this column's type in that file cannot hold, so that it is written as text:", found.texts),
+    )
+    for what, names in notes:
         if names:
             typer.echo(f"stratsynth: note: the release {what} {', '.join(names)}", err=True)
     return found.table
@@ -129,6 +166,7 @@ def predict_rows(
     from stratsynth.data.writing import write_table
     from stratsynth.release import Release
 
+    refuse_release(out)
     predictions = Release.load(folder).predictions(open_source(data, table, query), seed=seed, keep=keep)
     if out.suffix == ".csv":
         for column in predictions.schema:

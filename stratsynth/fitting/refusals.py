@@ -10,6 +10,7 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
+from stratsynth.models.base import Returns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +69,24 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
         )
     if not table.public:
         check_inputs(prepared, private=table.source)
+
+
+def check_groups(what: str, groups: object) -> None:
+    """Refuse all but "declared" and "measured"; `what` begins the message."""
+    if groups not in ("declared", "measured"):
+        raise UsageError(f'{what} is "declared" or "measured", not {quoted_value(groups)}.')
+
+
+def check_measured(prepared: Prepared) -> None:
+    """Refuse rows by measured sizes of a fit without strata, without rows, or whose shares are measured anyway."""
+    layout, how = prepared.strata, prepared.mechanism
+    if layout is None or layout.families or how.returns != Returns.ROWS:
+        raise UsageError(
+            f'groups = "measured": rows follow the measured sizes of strata, and {how.title} has no strata of which '
+            'rows are drawn. Add strata, or leave it at "declared".'
+        )
+    if layout.weights.asked:
+        raise UsageError('groups = "measured": private weights are measured already; leave it at "declared".')
 
 
 def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backend | None = None) -> None:

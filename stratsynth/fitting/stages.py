@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,12 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.checks import number
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import MechanismError
+from stratsynth.errors import MechanismError, NoticeWarning
 from stratsynth.fitting.observer import SILENT, Observer, observing
-from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
+from stratsynth.fitting.refusals import (
+    check_against_table,
+    check_arguments,
+    check_before_reserving,
+    check_groups,
+    check_measured,
+    prepared_for,
+)
 from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
 from stratsynth.mechanisms import Mechanism, Prepared
+from stratsynth.release.equivalence import MARGIN
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -43,6 +53,15 @@ class FitOptions:
     """Source of noise for tests; None for the operating system's."""
     progress: bool | None = None
     """True for a progress bar; None for one on a terminal and in a notebook."""
+    groups: str = "declared"
+    """Sizes of the groups among the rows: "declared" by the shares, "measured" by the noisy sizes."""
+    margin: float = MARGIN
+    """Relative difference of a declared from a measured number that counts as none."""
+
+    def __post_init__(self) -> None:
+        """Refuse groups other than declared or measured ones, and a margin outside of 0 to 1."""
+        check_groups("groups", self.groups)
+        number("margin", self.margin, above=0, below=1, hint=", such as 0.05 for 5 percent")
 
     @property
     def private(self) -> bool:
@@ -104,6 +123,8 @@ class Fit:
         check_arguments(table, budget, options.seed)
         prepared = prepared_for(mechanism, table, budget, options.prior)
         check_against_table(prepared, table)
+        if options.groups == "measured":
+            check_measured(prepared)
         query = getattr(table.source, "query", None)
         request = request_of(prepared, options.seed, private=options.private, query=query)
         counted = table.counted_by(prepared.public.schema)
@@ -150,20 +171,22 @@ class Fit:
         """Return the release of a model, with measurements and a certificate that states the charges."""
         from stratsynth.questions.sums.published import PublishedSum
         from stratsynth.release import Release
-        from stratsynth.release.certificate import certificate
+        from stratsynth.release.certificate import Measured, certificate
         from stratsynth.release.measurements import measurements_table
 
-        answers = reserved.answers
+        answers, options = reserved.answers, self.options
+        tables = measurements_table(answers.measurements)
         stated = certificate(
             self.prepared,
             self.table,
             reserved.account,
-            private=self.options.private,
+            private=options.private,
             unverified=answers.unverified,
-            counted=answers.counted,
+            measured=Measured(model, tables, answers.counted, options.margin),
             tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
         )
-        return Release(model, stated, measurements_table(answers.measurements), self.table.declared_size)
+        release = Release(model, stated, tables, self.table.declared_size)
+        return release if options.groups == "declared" else release.by_measured_sizes()
 
 
 def _openly(work: Callable[[], Any]) -> Any:
@@ -209,6 +232,8 @@ def fit(
     progress: bool | None = None,
     prior: Prior | None = None,
     weights: Weights | None = None,
+    groups: str = "declared",
+    margin: float = MARGIN,
 ) -> Release:
     """Spend a budget on a table and return a release, which is not saved.
 
@@ -232,9 +257,15 @@ def fit(
             where paid answers disagree.
         weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
             strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
+        groups: "declared" for as many rows of each stratum as its share says, "measured" for rows by the strata's noisy
+            sizes, which costs nothing more.
+        margin: The relative difference of a declared size or share from the measured one that counts as none.
 
     Returns:
         The release: a model, its certificate and its measurements.
+
+    Warns:
+        NoticeWarning: Something that a reader has to know before using the release; its certificate says it too.
 
     Raises:
         UsageError: A fit that is refused before anything is charged; its subclasses are kinds of refusals.
@@ -243,6 +274,15 @@ def fit(
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
-    options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress)
+    options = FitOptions(
+        seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, groups=groups, margin=margin
+    )
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
+        warn_of_notices(release, stacklevel=3)
         return release
+
+
+def warn_of_notices(release: Release, stacklevel: int = 2) -> None:
+    """Issue a NoticeWarning for each notice of a release's certificate."""
+    for notice in release.statement.notices:
+        warnings.warn(notice.text, NoticeWarning, stacklevel=stacklevel)

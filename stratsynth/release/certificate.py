@@ -22,10 +22,20 @@ from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
 from stratsynth.mechanisms.words import KEY as MECHANISM_WORDS
 from stratsynth.mechanisms.words import stated
+from stratsynth.models.mixture import Mixture
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
 from stratsynth.release.coverage import Coverage, Table, covered
-from stratsynth.release.declared import comparisons, too_close
+from stratsynth.release.declared import (
+    Comparison,
+    DeclaredFigures,
+    agreement,
+    comparable,
+    is_laplace,
+    sizes_of,
+    too_close,
+)
+from stratsynth.release.equivalence import MARGIN
 from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.notices import notices
@@ -34,9 +44,12 @@ from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from stratsynth.accounting.account import FitAccount
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
+    from stratsynth.models import Model
 
 ADDED = 10_000
 """Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
@@ -64,6 +77,19 @@ prior's."""
 COMPOSITION = "sum along a path, maximum over the strata of a split"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measured:
+    """Model, tables and counts of a fit, which its measured numbers of records are computed from."""
+
+    model: Model
+    tables: pa.Table
+    """Every noisy table and sum."""
+    counted: Sequence[Counted]
+    """Noisy numbers of records in paid answers."""
+    margin: float = MARGIN
+    """Relative difference from a declared number that counts as none."""
+
+
 def certificate(
     prepared: Prepared,
     table: PrivateTable,
@@ -71,7 +97,7 @@ def certificate(
     *,
     private: bool,
     unverified: Sequence[str] = (),
-    counted: Sequence[Counted] = (),
+    measured: Measured | None = None,
     tables: Iterable[Table] = (),
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
@@ -84,7 +110,7 @@ def certificate(
         account: The charges and the reservation.
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
-        counted: Noisy numbers of records, to be compared with the declared ones.
+        measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
         tables: The noisy tables, by stratum and columns.
 
     Raises:
@@ -113,8 +139,8 @@ def certificate(
         "prices": prices(account.spending, budget, allot, prepared.worst),
         "ledger": account.standing.to_dict(),
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
-        **_meaning(prepared, counted, covered(prepared, tables)),
     }
+    record |= _meaning(prepared, Certificate.from_dict(record), measured, covered(prepared, tables))
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
@@ -145,12 +171,24 @@ def sections_digest(record: Mapping[str, Any]) -> str:
     return digest(json.dumps({key: record[key] for key in FIXED if key in record}, sort_keys=True))
 
 
-def _meaning(prepared: Prepared, counted: Sequence[Counted], known: Coverage | None) -> dict[str, Any]:
-    """Return the entries `declared_and_measured`, `measured`, `notices` and `small_groups`, without empty ones."""
-    found = comparisons(prepared, counted)
-    said = notices(prepared, found, known, close=too_close(prepared, found))
+def _meaning(
+    prepared: Prepared, certificate: Certificate, measured: Measured | None, known: Coverage | None
+) -> dict[str, Any]:
+    """Return the record's entries on declared and measured numbers, `notices` and `small_groups`, but empty ones."""
+    margin = MARGIN if measured is None else measured.margin
+    declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
+    how: dict[str, Any] = {}
+    if measured is not None and comparable(prepared.public.schema):
+        labels = [] if prepared.strata is None else [stratum.label for stratum in prepared.strata.strata]
+        sizes = sizes_of(certificate, measured.tables, lambda: measured.model, labels, measured.counted)
+        if sizes is not None:
+            mixed = isinstance(measured.model, Mixture)
+            found = [dataclasses.replace(c, rows=c.share if mixed else None) for c in declared.compared(sizes)]
+            how = agreement(declared.test(sizes))
+    said = notices(prepared, found, margin, known, close=too_close(prepared, found))
     record = {
-        "declared_and_measured": [dataclasses.asdict(one) for one in found],
+        "declared_and_measured": [one.to_dict() for one in found],
+        "agreement": how,
         "measured": None if known is None else known.stated().to_dict(),
         "notices": said,
         "small_groups": small_groups(prepared, found),

@@ -302,6 +302,18 @@ class Release:
         named = {key: value for key, value in given.items() if value is not None}
         return replace(self, certificate=CertificateRecord({**self.certificate, "called": named})) if named else self
 
+    def by_measured_sizes(self) -> Release:
+        """Return the release with rows by the measured sizes of its groups, in place of declared shares; free.
+
+        Its certificate says so. Groups that were not measured keep their shares; see `declared_and_measured` there.
+
+        Raises:
+            UsageError: A release whose groups have no measured sizes, or no declared shares.
+        """
+        from stratsynth.release.grouping import by_measured_sizes
+
+        return by_measured_sizes(self)
+
     def save(
         self,
         folder: str | os.PathLike[str],

@@ -44,6 +44,8 @@ class Resolved:
     """Standard deviation of each noisy count, as a part of the total; None for other sources."""
     of_rows: bool = False
     """True if the shares are of the very rows that are fitted: their composition is then sampling error."""
+    counted_in: float | None = None
+    """Number of records (effective number if weighted) in which the shares were counted; None if unknown."""
     removed: float = 0.0
     """Part of the source's total in strata where no row can be, before it was taken away."""
     errors: Mapping[Stratum, float] | None = None

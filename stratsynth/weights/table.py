@@ -62,14 +62,16 @@ class ShareTable(Basis):
     """True if the figures are counts, which need not add up to 1."""
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False, metadata={"digest": False})
     """The file or frame that it was read from, compared with the private table; no part of the figures."""
+    records: int | None = field(default=None, metadata={"digest": False})
+    """Number of records in which the figures were counted, if stated; no part of the figures either."""
 
     @classmethod
-    def read(cls, table: Tabular) -> ShareTable:
+    def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
         """Return the table of shares, counts or bounds in a CSV file or a frame; WeightsError for other figures."""
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
-        return cls(rows, counted="count" in lines[0], origins=(table,))
+        return cls(rows, counted="count" in lines[0], origins=(table,), records=counted_in)
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """Return the names in `by` of columns in the table's first line; `resolve` refuses lines with others."""
@@ -84,7 +86,7 @@ class ShareTable(Basis):
         lows = {s: math.fsum(row.low or 0.0 for row in rows) for s, rows in found.items()}
         highs = {s: math.fsum(row.high or 0.0 for row in rows) for s, rows in found.items()}
         if self.rows[0].value is None:
-            return Resolved(_between(lows, highs), ranges=_ranges(lows, highs, 1.0))
+            return Resolved(_between(lows, highs), ranges=_ranges(lows, highs, 1.0), counted_in=self.records)
         total = math.fsum(sums.values())
         if self.counted:
             if not total > 0:
@@ -98,6 +100,7 @@ class ShareTable(Basis):
             1.0 if self.counted else total,
             _ranges(lows, highs, total) if bounded else None,
             errors=errors if self.rows[0].error is not None else None,
+            counted_in=self.records,
         )
 
 

@@ -145,7 +145,7 @@ def test_a_group_that_may_be_empty_has_counts_and_no_rates():
 def public_sizes(release, people, verdict="agrees"):
     """The same release, whose certificate states this public size for one group."""
     stated = [
-        {**each, "declared": people, "verdict": verdict} if each["stratum"] == "1|a" else each
+        {**each, "declared": people, "share": None, "verdict": verdict} if each["stratum"] == "1|a" else each
         for each in release.certificate["declared_and_measured"]
     ]
     return dataclasses.replace(release, certificate={**release.certificate, "declared_and_measured": stated})

@@ -298,6 +298,7 @@ OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
     "stratsynth.cli.ledgers": "shows a ledger",
     "stratsynth.recipes.outlook": "foresees what fits will cost",
+    "stratsynth.fitting.repeats": "refuses a fit that its ledger has done, before anything is reserved",
     "stratsynth.driver.simulated": "charges an account of its own, for made-up answers",
     "stratsynth.planning.rehearsal": "opens an account of its own, for made-up answers",
     "stratsynth.testing.*": "runs mechanisms on made-up rows",

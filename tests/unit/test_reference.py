@@ -47,13 +47,13 @@ def rows(text):
     [
         ("[data]", "path schema declared_size public engine table query"),
         ("[strata]", "by merge bands hierarchy small threshold"),
-        ('source = "public"', "path citation"),
+        ('source = "public"', "path citation records"),
         ('source = "holdout"', "path citation confidential"),
         ('source = "private"', "share prior"),
         ('source = "raked"', "margins start"),
         ('source = "invariant"', "path citation"),
         ("[budget]", "epsilon delta neighbours ledger ledger_epsilon account strata"),
-        ("[release]", "rows directory seed workers csv title publisher"),
+        ("[release]", "rows directory seed workers csv title publisher groups margin"),
         (
             "[compare]",
             (

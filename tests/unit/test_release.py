@@ -207,7 +207,7 @@ def test_cells_are_row_major():
 
 def test_the_certificate_has_every_key_and_recomputes(release):
     certificate = json.loads(json.dumps(release.certificate))
-    optional = {"declared_and_measured", "measured", "notices", "small_groups"}
+    optional = {"declared_and_measured", "agreement", "measured", "notices", "small_groups"}
     assert set(certificate) - optional == {
         "format",
         "created",

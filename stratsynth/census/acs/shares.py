@@ -54,6 +54,8 @@ class Shares:
     """Number of groups without a record in the file."""
     year: int
     """Survey year of the file."""
+    effective: int
+    """Number of records of equal weight with the sampling error of these, in whole (Kish): (sum w)^2 / sum w^2."""
 
 
 def shares(
@@ -125,7 +127,8 @@ def shares(
     if errors is not None:
         frame["standard_error"] = np.where(counts > 0, errors, weights.mean() / weights.sum())
     cited = _citation(known, year, weight, smooth, origin, state, coded.size)
-    return Shares(frame, cited, coded.size, int((counts == 0).sum()), year)
+    effective = int(weights.sum() ** 2 / (weights**2).sum())
+    return Shares(frame, cited, coded.size, int((counts == 0).sum()), year, effective)
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.answers.sizes import sizes_by
 from stratsynth.certificate import Certificate
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
-from stratsynth.release.page.ask import ask
+from stratsynth.release.page.agreement import agreement_figure
+from stratsynth.release.page.ask import ask, page_squares
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,
@@ -61,16 +63,19 @@ def release_page(
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
     """
     certificate = Certificate.from_dict(record)
-    asked = ask(certificate, measurements, schema)  # before all tables are held once more
+    squares = page_squares(certificate, measurements, schema)
+    asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
+    estimates, squares = None if squares is None else sizes_by(squares), None
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
-    sized, own, by = sizes(tables), chapters(names.group), certificate.strata.by
+    sized, own, by = sizes(tables, estimates), chapters(names.group), certificate.strata.by
+    compared = agreement_figure(certificate, names.group)
     sections = [
         _promise(certificate),
         Section(
             "groups",
             "The groups",
             facts=list(words.group_facts(certificate, names.group)),
-            figures=[_sizes(sized, names)] if sized else [],
+            figures=[*([] if compared is None else [compared]), *([_sizes(sized, names)] if sized else [])],
         ),
         *([] if asked is None else [asked]),
         *own,
@@ -111,13 +116,18 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     if groups:
         blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]
         least = min(groups, key=lambda s: s.value)
+        few = (
+            f"fewer than {least.fewer:,.0f} records, at 95 per cent"
+            if least.fewer
+            else f"about {least.value:,.0f} records"
+        )
         lead.append(
             f"{len(groups)} groups were measured one by one. A count of a group is off by up to about "
             f"{short(NORMAL_95 * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
             + (
                 f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
                 f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest of them, "
-                f"{names.group(least.group)}, has about {max(least.value, 0.0):,.0f} {names.counted}."
+                f"{names.group(least.group)}, has {few}."
                 if blurred
                 else ", which is less than a quarter of each of them."
             )
@@ -187,7 +197,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
             [
                 names.group(s.group),
                 Points(names.group(s.group), marks, s.value),
-                round(s.value),
+                round(s.value) if s.fewer is None else Cell(f"fewer than {s.fewer:,.0f}", s.value),
                 NORMAL_95 * s.sigma,
                 noise,
                 worth,
@@ -195,8 +205,9 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         )
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(
-        "Sizes are estimates from the noisy counts themselves; the last column is how much of the group the noise of a "
-        "single count can be. Where it is large, trust totals of many cells, not single ones.",
+        "Sizes are estimates from all noisy tables together, at 95 per cent; “fewer than” stands where noise alone "
+        "could have made the number. The last column is how much of the group the noise of a single count can be. "
+        "Where it is large, trust totals of many cells, not single ones.",
         [
             Column("Group", "text"),
             Column(f"{counted}, and noise of one count", "picture", scale),

@@ -16,7 +16,7 @@ from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.coverage import coverage_line
-from stratsynth.release.declared import DECLARED_SIZE
+from stratsynth.release.declared import DECLARED_SIZE, MEASURED
 from stratsynth.release.notices import measured_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
@@ -302,7 +302,9 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
     yield "Groups", strata(certificate)
     yield "Their shares", weights(certificate)
     if measured := measured_line(certificate):
-        yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."
+        yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}."
+    if found.by and certificate.weights.groups == MEASURED:
+        yield "Rows of each", "As many as the measured sizes say, not the shares; sizes below 0 by noise have none."
     if found.merged:
         yield "Taken together", merges(certificate)
     if found.small is not None and found.small.policy != "keep":
