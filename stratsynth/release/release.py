@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stratsynth.answers import Answers
     from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
+    from stratsynth.schema.where import Conditions, Value
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Release:
         n: int | None = None,
         *,
         seed: int | None = None,
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
@@ -105,7 +106,9 @@ class Release:
         Args:
             n: The number of rows; not needed with `n_by_group`.
             seed: The same release and seed give the same rows.
-            where: Only rows that have these levels: for some columns, a level or several.
+            where: Only rows that have these values: for some columns a level or its label, a number, a date or a
+                range, or several of them: `{"SEX": 2, "AGE": range(20, 40)}`, `{"AGE": "65.."}`. Numbers are known by
+                their bins, so ranges are of whole bins.
             n_by_group: Each group's number of rows: a mapping from levels, such as `{("1", "2"): 100}`, or a frame or
                 CSV file with the groups' columns and `rows`.
             by: The columns of the levels in a mapping `n_by_group`; those of the strata when not given.
@@ -130,7 +133,7 @@ class Release:
         n: int | None = None,
         *,
         seed: int | None = None,
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
@@ -185,13 +188,13 @@ class Release:
     def query(
         self,
         columns: Sequence[str] = (),
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         by: Sequence[str] | None = None,
         statistic: str = "count",
         level: float = 0.95,
         *,
         quantile: float = 0.5,
-        versus: Mapping[str, str] | None = None,
+        versus: Mapping[str, Value] | None = None,
     ) -> pd.DataFrame:
         """Return a frame of estimates with intervals, from all noisy tables by least squares. Costs no privacy.
 
@@ -199,7 +202,9 @@ class Release:
 
         Args:
             columns: Columns whose cells are counted; of a mean or a quantile, one numeric column.
-            where: Only rows that have these levels: for some columns, a level or several.
+            where: Only rows that have these values: for some columns a level or its label, a number, a date or a
+                range, or several of them: `{"SEX": 2, "AGE": range(20, 40)}`, `{"AGE": "65.."}`. Numbers are known by
+                their bins, so ranges are of whole bins.
             by: Columns whose every group gets a result.
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
                 same group; "mean" or "quantile", of numbers known by their bin.
