@@ -96,7 +96,7 @@ def synthesize(
     if public:
         check_public_inputs(declared=[source])
         warnings.warn(LOUD.format(DRAFTED if schema is None else ""), NotPrivateWarning, stacklevel=2)
-        schema, declared_size = _looked_at(source, schema, declared_size)
+        schema, declared_size = _looked_at(data, source, schema, declared_size)
     assert schema is not None  # noqa: S101 - private data without one were refused
     shares = weights if weights is not None else _counted(source, schema, by) if public and by else None
     table = open_table(source, schema=schema, ledger=ledger, declared_size=declared_size, public=public)
@@ -104,13 +104,13 @@ def synthesize(
     return fit(chosen, table, budget, seed=seed)
 
 
-def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
+def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
     """Return the schema of public data, drafted if it is None, and `size`, else the rows' number or total weight."""
     from stratsynth.data.draft import drafted
     from stratsynth.schema.encoding import row_weights
 
     if schema is None:
-        found = drafted(source)
+        found = drafted(source, data)
         if found.left_out:
             lacking = "; ".join(f"column {name!r}, as {why}" for name, why in found.left_out.items())
             warnings.warn(f"not in the release: {lacking}", DraftWarning, stacklevel=3)

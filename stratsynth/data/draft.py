@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.guess import guess
+from stratsynth.data.guess_types import exact_types, frame_kind, with_type
 from stratsynth.data.load import places
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
@@ -75,14 +76,17 @@ class Draft:
         return "".join([_HEADER, *notes, toml.dumped(said), *parts])
 
 
-def drafted(source: Source) -> Draft:
+def drafted(source: Source, data: Any = None) -> Draft:
     """INTERNAL. Read every row of a table, and return a draft of its schema.
+
+    `data` is the frame that the source was opened on, whose kind the schema names; None where there is none.
 
     Raises:
         SchemaError: A table none of whose columns can be drafted.
     """
     table = source.read(source.columns())
-    types = {**_texts(source), **source.own_types()}
+    exact = exact_types(source)
+    types = {**_texts(source), **source.own_types(), **{n: "decimal" for n, k in exact.items() if _is_decimal(k)}}
     columns: dict[str, Column] = {}
     notes: dict[str, Sequence[str]] = {}
     left_out: dict[str, str] = {}
@@ -93,11 +97,16 @@ def drafted(source: Source) -> Draft:
         except SchemaError as error:
             left_out[name] = str(error)
         else:
-            columns[name], notes[name] = found.column, found.notes
+            columns[name], notes[name] = with_type(found.column, exact.get(name)), found.notes
     if not columns:
         raise SchemaError("no column of this table can be drafted; write the schema by hand")
     lost = source.left_out()
-    return Draft(Schema(columns, origin=PRIVATE), notes, left_out, table.num_rows, lost.quotes + lost.fields)
+    schema = Schema(columns, origin=PRIVATE, frame=frame_kind(data, source))
+    return Draft(schema, notes, left_out, table.num_rows, lost.quotes + lost.fields)
+
+
+def _is_decimal(kind: pa.DataType | str) -> bool:
+    return not isinstance(kind, str) and pa.types.is_decimal(kind)
 
 
 def _texts(source: Source) -> dict[str, str]:
@@ -115,7 +124,7 @@ def draft(source: Source) -> str:
 
 def draft_schema(data: Any) -> Schema:
     """INTERNAL. Return the draft schema of some data, with a DraftWarning that has the notes for its reviewer."""
-    found = drafted(open_source(data))
+    found = drafted(open_source(data), data)
     if said := found.warnings():
         warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
     return found.schema

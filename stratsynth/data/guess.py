@@ -17,7 +17,7 @@ from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
 from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
-from stratsynth.schema.text import MISSING, number
+from stratsynth.schema.text import INFINITE, MISSING, number
 
 FEW = 30
 """Largest number of different values for which a column of numbers is drafted as categorical."""
@@ -51,8 +51,8 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     Args:
         name: Its name.
         data: Its values.
-        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered", or
-            "text", which is drawn as text whatever it spells.
+        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered",
+            "decimal", or "text", which is drawn as text whatever it spells.
 
     Raises:
         SchemaError: A column that cannot or should not be released, with the remedy.
@@ -79,11 +79,13 @@ def _numbers_or_levels(
 ) -> Guess:
     """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical."""
     numbers = {text: value for text in texts if (value := number(text)) is not None}
-    words = sorted(texts.keys() - numbers.keys())
+    infinite = tuple(word for word in INFINITE if word in texts and numbers)
+    words = sorted(texts.keys() - numbers.keys() - set(infinite))
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
     coded = any(len(text) > 1 and text[0] == "0" and text[1].isdigit() for text in numbers)
     _refuse_identifier(name, texts, numbers, quantities=len(words) <= 1 and bool(numbers) and not coded, whole=whole)
     dtype = _type(kind, own_type, texts, whole=whole and not coded and not words)
+    dtype = "float64" if infinite and not words and own_type != "text" else dtype
     counts: dict[float, int] = {}
     for text, value in numbers.items():
         counts[value] = counts.get(value, 0) + texts[text]
@@ -91,6 +93,9 @@ def _numbers_or_levels(
     listed = whole and looks_coded(counts)
     if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded and not listed:
         keys, notes = numeric_keys(counts, whole=whole)
+        if infinite:
+            keys["special"] = (*keys.get("special", ()), *infinite)
+            notes.append("it has infinite values: `special` keeps them apart from the numbers")
         own = words[0] if words else None
         typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))
         if (digits := _decimals(numbers)) is not None and not whole:
@@ -98,7 +103,10 @@ def _numbers_or_levels(
         if whole and not notes and FEW < len(counts) <= MANY and len(counts) < 0.3 * (keys["upper"] - keys["lower"]):
             notes.append("if these are codes, as of an occupation, and no amounts, list them as levels")
         return Guess(Numeric(**keys, missing=missing, not_applicable=own, dtype=dtype if typed else None), notes)
-    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
+    if dtype != "string":  # one spelling of each number, the shortest: 0.1 and 0.10 are one value
+        once = {numbers[text]: text for text in sorted(numbers, key=len, reverse=True)}
+        numbers = {text: value for value, text in once.items()}
+    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *infinite, *words)
     _refuse_many(texts)
     notes = ["it looks like codes, as of an occupation; if these are amounts, declare a numeric column"] * listed
     return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype), notes)
@@ -159,7 +167,7 @@ def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, 
     """Return the `dtype` that drawn values of the column are given: "int64", "float64" or "string"."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or own_type == "decimal":
         return "float64"
     if own_type == "text":
         return "string"

@@ -118,15 +118,17 @@ class Release:
             FewPeopleWarning: Rows are asked for, by name, of a group of very few people or a part of a merge.
 
         Returns:
-            A frame with the columns, order, types and labels of the schema.
+            A frame with the columns, order, types and labels of the schema: of pandas, or of polars where the schema
+            has `frame = "polars"`.
 
         Raises:
             UsageError: A release that draws no rows, or a request that makes no sense or that no row can meet.
         """
-        from stratsynth.schema.codec import to_pandas
+        from stratsynth.schema.codec import to_frame
 
         table = self.sample_arrow(n, seed=seed, where=where, n_by_group=n_by_group, by=by, balance=balance)
-        return to_pandas(table)
+        found: pd.DataFrame = to_frame(self.model.schema, table)
+        return found
 
     def sample_arrow(
         self,

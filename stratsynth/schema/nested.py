@@ -69,7 +69,7 @@ class Nested(Categorical):
         labels = {code: label for code, label in self.labels.items() if code in codes}
         return Categorical(
             levels=tuple(codes), labels=labels, not_applicable=self.not_applicable, outside=self.outside,
-            dtype=self.dtype, ordered=self.ordered,
+            dtype=self.dtype, ordered=self.ordered, stored=self.stored,
         )  # fmt: skip
 
     @cached_property
