@@ -9,12 +9,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.checks import is_texts, number
+from stratsynth.checks import is_texts, number, quoted_value
 from stratsynth.data.table import open_table
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, Unsupported, UsageError
 from stratsynth.fitting import fit
 from stratsynth.mechanisms import Mechanism, as_mechanism, prepare
-from stratsynth.schema import Schema
+from stratsynth.schema import Schema, Unit
 from stratsynth.schema.schema import NOBODY
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified, stratify
@@ -44,6 +44,7 @@ def synthesize(
     weights: Weights | None = None,
     declared_size: int | None = None,
     ledger: str | PathLike[str] | None = None,
+    unit: Unit | None = None,
     seed: int | None = None,
 ) -> Release:
     """Return the release of a table in one call: draft or schema, plan, fit, release.
@@ -64,6 +65,8 @@ def synthesize(
         weights: The strata's public shares. Those of public data are counted when none are given.
         declared_size: The publicly known approximate number of records; of public data they are counted.
         ledger: The file that keeps the account of private data; without one the account lasts for the process.
+        unit: `Unit(column=..., max_rows=...)` where one person has several rows: all rows with one value of that
+            column, which is not released. By default that of the schema, else each row is a unit.
         seed: The seed of post-processing; noise is never seeded.
 
     Returns:
@@ -98,6 +101,8 @@ def synthesize(
         warnings.warn(LOUD.format(DRAFTED if schema is None else ""), NotPrivateWarning, stacklevel=2)
         schema, declared_size = _looked_at(data, source, schema, declared_size)
     assert schema is not None  # noqa: S101 - private data without one were refused
+    if unit is not None:
+        schema = _of_units(schema, unit)
     shares = weights if weights is not None else _counted(source, schema, by) if public and by else None
     table = open_table(source, schema=schema, ledger=ledger, declared_size=declared_size, public=public)
     chosen = _strata(how, by, shares) if by else how or _usual(schema, budget, declared_size)
@@ -119,6 +124,15 @@ def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | No
         weights = row_weights(schema.row_weight, source.read((told,)))
         return schema, max(1, 0 if weights is None else int(weights.sum()))
     return schema, size or source.read(schema.names[:1]).num_rows
+
+
+def _of_units(schema: Schema, unit: Unit) -> Schema:
+    """Return the schema with this unit, whose column is no longer among its columns; refuse another unit of its own."""
+    if not isinstance(unit, Unit):
+        raise UsageError(f'unit must be Unit(column="...", max_rows=...), not {quoted_value(unit)}.')
+    if schema.unit not in ("record", unit):
+        raise UsageError("the schema has another unit; leave `unit` out, or change the schema.")
+    return replace(schema.without({unit.column} & set(schema.names)), unit=unit)
 
 
 def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:

@@ -293,6 +293,7 @@ OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
     "stratsynth.cli.ledgers": "shows a ledger",
     "stratsynth.cli.work": "foresees what fits will cost",
+    "stratsynth.adapters.sklearn.searches": "foresees what fits will cost",
     "stratsynth.driver.simulated": "charges an account of its own, for made-up answers",
     "stratsynth.planning.rehearsal": "opens an account of its own, for made-up answers",
     "stratsynth.testing.*": "runs mechanisms on made-up rows",
