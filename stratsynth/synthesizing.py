@@ -117,8 +117,8 @@ def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | No
     if schema is None:
         found = drafted(source, data)
         if found.left_out:
-            lacking = "; ".join(f"column {name!r}, as {why}" for name, why in found.left_out.items())
-            warnings.warn(f"not in the release: {lacking}", DraftWarning, stacklevel=3)
+            listed = "".join(f"\n- {one}" for one in found.lacking)
+            warnings.warn(f"not in the release:{listed}", DraftWarning, stacklevel=3)
         return replace(found.schema, reviewed_by=NOBODY), size or found.rows
     if size is None and (told := schema.row_weight.column) is not None:
         weights = row_weights(schema.row_weight, source.read((told,)))

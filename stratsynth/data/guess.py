@@ -5,7 +5,6 @@ Identifiers, names and free text are no columns of a release: they are refused w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from stratsynth.data.guess_bins import decimal_keys, looks_coded, numeric_keys
+from stratsynth.data.guess_people import named_as_people, person_note, place_note, unit_line
 from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
@@ -30,7 +30,6 @@ MOST_DIGITS = 4
 ENOUGH = 50
 """Number of rows from which values that all differ are taken for an identifier."""
 
-_IDENTIFIER = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|ssn|bsn|pid|serial|serialno|number|nr|no)$", re.IGNORECASE)
 _PERSONAL = re.compile(
     r"(^|[_ .-])((first|last|full|sur|family|given)?[_ .-]?name|e-?mail|phone|address|street)s?$", re.IGNORECASE
 )
@@ -61,6 +60,13 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     texts = values.counted(data)
     if not texts:
         raise SchemaError("it has no value at all")
+    found = _guess(name, data, texts, own_type)
+    found.notes.extend(note for note in (person_note(name, texts), place_note(name, texts)) if note is not None)
+    return found
+
+
+def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: str | None) -> Guess:
+    """Return a draft of the column with these values, and their numbers of rows."""
     missing = bool(data.null_count)
     if pa.types.is_dictionary(data.type):
         return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
@@ -140,11 +146,11 @@ def _refuse_identifier(
 ) -> None:
     """Refuse, with a SchemaError, columns that identify people, or that hold names or free text."""
     rows, different = sum(texts.values()), len(texts)
-    unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
+    unit = f"if it tells people apart, write {unit_line(name, max(texts.values()))}"
     if rows >= ENOUGH and different == rows:
         close = whole and bool(numbers) and max(numbers.values()) - min(numbers.values()) < 2 * rows
         long = whole and min(map(len, texts)) == max(map(len, texts)) >= 8
-        if not quantities or (whole and (close or long or _IDENTIFIER.search(name))):
+        if not quantities or (whole and (close or long or named_as_people(name))):
             raise SchemaError(
                 f"its values all differ, as an identifier's do, and none may be released; leave it out, or {unit}"
             )

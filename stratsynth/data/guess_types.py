@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from stratsynth.data.frames import to_arrow
 from stratsynth.data.in_memory import FrameSource
 from stratsynth.errors import SchemaError
-from stratsynth.schema import typed
+from stratsynth.schema import typed, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.text import meaning
@@ -35,6 +36,31 @@ def frame_kind(data: Any, source: Source) -> str:
         isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names
     )
     return typed.NUMBERED if whole else typed.PANDAS
+
+
+def unreadable(source: Source) -> dict[str, str]:
+    """Return the reason for each column that cannot be read at all, by its type or by the classes of its objects."""
+    found: dict[str, str] = {}
+    for field in source.types() or ():
+        try:
+            values.check_type(field.name, field.type)
+        except SchemaError as error:
+            found[field.name] = str(error).removeprefix(f"column {field.name} ").replace("has type", "its type is")
+    frame = source.frame if isinstance(source, FrameSource) else None
+    if frame is None:
+        return found
+    if frame.columns.nlevels > 1:
+        raise SchemaError(
+            "the frame's columns have names of several levels; give each one name first: "
+            'frame.columns = ["_".join(map(str, name)) for name in frame.columns]'
+        )
+    for place, name in enumerate(frame.columns):
+        series: pd.Series[Any] = frame.iloc[:, place]
+        kinds = {type(value).__name__ for value in series.dropna()} if series.dtype == object else set()
+        if str(name) not in found and kinds and pa.array(to_arrow(series)).null_count == len(series):
+            listed = ", ".join(sorted(kinds)[:3])
+            found[str(name)] = f"its values are of class {listed}; it must hold text, numbers, truth values or dates"
+    return found
 
 
 def exact_types(source: Source) -> dict[str, pa.DataType | str]:
