@@ -48,6 +48,7 @@ class Categories(ABC):
         return {level: code for code, level in enumerate(self.all_levels)}
 
 
+@typed.by_name("levels=[...]")
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Categories):
     """A column whose values are a fixed list of texts.
@@ -124,6 +125,7 @@ class Categorical(Categories):
         typed.check(self)
 
 
+@typed.by_name("lower=..., upper=...")
 @dataclass(frozen=True, kw_only=True)
 class Numeric(Categories):
     """A column of numbers between public bounds, counted in public bins.

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import is_number, is_whole
-from stratsynth.schema import checks
+from stratsynth.schema import checks, typed
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.text import MISSING, check_text
 
@@ -26,6 +26,7 @@ Grouping = Mapping[str, tuple[str, ...]]
 AUTO = "auto"
 
 
+@typed.by_name("levels=[...]")
 @dataclass(frozen=True, kw_only=True)
 class Nested(Categorical):
     """A column of codes that can be counted in groups.

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from zoneinfo import ZoneInfo
 
-from stratsynth.errors import SchemaError
+from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import checks
 from stratsynth.schema.text import INFINITE, MISSING, meaning
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema.columns import Categorical, Numeric
 
+C = TypeVar("C")
 TypedValue: TypeAlias = str | float | Decimal | None
 """Value of a level in a synthetic table, a whole number or truth value too; None for null."""
 MIXED = "mixed"
@@ -162,3 +166,33 @@ def parts_of(stored: str) -> tuple[str, ...]:
         return ("decimal128", exact[1], exact[2])
     times = _TIMES.fullmatch(stored)
     return (stored,) if times is None else (times[1], times[2], times[3] or "")
+
+
+def by_name(example: str) -> Callable[[type[C]], type[C]]:
+    """Return a decorator of a column's class that refuses values without their key's name, and unknown keys.
+
+    `example` are the keys that such a column needs, as a message shows them.
+    """
+
+    def named(kind: type[C]) -> type[C]:
+        made = kind.__init__
+        known = [each.name for each in fields(cast("Any", kind))]
+        needed = [part.partition("=")[0] for part in example.split(", ")]
+
+        @wraps(made)
+        def init(self: Any, *given: object, **keys: Any) -> None:
+            name = kind.__name__
+            if given:
+                raise SchemaError(f"{name} takes its keys by name: {name}({example}).")
+            for key in keys:
+                if key not in known:
+                    raise SchemaError(f"{name} has no key {key!r}{nearest(key, known)}.")
+            for key in needed:
+                if key not in keys:
+                    raise SchemaError(f"{name} needs {key}: {name}({example}).")
+            made(self, **keys)
+
+        kind.__init__ = init  # type: ignore[method-assign]
+        return kind
+
+    return named
