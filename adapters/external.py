@@ -7,13 +7,14 @@ can neither check nor resume. The rows it draws at fitting are the release's mod
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
+from stratsynth.errors import FewPeopleWarning, MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
@@ -45,7 +46,7 @@ class External(Mechanism["Drawn"]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     synthesizer: Synthesizer
     """Third-party function: a `Synthesizer`, or with `values` the function of `External.plain`."""
-    by: str
+    by: str = ""
     """Author of the claim, such as a package and its version, for the certificate."""
     counts_rows: bool = True
     """True if the synthesizer treats the number of rows as public; False only if its documentation says otherwise."""
@@ -71,8 +72,11 @@ class External(Mechanism["Drawn"]):
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
-        if not self.by:
-            raise UsageError("external: say by= whom the claim is, such as a package and its version.")
+        if not isinstance(self.by, str) or not self.by:
+            raise UsageError(
+                "external: say by= whom the claim is, such as a package and its version. A function that claims no "
+                "privacy, for public rows, is External.plain(function)."
+            )
 
     @property
     def takes_row_count(self) -> bool:
@@ -118,6 +122,13 @@ class External(Mechanism["Drawn"]):
         model = Drawn.of(schema, codes)
         if self.values and not len(codes[schema.names[0]]):
             raise MechanismError("the function returned no row that the schema knows.")
+        if self.values and 2 * len(codes[schema.names[0]]) < number:
+            warnings.warn(
+                f"{self.synthesizer.__name__} returned {len(codes[schema.names[0]]):,} rows that the schema knows, "
+                f"where {number:,} were wanted: a release draws from these, each again and again.",
+                FewPeopleWarning,
+                stacklevel=2,
+            )
         if not self.values and len(codes[schema.names[0]]) != number:
             raise MechanismError(f"{self.by} returned another number of rows than the {number} asked for.")
         return model

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
-    from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
+    from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, Unit
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified, Weighted
     from stratsynth.synthesizing import synthesize
@@ -66,6 +66,7 @@ _HOME = {
     "StratumBudgets": "layout.budgets",
     "Stratified": "stratified",
     "Temporal": "schema",
+    "Unit": "schema",
     "Weighted": "stratified",
     "Weights": "weights",
     "check": "recipes.check",
@@ -95,6 +96,7 @@ __all__ = [
     "StratsynthError",
     "StratumBudgets",
     "Temporal",
+    "Unit",
     "Weighted",
     "Weights",
     "census",

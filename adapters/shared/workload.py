@@ -124,8 +124,8 @@ def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedi
     cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(
-            f"{who}: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
-            f"use {remedies} a smaller workload."
+            f"{who}: the workload's marginals of {len(schema.names):,} columns and their parts hold {cells:,} cells, "
+            f"more than {MOST_CANDIDATES:,}; leave columns out, use {remedies} a smaller workload, or take mst."
         )
 
 

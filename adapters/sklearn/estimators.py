@@ -14,7 +14,7 @@ from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.predictors.accounting import Accounting
 from stratsynth.adapters.predictors.objective import Kind
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator, named
+from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         loss_bounds: By level of the sensitive feature.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
+        account: The name under which folds and versions of the data share the ledger.
+        public: True if the data are public: nothing is charged, and the certificate says NOT PRIVATE.
+        unit: `Unit(column=..., max_rows=...)` where one person has several rows: X is then a pandas frame with that
+            column, which is no feature.
     """
 
     target_bounds: tuple[float, float]
@@ -79,14 +83,28 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
             y: Numbers to predict.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
+        X, owners = self.apart(X)
         X, y = validate_data(self, X, y, y_numeric=True)
+        self._spend(X, y, sensitive_features, owners)
         low, high = (float(end) for end in self.target_bounds)
-        how = self._group_regression(named(X), "linear")
-        self._spend(how, X, y, Numeric(lower=low, upper=high, bins=1), sensitive_features)
         (slopes,), (start,) = self._in_their_unit(X.shape[1])
         half, middle = high / 2 - low / 2, high / 2 + low / 2
         self.coef_, self.intercept_ = slopes * half, float(start * half + middle)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R2 on some rows, without noise, after a NotPrivateWarning unless the data are public."""
+        self._tell_of_scores()
+        return float(super().score(X, y, sample_weight))
+
+    def _mechanism(self, features: Sequence[str]) -> GroupRegression:
+        """Return linear `group_regression` for these feature columns."""
+        return self._group_regression(features, "linear")
+
+    def _target(self) -> Numeric:
+        """Return the column of the target, between its bounds."""
+        low, high = (float(end) for end in self.target_bounds)
+        return Numeric(lower=low, upper=high, bins=1)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted mean of the target, within its bounds, for each row of `X`: an array of floats."""

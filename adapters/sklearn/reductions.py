@@ -37,6 +37,7 @@ class ReductionsClassifier(Classified):
         declared_size: The number of rows if it is public.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
+        account: As for `GroupClassifier`, and so are `public` and `unit`.
         random_state: The seed of predictions where `predict` is given none; `fit` draws nothing by it.
     """
 

@@ -6,8 +6,10 @@ reviewed it, and nothing made here may lie in a release folder.
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ import pyarrow as pa
 
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.guess import guess
+from stratsynth.data.guess_people import named_as_people, repeats
+from stratsynth.data.guess_types import exact_types, frame_kind, unreadable, with_type
 from stratsynth.data.load import places
 from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
 from stratsynth.data.sources import Source, open_source
@@ -38,6 +42,10 @@ _HEADER = """\
 """
 
 
+NAMED = 12
+"""Largest number of columns that a sentence about several names."""
+
+
 @dataclass(frozen=True)
 class Draft:
     """INTERNAL. A draft schema, with notes for its reviewer."""
@@ -54,10 +62,18 @@ class Draft:
     """Number of lines of a CSV file that are no records."""
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each column left out, each remark on a column, and on the rows' weights."""
-        out = [f"column {name!r} is left out: {why}" for name, why in self.left_out.items()]
-        out += weight_warnings(self.schema)
-        return out + [f"column {name!r}: {note}" for name, notes in self.notes.items() for note in notes]
+        """Return a sentence for each reason to leave columns out, each remark on columns, and on the rows' weights.
+
+        Remarks that differ in their numbers alone are one sentence, with all their columns.
+        """
+        remarks = [(name, note) for name, notes in self.notes.items() for note in notes]
+        notes = [f"{names}: {note}" for names, note in _together(remarks)]
+        return [*self.lacking, *weight_warnings(self.schema), *notes]
+
+    @property
+    def lacking(self) -> list[str]:
+        """Sentence for each reason for which columns are left out."""
+        return [f"{names} left out: {why}" for names, why in _together(self.left_out.items(), "is", "are")]
 
     def to_toml(self) -> str:
         """Return the draft as the text of a schema file, with REVIEW comments on each column."""
@@ -76,8 +92,30 @@ class Draft:
         return "".join([_HEADER, *notes, toml.dumped(said), *parts])
 
 
-def drafted(source: Source) -> Draft:
+_FIGURE = re.compile(r"-?\d[\d,.]*%?")
+
+
+def _together(said: Iterable[tuple[str, str]], one: str = "", several: str = "") -> list[tuple[str, str]]:
+    """Return words for columns, with a verb if there is one, beside the text that they share but for its numbers.
+
+    The numbers are those of the first column.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    for name, text in said:
+        found.setdefault(_FIGURE.sub("#", text.replace(json.dumps(name), "#")), (text, []))[1].append(name)
+    shared = []
+    for key, (text, names) in found.items():
+        listed = ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        what, verb = ("column", one) if len(names) == 1 else ("columns", several)
+        first = f" (the numbers are those of {names[0]!r})" if len(names) > 1 and "#" in key else ""
+        shared.append((" ".join(filter(None, (what, listed, verb))), text + first))
+    return shared
+
+
+def drafted(source: Source, data: Any = None) -> Draft:
     """INTERNAL. Read every row of a table, and return a draft of its schema.
+
+    `data` is the frame that the source was opened on, whose kind the schema names; None where there is none.
 
     Raises:
         SchemaError: A table none of whose columns can be drafted.
@@ -86,22 +124,32 @@ def drafted(source: Source) -> Draft:
     if source.record is not None and len(header) == 1 and (mark := separator(header[0])):
         raise SchemaError(f"the fields of the file are separated by {mark}, not by commas; write it with commas")
     table = source.read(header)
-    types = {**_texts(source), **source.own_types()}
+    exact = exact_types(source)
+    types = {**_texts(source), **source.own_types(), **{n: "decimal" for n, k in exact.items() if _is_decimal(k)}}
     columns: dict[str, Column] = {}
     notes: dict[str, Sequence[str]] = {}
-    left_out: dict[str, str] = {}
-    for name in table.column_names:
+    left_out = unreadable(source)
+    for name in (name for name in table.column_names if name not in left_out):
         try:
             found = guess(name, table.column(name), types.get(name))
             Schema({name: found.column})  # refuses a name that is unfit
         except SchemaError as error:
             left_out[name] = str(error)
         else:
-            columns[name], notes[name] = found.column, found.notes
+            columns[name], notes[name] = with_type(found.column, exact.get(name)), found.notes
     if not columns:
-        raise SchemaError("no column of this table can be drafted; write the schema by hand")
+        reasons = "; ".join(f"{names}: {why}" for names, why in _together(left_out.items()))
+        raise SchemaError(
+            f"no column of this table can be drafted ({reasons or 'it has none'}); change the table, or "
+            "write the schema by hand"
+        )
     lost = source.left_out()
-    return Draft(Schema(columns, origin=PRIVATE), notes, left_out, table.num_rows, lost.quotes + lost.fields)
+    schema = Schema(columns, origin=PRIVATE, frame=frame_kind(data, source))
+    return Draft(schema, notes, left_out, table.num_rows, lost.quotes + lost.fields)
+
+
+def _is_decimal(kind: pa.DataType | str) -> bool:
+    return not isinstance(kind, str) and pa.types.is_decimal(kind)
 
 
 def _texts(source: Source) -> dict[str, str]:
@@ -119,9 +167,9 @@ def draft(source: Source) -> str:
 
 def draft_schema(data: Any) -> Schema:
     """INTERNAL. Return the draft schema of some data, with a DraftWarning that has the notes for its reviewer."""
-    found = drafted(open_source(data))
+    found = drafted(open_source(data), data)
     if said := found.warnings():
-        warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
+        warnings.warn("INTERNAL draft:\n" + "\n".join(f"- {one}" for one in said), DraftWarning, stacklevel=3)
     return found.schema
 
 
@@ -271,8 +319,16 @@ def check(schema: Schema, source: Source) -> Check:
         left_out=int((~kept).sum()),
         columns=columns,
         rules=broken_rules(schema, table),
-        warnings=tuple(weight_warnings(schema, header)),
+        warnings=(*weight_warnings(schema, header), *_people(schema, table)),
     )
+
+
+def _people(schema: Schema, table: pa.Table) -> list[str]:
+    """Return sentences on columns that look like people with several rows, where no unit is declared."""
+    if schema.most_rows > 1:
+        return []
+    named = [name for name in schema.names if named_as_people(name)]
+    return repeats((name, values.counted(table.column(name))) for name in named)
 
 
 def refuse_release_folder(path: str | Path) -> None:

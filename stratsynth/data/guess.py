@@ -5,7 +5,6 @@ Identifiers, names and free text are no columns of a release: they are refused w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from stratsynth.data.guess_bins import decimal_keys, looks_coded, numeric_keys
+from stratsynth.data.guess_people import named_as_people, person_note, place_note, unit_line
 from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
 from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
-from stratsynth.schema.text import MISSING, number
+from stratsynth.schema.text import INFINITE, MISSING, number
 
 FEW = 30
 """Largest number of different values for which a column of numbers is drafted as categorical."""
@@ -30,7 +30,6 @@ MOST_DIGITS = 4
 ENOUGH = 50
 """Number of rows from which values that all differ are taken for an identifier."""
 
-_IDENTIFIER = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|ssn|bsn|pid|serial|serialno|number|nr|no)$", re.IGNORECASE)
 _PERSONAL = re.compile(
     r"(^|[_ .-])((first|last|full|sur|family|given)?[_ .-]?name|e-?mail|phone|address|street)s?$", re.IGNORECASE
 )
@@ -53,8 +52,8 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     Args:
         name: Its name.
         data: Its values.
-        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered", or
-            "text", which is drawn as text whatever it spells.
+        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered",
+            "decimal", or "text", which is drawn as text whatever it spells.
 
     Raises:
         SchemaError: A column that cannot or should not be released, with the remedy.
@@ -63,6 +62,13 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     texts = values.counted(data)
     if not texts:
         raise SchemaError("it has no value at all")
+    found = _guess(name, data, texts, own_type)
+    found.notes.extend(note for note in (person_note(name, texts), place_note(name, texts)) if note is not None)
+    return found
+
+
+def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: str | None) -> Guess:
+    """Return a draft of the column with these values, and their numbers of rows."""
     missing = bool(data.null_count)
     if pa.types.is_dictionary(data.type):
         return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
@@ -99,11 +105,13 @@ def _numbers_or_levels(
     `texts` are the column's different texts with their numbers of rows; `missing` tells if some row has no value.
     """
     numbers = {text: value for text in texts if (value := number(text)) is not None}
-    words = sorted(texts.keys() - numbers.keys())
+    infinite = tuple(word for word in INFINITE if word in texts and numbers)
+    words = sorted(texts.keys() - numbers.keys() - set(infinite))
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
     coded = any(len(text) > 1 and text[0] == "0" and text[1].isdigit() for text in numbers)
     _refuse_identifier(name, texts, numbers, quantities=len(words) <= 1 and bool(numbers) and not coded, whole=whole)
     dtype = _type(kind, own_type, texts, whole=whole and not coded and not words)
+    dtype = "float64" if infinite and not words and own_type != "text" else dtype
     counts: dict[float, int] = {}
     for text, value in numbers.items():
         counts[value] = counts.get(value, 0) + texts[text]
@@ -111,6 +119,9 @@ def _numbers_or_levels(
     listed = whole and looks_coded(counts)
     if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded and not listed:
         keys, notes = numeric_keys(counts, whole=whole)
+        if infinite:
+            keys["special"] = (*keys.get("special", ()), *infinite)
+            notes.append("it has infinite values: `special` keeps them apart from the numbers")
         own = words[0] if words else None
         typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))
         if (digits := _decimals(numbers)) is not None and not whole:
@@ -118,7 +129,10 @@ def _numbers_or_levels(
         if whole and not notes and FEW < len(counts) <= MANY and len(counts) < 0.3 * (keys["upper"] - keys["lower"]):
             notes.append("if these are codes, as of an occupation, and no amounts, list them as levels")
         return Guess(Numeric(**keys, missing=missing, not_applicable=own, dtype=dtype if typed else None), notes)
-    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
+    if dtype != "string":  # one spelling of each number, the shortest: 0.1 and 0.10 are one value
+        once = {numbers[text]: text for text in sorted(numbers, key=len, reverse=True)}
+        numbers = {text: value for value, text in once.items()}
+    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *infinite, *words)
     _refuse_many(texts)
     notes = ["it looks like codes, as of an occupation; if these are amounts, declare a numeric column"] * listed
     return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype), notes)
@@ -155,11 +169,11 @@ def _refuse_identifier(
     `quantities` tells if the column is stored as numbers, `whole` if these are whole.
     """
     rows, different = sum(texts.values()), len(texts)
-    unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
+    unit = f"if it tells people apart, write {unit_line(name, max(texts.values()))}"
     if rows >= ENOUGH and different == rows:
         close = whole and bool(numbers) and max(numbers.values()) - min(numbers.values()) < 2 * rows
         long = whole and min(map(len, texts)) == max(map(len, texts)) >= 8
-        if not quantities or (whole and (close or long or _IDENTIFIER.search(name))):
+        if not quantities or (whole and (close or long or named_as_people(name))):
             raise SchemaError(
                 f"its values all differ, as an identifier's do, and none may be released; leave it out, or {unit}"
             )
@@ -182,7 +196,7 @@ def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, 
     """Return the `dtype` of drawn values, "int64", "float64" or "string", by the column's stored type and texts."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or own_type == "decimal":
         return "float64"
     if own_type == "text":
         return "string"

@@ -211,7 +211,7 @@ def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
 def check_number(what: str, cells: int) -> None:
     """Raise Unsupported, beginning with `what`, if the number of cells is above MAX_CELLS."""
     if cells > MAX_CELLS:
-        raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; use smaller cliques or fewer bins.")
+        raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; leave columns out, or use fewer bins.")
 
 
 def counts(

@@ -274,6 +274,8 @@ def read_record(folder: Path) -> CertificateRecord:
         found = read_json(folder / CERTIFICATE, error=ReleaseError)
     except FileNotFoundError:
         raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
+    except NotADirectoryError:
+        raise ReleaseError(f"{folder} is a file; a release is the folder that holds certificate.json.") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise ReleaseError(f"{folder}: certificate.json is damaged ({why}).") from None

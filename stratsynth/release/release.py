@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stratsynth.answers import Answers
     from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
+    from stratsynth.schema.where import Conditions, Value
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Release:
         n: int | None = None,
         *,
         seed: int | None = None,
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
@@ -105,7 +106,9 @@ class Release:
         Args:
             n: The number of rows; not needed with `n_by_group`.
             seed: The same release and seed give the same rows.
-            where: Only rows that have these levels: for some columns, a level or several.
+            where: Only rows that have these values: for some columns a level or its label, a number, a date or a
+                range, or several of them: `{"SEX": 2, "AGE": range(20, 40)}`, `{"AGE": "65.."}`. Numbers are known by
+                their bins, so ranges are of whole bins.
             n_by_group: Each group's number of rows: a mapping from levels, such as `{("1", "2"): 100}`, or a frame or
                 CSV file with the groups' columns and `rows`.
             by: The columns of the levels in a mapping `n_by_group`; those of the strata when not given.
@@ -115,22 +118,24 @@ class Release:
             FewPeopleWarning: Rows are asked for, by name, of a group of very few people or a part of a merge.
 
         Returns:
-            A frame with the columns, order, types and labels of the schema.
+            A frame with the columns, order, types and labels of the schema: of pandas, or of polars where the schema
+            has `frame = "polars"`.
 
         Raises:
             UsageError: A release that draws no rows, or a request that makes no sense or that no row can meet.
         """
-        from stratsynth.schema.codec import to_pandas
+        from stratsynth.schema.codec import to_frame
 
         table = self.sample_arrow(n, seed=seed, where=where, n_by_group=n_by_group, by=by, balance=balance)
-        return to_pandas(table)
+        found: pd.DataFrame = to_frame(self.model.schema, table)
+        return found
 
     def sample_arrow(
         self,
         n: int | None = None,
         *,
         seed: int | None = None,
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
@@ -185,13 +190,13 @@ class Release:
     def query(
         self,
         columns: Sequence[str] = (),
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         by: Sequence[str] | None = None,
         statistic: str = "count",
         level: float = 0.95,
         *,
         quantile: float = 0.5,
-        versus: Mapping[str, str] | None = None,
+        versus: Mapping[str, Value] | None = None,
     ) -> pd.DataFrame:
         """Return a frame of estimates with intervals, from all noisy tables by least squares. Costs no privacy.
 
@@ -199,7 +204,9 @@ class Release:
 
         Args:
             columns: Columns whose cells are counted; of a mean or a quantile, one numeric column.
-            where: Only rows that have these levels: for some columns, a level or several.
+            where: Only rows that have these values: for some columns a level or its label, a number, a date or a
+                range, or several of them: `{"SEX": 2, "AGE": range(20, 40)}`, `{"AGE": "65.."}`. Numbers are known by
+                their bins, so ranges are of whole bins.
             by: Columns whose every group gets a result.
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
                 same group; "mean" or "quantile", of numbers known by their bin.

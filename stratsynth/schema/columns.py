@@ -22,8 +22,17 @@ EXACT = 2**53
 """Largest size of whole numbers in integer columns: up to it, floats are exact."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Categories(ABC):
     """Base of columns: their categories, and the code of each."""
+
+    public: bool = field(default=False, metadata={"digest": False})
+    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
+    hash includes it if true."""
+
+    stored: str | None = field(default=None, metadata={"digest": False})
+    """Type in which tables hold the values, where `dtype` leaves it open: "uint8", "float32", "decimal128(10, 2)",
+    "timestamp[us, tz=UTC]", "duration[ms]", "mixed" and the like (`stratsynth.schema.typed`)."""
 
     @property
     @abstractmethod
@@ -41,6 +50,7 @@ class Categories(ABC):
         return {level: code for code, level in enumerate(self.all_levels)}
 
 
+@typed.by_name("levels=[...]")
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Categories):
     """A column whose values are a fixed list of texts.
@@ -74,10 +84,6 @@ class Categorical(Categories):
     ordered: bool = False
     """True if the levels are ordered as listed; of dtype "category" alone, which keeps it."""
 
-    public: bool = field(default=False, metadata={"digest": False})
-    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
-    hash includes it if true."""
-
     def __post_init__(self) -> None:
         levels = checks.items("levels", self.levels)
         checks.count("levels", len(levels))
@@ -93,8 +99,7 @@ class Categorical(Categories):
         flag("public", self.public, error=SchemaError)
         if self.ordered and self.dtype != "category":
             checks.refuse('ordered needs dtype = "category"')
-        if self.dtype not in {"string", "category"}:
-            self._check_typed()
+        self._check_typed()
 
     @property
     def admits_all(self) -> bool:
@@ -113,15 +118,16 @@ class Categorical(Categories):
         return self.all_levels
 
     @cached_property
-    def values(self) -> tuple[str | int | float | bool | None, ...]:
+    def values(self) -> tuple[typed.TypedValue, ...]:
         """Value that a synthetic table has for each code, in the type `dtype`; None for null."""
         return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
-        """Raise SchemaError if some level cannot be recovered from its value in the type `dtype`."""
+        """Raise SchemaError if some level cannot be recovered from its value in the types `dtype` and `stored`."""
         typed.check(self)
 
 
+@typed.by_name("lower=..., upper=...")
 @dataclass(frozen=True, kw_only=True)
 class Numeric(Binned, Categories):
     """A column of numbers between public bounds, counted in public bins.
@@ -169,7 +175,7 @@ class Numeric(Binned, Categories):
 
     special: tuple[str, ...] = ()
     """Codes that are no quantities, such as "-9" or "99999": each is a level of its own, and is drawn as itself. Those
-    that spell numbers lie outside the bounds; others are drawn as null in the numeric types."""
+    that spell numbers lie outside the bounds; others but "inf" and "-inf" are drawn as null in the numeric types."""
 
     not_applicable: str | None = None
     """Text in the file for records that the question does not apply to: a level of its own."""
@@ -191,10 +197,6 @@ class Numeric(Binned, Categories):
     transform_unit: float = 1.0
     """Unit of the transform, and of logarithmic bins and shapes: numbers far below it are hardly transformed. A public
     choice, such as 1,000 for incomes."""
-
-    public: bool = field(default=False, metadata={"digest": False})
-    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
-    hash includes it if true."""
 
     def __post_init__(self) -> None:
         flag("integer", self.integer, error=SchemaError)
@@ -222,6 +224,7 @@ class Numeric(Binned, Categories):
         self._check_bins()
         self._check_words()
         self._check_dtype()
+        typed.check_stored(self)
         checks.count("bins", self.size)
         checks.unique("bins", self.all_levels)
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))

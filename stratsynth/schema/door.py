@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.checks import is_texts, is_whole, quoted_value
 from stratsynth.checks import path as given_path
-from stratsynth.errors import SchemaError, UsageError
+from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
 from stratsynth.schema.columns import Categorical, Column
@@ -77,6 +77,16 @@ class SchemaDoor:
         schema = cast("Schema", self)
         if not isinstance(by, str) or not by.strip() or by == NOBODY:
             raise SchemaError('reviewed: say who has reviewed the schema, such as reviewed("Jane Doe, methods").')
+        if columns is not None and not isinstance(columns, Mapping):
+            raise SchemaError("reviewed: columns is a table from names to columns that the review changed.")
+        for name in (name for name in columns or () if name not in schema.columns):
+            alike = [known for known in schema.names if known.casefold() == str(name).casefold()]
+            hint = f"; did you mean {alike[0]!r}" if alike else nearest(str(name), schema.names)
+            if hint:
+                raise SchemaError(
+                    f"reviewed: the draft has no column {name!r}{hint}? A column that the draft left out is added by "
+                    "its own name, and one that is like another's by Schema({**draft.columns, ...})."
+                )
         return replace(schema, reviewed_by=by, columns={**schema.columns, **(columns or {})})
 
     def to_toml(self) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import nearest
-from stratsynth.schema import checks
+from stratsynth.schema import checks, typed
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.text import MISSING, check_text
 
@@ -27,6 +27,7 @@ Grouping = Mapping[str, tuple[str, ...]]
 AUTO = "auto"
 
 
+@typed.by_name("levels=[...]")
 @dataclass(frozen=True, kw_only=True)
 class Nested(Categorical):
     """A column of codes that can be counted in groups.
@@ -70,7 +71,7 @@ class Nested(Categorical):
         labels = {code: label for code, label in self.labels.items() if code in codes}
         return Categorical(
             levels=tuple(codes), labels=labels, not_applicable=self.not_applicable, outside=self.outside,
-            dtype=self.dtype, ordered=self.ordered,
+            dtype=self.dtype, ordered=self.ordered, stored=self.stored,
         )  # fmt: skip
 
     @cached_property

@@ -15,7 +15,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from stratsynth.checks import is_number, quoted_value
-from stratsynth.schema import checks
+from stratsynth.schema import checks, typed
 from stratsynth.schema.columns import Numeric
 from stratsynth.schema.text import MAX_TEXT, number
 
@@ -33,6 +33,7 @@ _DAYS = re.compile(r"(?:(-?\d{1,9}) days?,? ?)?([+-]?)(?:(\d{1,9}):(\d\d)(?::(\d
 _DAY = UNITS["day"]
 
 
+@typed.by_name("lower=..., upper=...")
 @dataclass(frozen=True, kw_only=True)
 class Temporal(Numeric):
     """A column of dates, moments, times of day or durations.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.temporal import Temporal
-from stratsynth.schema.text import MAX_TEXT, meaning, number, truth
+from stratsynth.schema.text import INFINITE, MAX_TEXT, meaning, number, truth
 
 Array: TypeAlias = NDArray[Any]
 
@@ -87,8 +87,9 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
             match = lambda texts: pc.index_in(texts, known, skip_nulls=True).fill_null(-1).to_numpy()  # noqa: E731
             own = _spread(data, match, -1, np.dtype(np.int32))
     for place, word in enumerate(words):
-        if (value := column.quantity(word)) is not None:
+        if (value := INFINITE.get(word, column.quantity(word))) is not None:
             own[values == value] = place
+    values[np.isinf(values)] = np.nan
     values[own >= 0] = np.nan
     return values, own
 
@@ -180,9 +181,7 @@ def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_boolean(data.type):
         data = data.cast(pa.uint8())
     data = data.cast(pa.float64(), safe=False)
-    values: NDArray[np.float64] = data.to_numpy() + 0.0  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
-    values[~np.isfinite(values)] = np.nan
-    return values
+    return np.asarray(data.to_numpy() + 0.0)  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
 
 
 def _numbers(texts: pa.LargeStringArray) -> Array:

@@ -256,7 +256,7 @@ def test_the_names_of_merges_survive_saving(tmp_path):
         ({"columns": ["WORKS"]}, SchemaError, "did you mean 'WORK'"),
         ({"columns": ["WORK"], "by": ["WORK"]}, UsageError, "both columns and by"),
         ({"columns": ["WORK"], "where": {"SEX": "3"}}, SchemaError, "no level '3'"),
-        ({"columns": ["WORK"], "where": {"SEX": 3}}, UsageError, r"are texts, .* \{'SEX': '1'\}"),
+        ({"columns": ["WORK"], "where": {"SEX": 3}}, SchemaError, "no level '3'"),
         ({"columns": ["WORK"], "where": {"SEX": "3"}}, SchemaError, "its levels are 1, 2$"),
         ({"columns": ["WORK"], "where": {"AGE": "4"}}, SchemaError, "the bins of its numbers are 0-2, 3-5, 6-9$"),
         ({"columns": 5}, UsageError, "columns is a list of columns"),

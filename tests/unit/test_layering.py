@@ -299,6 +299,7 @@ OUTSIDE = {
     "stratsynth.cli.ledgers": "shows a ledger",
     "stratsynth.recipes.outlook": "foresees what fits will cost",
     "stratsynth.fitting.repeats": "refuses a fit that its ledger has done, before anything is reserved",
+    "stratsynth.adapters.sklearn.searches": "foresees what fits will cost",
     "stratsynth.driver.simulated": "charges an account of its own, for made-up answers",
     "stratsynth.planning.rehearsal": "opens an account of its own, for made-up answers",
     "stratsynth.testing.*": "runs mechanisms on made-up rows",

@@ -82,7 +82,7 @@ def test_where_gives_only_such_rows_and_exactly_n(release):
 
 @pytest.mark.parametrize(
     "where",
-    [{"SEXX": "1"}, {"SEX": "9"}, {"SEX": []}, {"SEX": 2}, {"SEX": [2]}, {"SEX": "2", "GROUP": "b"}],
+    [{"SEXX": "1"}, {"SEX": "9"}, {"SEX": []}, {"SEX": 3}, {"SEX": [None]}, {"SEX": "2", "GROUP": "b"}],
     ids=str,
 )
 def test_a_condition_that_no_row_can_meet_is_refused(release, where):

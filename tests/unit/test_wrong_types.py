@@ -1,18 +1,32 @@
 """Objects of a wrong class are refused in one line that names the remedy, before anything is read."""
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 import stratsynth as ss
 from helpers import small
-from stratsynth.adapters import MST, CoinPress, Pooled
+from stratsynth.adapters import AIM, MST, CoinPress, External, Pooled
 from stratsynth.errors import StratsynthError
 from stratsynth.evaluation import workload_error
+from stratsynth.evaluation.comparisons.grid import Grid
 
 PEOPLE = small.people()
 WEIGHTS = small.even(small.SCHEMA, "SEX")
+
+
+WIDE = ss.Schema({f"c{i}": ss.Numeric(lower=0, upper=1, bins=50) for i in range(700)})
+
+
+def _grid(section: dict[str, object]) -> Grid:
+    with tempfile.TemporaryDirectory() as folder:
+        recipe = small.write_recipe(Path(folder))
+        text = recipe.read_text(encoding="utf-8") + f"\n[compare]\n{tomli_w.dumps(section)}"
+        recipe.write_text(text, encoding="utf-8")
+        return Grid.read(ss.Recipe.read(recipe))
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
@@ -45,7 +59,25 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no release": (lambda: ss.Release.load(None), "must be a path"),
     "no release to verify": (lambda: ss.verify(None), "must be a path"),
     "a release as data": (lambda: workload_error(PEOPLE, small.small_release(), small.SCHEMA), "release.sample(n)"),
-    "a condition as a text": (lambda: small.small_release().sample(5, where="SEX=2"), "{'SEX': '2'}"),
+    "a file as a release": (lambda: ss.Release.load(__file__), "is a file; a release is the folder that holds"),
+    "a claim of nobody": (lambda: External(len), "External.plain(function)"),
+    "a grid without mechanisms": (lambda: _grid({"mechanisms": []}), "or give compare(..., mechanisms={...})"),
+    "a table too wide for mst": (lambda: ss.plan(MST(), WIDE, small.BUDGET, declared_size=99), "leave columns out"),
+    "a table too wide for aim": (
+        lambda: ss.plan(AIM(), WIDE.restrict([f"c{i}" for i in range(60)]), small.BUDGET, declared_size=99),
+        "leave columns out, use fewer bins, clique_cells",
+    ),
+    "bounds by their place": (lambda: ss.Numeric(0, 100), "by name: Numeric(lower=..., upper=...)"),
+    "levels by their place": (lambda: ss.Categorical(["a", "b"]), "by name: Categorical(levels=[...])"),
+    "codes by their place": (lambda: ss.Nested(["a"]), "by name: Nested(levels=[...])"),
+    "dates by their place": (
+        lambda: ss.Temporal("2024-01-01", "2024-12-31"),
+        "Temporal(lower=..., upper=...)",
+    ),
+    "a misspelt key": (lambda: ss.Numeric(low=0, upper=1), "Numeric has no key 'low'; did you mean 'lower'"),
+    "no levels": (lambda: ss.Categorical(dtype="bool"), "Categorical needs levels"),
+    "no bounds": (lambda: ss.Numeric(upper=1), "Numeric needs lower"),
+    "a condition as a text": (lambda: small.small_release().sample(5, where="SEX=2"), "{'SEX': '1'}"),
 }
 
 
