@@ -119,7 +119,7 @@ def _doors(place: Path) -> list[Door]:
         Door("Schema.restrict", world.SCHEMA.restrict, (["SEX"],)),
         Door("Schema.reviewed", ss.Schema.draft(frame).reviewed, ("the head of the office",)),
         Door("Groups", ss.Groups),
-        Door("StratumBudgets", ss.StratumBudgets, ({("1",): 1.0, ("2",): 0.5},)),
+        Door("StratumBudgets.read", ss.StratumBudgets.read, (budgets(),)),
         Door("Weights.public", ss.Weights.public, (shares,), cited),
         Door("Weights.raked", ss.Weights.raked, (weights,)),
         Door("Weights.holdout", ss.Weights.holdout, (frame[:50],), {**cited, "confidential": True}),
@@ -166,6 +166,11 @@ def _doors(place: Path) -> list[Door]:
 def pd_counts() -> Any:
     """Return exact counts of the sexes, as a frame."""
     return world.shares().rename(columns={"share": "count"}).assign(count=[100, 100])
+
+
+def budgets() -> Any:
+    """Return budgets of the sexes, as a frame."""
+    return world.shares().rename(columns={"share": "epsilon"})
 
 
 def _estimated(kind: Any, x: Any, y: Any, s: Any, **settings: Any) -> object:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stratsynth.checks import is_list, is_number, is_texts, number
+from stratsynth.checks import is_list, is_number, is_texts, number, one_of
 from stratsynth.errors import UsageError, nearest
 from stratsynth.schema import Numeric, Schema, Temporal
 from stratsynth.strata import Stratum
@@ -63,9 +63,7 @@ class Groups:
         for column in self.bands:
             if column in self.merge:
                 raise UsageError(f"strata: {column} has bands and merges; give one of them.")
-        if self.small not in POLICIES:
-            hint = nearest(self.small, POLICIES)
-            raise UsageError(f"strata: small is one of {', '.join(POLICIES)}, not {self.small!r}{hint}.")
+        one_of("strata: small", self.small, POLICIES)
         if (self.threshold is None) != (self.small == "keep"):
             raise UsageError(
                 "strata: `small` and `threshold` go together: a group is small where public size x epsilon is below "
