@@ -66,6 +66,20 @@ def test_a_release_is_made_anew_for_nothing(declared):
     assert again.certificate["ledger"] == declared.certificate["ledger"]
 
 
+def test_a_group_that_nothing_counts_keeps_its_share(tmp_path):
+    """Its declared size is too small for a table of its own, and only everybody's counts it."""
+    shares = {("1", "a"): 0.499, ("1", "b"): 0.3, ("2", "a"): 0.2, ("2", "b"): 0.001}
+    rows = pd.DataFrame([{"SEX": s, "GROUP": g, "share": w} for (s, g), w in shares.items()])
+    weights = Weights.public(rows, citation="a yearbook")
+    release = made(stratify("pooled", {"base": "mst"}, ["SEX", "GROUP"], weights, Groups()), groups="measured")
+    assert [c.stratum for c in release.statement.declared_and_measured] == ["", "1|a", "1|b", "2|a"]
+    parts = {stratum.label: weight for stratum, weight in release.model.weights.items()}
+    assert parts["2|b"] == 0.001
+    assert sum(parts.values()) == pytest.approx(1)
+    assert "1 more group: not counted" in " ".join(summary(release.certificate).split())
+    assert verify(release.save(tmp_path / "release", rows=50)).ok
+
+
 def sizes(**values):
     groups = {label: SizeOfGroup(float(value), 4.0, 4.0) for label, value in values.items()}
     return SizeEstimates(SizeOfGroup(sum(values.values()), 8.0, 8.0), groups)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, SHARE
 from stratsynth.release.notices import signed
+from stratsynth.report.numbers import several
 from stratsynth.report.page import Cell, Column, Figure, Row, Table
 
 if TYPE_CHECKING:
@@ -71,11 +72,14 @@ def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) ->
         if test.records is None
         else f"with the sampling error of published shares that were counted in {test.records:,.0f} records"
     )
+    left = (certificate.strata.groups or certificate.strata.cells) - test.statements
+    left += any(c.what == DECLARED_SIZE and c.declared is not None for c in certificate.declared_and_measured)
+    uncounted = f"{several(left, 'more group')}: not counted, or impossible; shares unchanged. " if left > 0 else ""
     return (
         "In records. Published: the declared share of the measured total. Measured: by least squares over all that "
         f"was counted; noise: its standard deviation. {rows if drawn else ''}"
-        f"Difference of measured from published, and in its standard deviations; {source}. Agrees: the interval lies "
-        f"within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All {test.statements} "
+        f"{uncounted}Difference of measured from published, and in its standard deviations; {source}. Agrees: the "
+        f"interval lies within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All {test.statements} "
         f"intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "
         f"({test.correction}), for the records of this table."
     )
