@@ -79,7 +79,7 @@ def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) ->
         "In records. Published: the declared share of the measured total. Measured: by least squares over all that "
         f"was counted; noise: its standard deviation. {rows if drawn else ''}"
         f"{uncounted}Difference of measured from published, and in its standard deviations; {source}. Agrees: the "
-        f"interval lies within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All {test.statements} "
-        f"intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "
+        f"interval lies within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All "
+        f"{test.statements} intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "
         f"({test.correction}), for the records of this table."
     )
