@@ -13,6 +13,9 @@ from stratsynth.report.page import Cell, Column, Figure, Row, Table
 if TYPE_CHECKING:
     from stratsynth.certificate import AgreementStated, Certificate, ComparisonStated
 
+MOST = 400
+"""Largest number of groups in the table, those of the largest differences; certificate.json has all."""
+
 
 def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str) -> Figure | None:
     """Return the Figure of declared beside measured numbers of groups; None for a certificate that has none.
@@ -26,9 +29,9 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
     if test is None or not groups:
         return None
     total = next(c.measured for c in found if c.what == DECLARED_SIZE)
-    rows = [
-        _row(named(c.stratum), c, total) for c in sorted(groups, key=lambda c: -abs(c.measured - (c.declared or 0)))
-    ]
+    ordered = sorted(groups, key=lambda c: -abs(c.measured - (c.declared or 0)))
+    rows = [_row(named(c.stratum), c, total) for c in ordered[:MOST]]
+    hidden = len(ordered) - len(rows)
     drawn = any(c.rows is not None for c in groups)
     columns = [
         Column("Group", "text"),
@@ -42,7 +45,8 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
         Column("verdict", "text"),
     ]
     kept = rows if drawn else [[*row[:4], *row[5:]] for row in rows]
-    table = Table(_caption(certificate, test, drawn=drawn), columns, kept, rest="more are in certificate.json")
+    caption = _caption(certificate, test, drawn=drawn) + f" {hidden:,} more are in certificate.json." * (hidden > 0)
+    table = Table(caption, columns, kept, rest="more are in certificate.json")
     return Figure("Published, measured, synthetic" if drawn else "Published and measured", table=table)
 
 
