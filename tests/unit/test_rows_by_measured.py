@@ -13,7 +13,7 @@ from helpers import small
 from stratsynth import Release, Stratified, Weights, cli, fit, open_table, verify
 from stratsynth.adapters import MST, ClippedMean, Independent
 from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, size_estimates
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.release.declared import rows_by_size
 from stratsynth.release.page.frame import release_page
@@ -78,6 +78,12 @@ def test_a_group_that_nothing_counts_keeps_its_share(tmp_path):
     assert sum(parts.values()) == pytest.approx(1)
     assert "1 more group: not counted" in " ".join(summary(release.certificate).split())
     assert verify(release.save(tmp_path / "release", rows=50)).ok
+
+
+def test_samples_are_refused_whose_sizes_would_all_have_the_same_noise(declared):
+    assert len(declared.samples(2, 10, seed=1)) == 2
+    with pytest.raises(Unsupported, match="rows by measured sizes"):
+        declared.by_measured_sizes().samples(2, 10, seed=1)
 
 
 def sizes(**values):
