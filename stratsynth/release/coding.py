@@ -65,9 +65,10 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
         name: _column(schema.column(name), table.column(name), values.counted(spelt.column(name))) for name in shared
     }
     types, texts = source.types(), list[str]()
-    for name in shared:
+    kinds = {} if types is None else {name: types.field(name).type for name in shared}
+    for name, kind in kinds.items():
         try:
-            columns[name] = columns[name] if types is None else _typed(columns[name], types.field(name).type)
+            columns[name] = _typed(columns[name], kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             texts.append(name)
     lacking = tuple(name for name in header if name not in schema.columns)

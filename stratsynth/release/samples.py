@@ -21,6 +21,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.words import with_samples, words_of
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
+from stratsynth.release.declared import MEASURED
 from stratsynth.weights.sources import source_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
         raise Unsupported(
             f"samples: intervals from samples {why} were not found to hold; samples are for "
             f"{' and '.join(with_samples())} with other weights. Intervals of `query` hold for what was measured."
+        )
+    if release.statement.weights.groups == MEASURED:  # whose noise would be that of the release in every sample
+        raise Unsupported(
+            "samples: rows by measured sizes carry the noise of these sizes, which samples do not draw again. Ask "
+            "`query`, or take the release by declared shares."
         )
     number = n if n is not None else release.declared_size
     if number is None:

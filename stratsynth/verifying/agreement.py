@@ -76,8 +76,8 @@ def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEst
         return
     if declared.shares and (missing := [label for label in sizes.groups if label not in declared.shares]):
         yield f"The group {missing[0]} was measured, and is not compared with its share."
-    whole = len(sizes.groups) == len(declared.shares) > 0
-    if whole and not _near(math.fsum(declared.shares.values()), 1):
+    every = len(declared.shares) == (certificate.strata.groups or certificate.strata.cells)
+    if every and not _near(math.fsum(declared.shares.values()), 1):
         yield "The declared shares of the groups do not add up to 1."
     known = {(c.what, c.stratum): c for c in Comparison.stated_in(certificate)}
     for c in declared.compared(sizes):

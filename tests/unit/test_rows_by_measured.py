@@ -13,7 +13,7 @@ from helpers import small
 from stratsynth import Release, Stratified, Weights, cli, fit, open_table, verify
 from stratsynth.adapters import MST, ClippedMean, Independent
 from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, size_estimates
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.release.declared import rows_by_size
 from stratsynth.release.page.frame import release_page
@@ -64,6 +64,26 @@ def test_a_release_is_made_anew_for_nothing(declared):
     assert again.by_measured_sizes().certificate == again.certificate
     assert again.measurements is declared.measurements
     assert again.certificate["ledger"] == declared.certificate["ledger"]
+
+
+def test_a_group_that_nothing_counts_keeps_its_share(tmp_path):
+    """Its declared size is too small for a table of its own, and only everybody's counts it."""
+    shares = {("1", "a"): 0.499, ("1", "b"): 0.3, ("2", "a"): 0.2, ("2", "b"): 0.001}
+    rows = pd.DataFrame([{"SEX": s, "GROUP": g, "share": w} for (s, g), w in shares.items()])
+    weights = Weights.public(rows, citation="a yearbook")
+    release = made(stratify("pooled", {"base": "mst"}, ["SEX", "GROUP"], weights, Groups()), groups="measured")
+    assert [c.stratum for c in release.statement.declared_and_measured] == ["", "1|a", "1|b", "2|a"]
+    parts = {stratum.label: weight for stratum, weight in release.model.weights.items()}
+    assert parts["2|b"] == 0.001
+    assert sum(parts.values()) == pytest.approx(1)
+    assert "1 more group: not counted" in " ".join(summary(release.certificate).split())
+    assert verify(release.save(tmp_path / "release", rows=50)).ok
+
+
+def test_samples_are_refused_whose_sizes_would_all_have_the_same_noise(declared):
+    assert len(declared.samples(2, 10, seed=1)) == 2
+    with pytest.raises(Unsupported, match="rows by measured sizes"):
+        declared.by_measured_sizes().samples(2, 10, seed=1)
 
 
 def sizes(**values):

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, SHARE
 from stratsynth.release.notices import signed
+from stratsynth.report.numbers import several
 from stratsynth.report.page import Cell, Column, Figure, Row, Table
 
 if TYPE_CHECKING:
     from stratsynth.certificate import AgreementStated, Certificate, ComparisonStated
+
+MOST = 400
+"""Largest number of groups in the table, those of the largest differences; certificate.json has all."""
 
 
 def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str) -> Figure | None:
@@ -25,9 +29,9 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
     if test is None or not groups:
         return None
     total = next(c.measured for c in found if c.what == DECLARED_SIZE)
-    rows = [
-        _row(named(c.stratum), c, total) for c in sorted(groups, key=lambda c: -abs(c.measured - (c.declared or 0)))
-    ]
+    ordered = sorted(groups, key=lambda c: -abs(c.measured - (c.declared or 0)))
+    rows = [_row(named(c.stratum), c, total) for c in ordered[:MOST]]
+    hidden = len(ordered) - len(rows)
     drawn = any(c.rows is not None for c in groups)
     columns = [
         Column("Group", "text"),
@@ -41,7 +45,8 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
         Column("verdict", "text"),
     ]
     kept = rows if drawn else [[*row[:4], *row[5:]] for row in rows]
-    table = Table(_caption(certificate, test, drawn=drawn), columns, kept, rest="more are in certificate.json")
+    caption = _caption(certificate, test, drawn=drawn) + f" {hidden:,} more are in certificate.json." * (hidden > 0)
+    table = Table(caption, columns, kept, rest="more are in certificate.json")
     return Figure("Published, measured, synthetic" if drawn else "Published and measured", table=table)
 
 
@@ -71,11 +76,14 @@ def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) ->
         if test.records is None
         else f"with the sampling error of published shares that were counted in {test.records:,.0f} records"
     )
+    left = (certificate.strata.groups or certificate.strata.cells) - test.statements
+    left += any(c.what == DECLARED_SIZE and c.declared is not None for c in certificate.declared_and_measured)
+    uncounted = f"{several(left, 'more group')}: not counted, or impossible; shares unchanged. " if left > 0 else ""
     return (
         "In records. Published: the declared share of the measured total. Measured: by least squares over all that "
         f"was counted; noise: its standard deviation. {rows if drawn else ''}"
-        f"Difference of measured from published, and in its standard deviations; {source}. Agrees: the interval lies "
-        f"within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All {test.statements} "
-        f"intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "
+        f"{uncounted}Difference of measured from published, and in its standard deviations; {source}. Agrees: the "
+        f"interval lies within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All "
+        f"{test.statements} intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "
         f"({test.correction}), for the records of this table."
     )
