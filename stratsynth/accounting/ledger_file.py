@@ -72,6 +72,7 @@ class FileLedger:
         account: str | None = None,
         registry: Registry | None = None,
         reason: str | None = None,
+        older: Callable[[bytes], str] | None = None,
     ) -> None:
         """Name the files; nothing is opened.
 
@@ -82,12 +83,14 @@ class FileLedger:
             account: The name under which several versions of the data share the ledger.
             registry: The accounts of the data file, where there is one.
             reason: The user's reason to begin a ledger beside another of the same data.
+            older: Identifies the data as ledgers of earlier versions do, where that differs.
         """
         self.path = path
         self._account = account
         self._registry = registry
         self._reason = reason
         self._fingerprint = fingerprint
+        self._older = older
         self._cap = cap_epsilon
         self._chain = Chain(path)
 
@@ -141,7 +144,8 @@ class FileLedger:
         note, new = "", not self._chain.lines
         if new and journal_of(self.path).exists():
             raise LedgerError(EMPTIED.format(path=self.path))
-        data = self._fingerprint(key_of(self.path, new=new))
+        key = key_of(self.path, new=new)
+        data = self._fingerprint(key)
         if new:
             facts: dict[str, Any] = {
                 "cap_epsilon": self._cap,
@@ -154,7 +158,10 @@ class FileLedger:
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
-        self._check(head_of(self.path, lines), lines, data, budget)
+        head, versions = head_of(self.path, lines), shared_by(lines).versions
+        if data not in versions and self._older is not None and (older := self._older(key)) in versions:
+            data = older
+        self._check(head, lines, data, budget)
         over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
         check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
         tidy(self.path, (run for run, done in over.items() if done))

@@ -136,6 +136,7 @@ def open_table(
         from stratsynth.accounting.ledger_file import FileLedger
 
         kept = FileLedger(
-            Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account
-        )
+            Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account,
+            older=getattr(source, "older_fingerprint", None),
+        )  # fmt: skip
     return PrivateTable(rows, known, declared_size, kept, public, source)
