@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 
 class StratsynthError(Exception):
@@ -67,7 +68,10 @@ class NotPrivateWarning(UserWarning):
     """The result is not private: it may show single records."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'x'" with the known word nearest to `word`, to end a message; empty if none is near."""
-    close = difflib.get_close_matches(word, list(known), n=1)
+def nearest(word: object, known: Iterable[str]) -> str:
+    """Return "; did you mean 'x'" with the word nearest to `word`, to end a message; empty if none is near.
+
+    Of the known words, the first 1,000 are looked at.
+    """
+    close = difflib.get_close_matches(str(word), list(islice(known, 1000)), n=1)
     return f"; did you mean {close[0]!r}" if close else ""

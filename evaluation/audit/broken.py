@@ -17,7 +17,7 @@ from stratsynth.driver.private import PrivateAnswers
 from stratsynth.questions import Answer, Choose, Columns, Counts, Question, Total
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
+    from stratsynth.accounting.account import FitAccount
     from stratsynth.noise import Entropy
     from stratsynth.questions.reading import Rows
 
@@ -28,7 +28,7 @@ Breakage = Callable[[Question], Question]
 class NotPrivate(PrivateAnswers):
     """NOT PRIVATE: charges for the question that was asked, and answers another one."""
 
-    def __init__(self, load: Callable[[], Rows], account: Account, entropy: Entropy, breakage: Breakage) -> None:
+    def __init__(self, load: Callable[[], Rows], account: FitAccount, entropy: Entropy, breakage: Breakage) -> None:
         """Make the driver, whose questions are changed by `breakage` between the charge and the rows."""
         super().__init__(load, account, entropy)
         self._breakage = breakage

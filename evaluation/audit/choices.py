@@ -51,7 +51,7 @@ def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbou
 
     The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
     """
-    scores, reach = type(question.scores[0]).units(question.scores, exact, Setting(schema, neighbours), {})
+    scores, reach = question.judge.units(question.scores, exact, Setting(schema, neighbours), {})
     # subtracting the best score keeps exp in range
     best = max(scores)
     rate = question.epsilon / 2

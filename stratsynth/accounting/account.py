@@ -8,56 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from stratsynth.accounting.budget import TRUNCATION_SHARE, Allotment, Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, Unsupported
 from stratsynth.strata import Stratum
-
-
-class Account(Protocol):
-    """The account of one fit, as the driver uses it: it charges batches, and keeps answers to avoid a second draw."""
-
-    @property
-    def budget(self) -> Budget:
-        """Budget (epsilon, delta, neighbours) that the user is willing to spend on the fit."""
-
-    @property
-    def allot(self) -> Allotment:
-        """Part of the budget that the mechanism may spend, in the fit's currency: the cap."""
-
-    @property
-    def spending(self) -> Spending:
-        """Charges recorded so far, with their cost under each notion of neighbour."""
-
-    @property
-    def standing(self) -> Standing:
-        """State of the data's whole account after this fit's reservation, as the certificate shows it."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of post-processing; a resumed fit has that of the interrupted one, so that it asks the same."""
-
-    @property
-    def by_shape(self) -> bool:
-        """True if journal keys digest questions' public shapes; in fits of 0.1.0 and 0.2.0 they digest all numbers."""
-
-    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Record the charges of a batch for good, before it is answered; or raise, and record none of them."""
-
-    def recall(self, moment: int, asked: str) -> Any | None:
-        """Return the journalled answers to the batch with this moment and journal key; None if there are none."""
-
-    def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Keep the answers to batch `moment` of journal key `asked` for good, before the mechanism is given them."""
-
-    def finish(self) -> None:
-        """Mark the fit as done, once the release is in place: the same request is a new fit from here on."""
-
-    def close(self) -> None:
-        """Release the account's locks; its charges stand."""
 
 
 class FitAccount:
@@ -79,8 +36,11 @@ class FitAccount:
         cost by questions to everybody and to the stratum."""
         self.spending = Spending(budget.neighbours)
         self.standing = standing
+        """State of the data's whole account after this fit's reservation, as the certificate shows it."""
         self.seed = seed
+        """Seed of post-processing; a resumed fit has that of the interrupted one, so that it asks the same."""
         self.by_shape = True
+        """True if journal keys digest questions' public shapes; in fits of 0.1.0 and 0.2.0 they digest all numbers."""
         self.lock = threading.RLock()
         """Held from the check of charges against the caps until they are recorded."""
         self._most = [Fraction(allot.amount), *map(Fraction, caps.values())]

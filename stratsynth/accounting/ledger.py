@@ -1,23 +1,19 @@
 """The account of a data file: the sum of what all fits on it have reserved.
 
 A fit reserves its whole allotment before its first question and nothing is given back, so the total never
-depends on the rows through a mechanism's course. This module has the interface and the account that lasts as
-long as the process; `ledger_file` keeps one on disk.
+depends on the rows through a mechanism's course. `ledger_file` keeps such an account on disk, `process` one that
+lasts as long as the process.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from stratsynth.accounting.account import Account, FitAccount
+from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.standing import Standing
-from stratsynth.accounting.totals import afford, readable, total
-from stratsynth.checks import number
-from stratsynth.errors import UsageError
 from stratsynth.strata import Stratum
 
 APART = (
@@ -26,8 +22,6 @@ APART = (
 )
 """Remedy where guarantees do not add up: one that takes a column for public does not bound what others protect in
 it."""
-_LOCK = threading.RLock()
-"""Held from the check whether a reservation fits until it is made."""
 
 
 @dataclass(frozen=True)
@@ -57,55 +51,8 @@ class Request:
 class Ledger(Protocol):
     """A store of reservations on one set of data."""
 
-    def open(self, request: Request) -> Account:
-        """Reserve the request's whole allotment and return the fit's account; or raise, and leave all as it was."""
-
-
-@dataclass
-class ProcessLedger:
-    """A ledger in memory: it ends with the process, so it cannot count what was spent before."""
-
-    cap_epsilon: float | None = None
-    note: str = "no ledger file: this account lasted for one process, and knew these data by path, object and content"
-    _made: list[Allotment] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        """Refuse a cap that is not a positive number."""
-        number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
-
-    @property
-    def reserved(self) -> tuple[Allotment, ...]:
-        """Tuple of the allotments reserved so far, oldest first."""
-        return tuple(self._made)
-
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request's allotment, or refuse it, and return the fit's account; one thread at a time."""
-        with _LOCK:
-            return self._reserve(request)
-
-    def absorb(self, other: ProcessLedger) -> None:
-        """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
-        with _LOCK:
-            self._made.extend(other._made)
-            caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
-            self.cap_epsilon = min(caps, default=None)
-
-    def _reserve(self, request: Request) -> FitAccount:
-        if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
-            raise UsageError(f"guarantees for different neighbours cannot be added up on the same data.{APART}")
-        if any(allot.promise.public != request.budget.public for allot in self._made):
-            raise UsageError(
-                f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
-            )
-        if any(allot.promise.unit != request.budget.unit for allot in self._made):
-            raise UsageError("guarantees for different units cannot be added up on the same data.")
-        request.before_reserving()
-        afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
-        self._made.append(request.allot)
-        delta = readable(self._made, request.budget.delta)
-        spent = total(self._made, delta)
-        standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
-        return request.account(standing, fresh_seed(request))
+        """Reserve the request's whole allotment and return the fit's account; or raise, and leave all as it was."""
 
 
 def fresh_seed(request: Request) -> int:

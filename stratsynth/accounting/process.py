@@ -13,19 +13,70 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment
-from stratsynth.accounting.ledger import ProcessLedger, Request, fresh_seed
+from stratsynth.accounting.ledger import APART, Request, fresh_seed
 from stratsynth.accounting.standing import Standing
+from stratsynth.accounting.totals import afford, readable, total
+from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.noise import SystemEntropy
 
 _LOCK = threading.RLock()
+"""Held from the check whether a reservation fits until it is made, and while ledgers are found and joined."""
 _ACCOUNTS: dict[Hashable, ProcessLedger] = {}
 """Ledgers by path, by the id of an object that still lives, and by fingerprint."""
 _KEY: list[bytes] = []
 """Key of the fingerprints, as a list that is empty until the first one is needed."""
+
+
+@dataclass
+class ProcessLedger:
+    """A ledger in memory: it ends with the process, so it cannot count what was spent before."""
+
+    cap_epsilon: float | None = None
+    note: str = "no ledger file: this account lasted for one process, and knew these data by path, object and content"
+    _made: list[Allotment] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a cap that is not a positive number."""
+        number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
+
+    @property
+    def reserved(self) -> tuple[Allotment, ...]:
+        """Tuple of the allotments reserved so far, oldest first."""
+        return tuple(self._made)
+
+    def open(self, request: Request) -> FitAccount:
+        """Reserve the request's allotment, or refuse it, and return the fit's account; one thread at a time."""
+        with _LOCK:
+            return self._reserve(request)
+
+    def absorb(self, other: ProcessLedger) -> None:
+        """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
+        with _LOCK:
+            self._made.extend(other._made)
+            caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
+            self.cap_epsilon = min(caps, default=None)
+
+    def _reserve(self, request: Request) -> FitAccount:
+        if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
+            raise UsageError(f"guarantees for different neighbours cannot be added up on the same data.{APART}")
+        if any(allot.promise.public != request.budget.public for allot in self._made):
+            raise UsageError(
+                f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
+            )
+        if any(allot.promise.unit != request.budget.unit for allot in self._made):
+            raise UsageError("guarantees for different units cannot be added up on the same data.")
+        request.before_reserving()
+        afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
+        self._made.append(request.allot)
+        delta = readable(self._made, request.budget.delta)
+        spent = total(self._made, delta)
+        standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
+        return request.account(standing, fresh_seed(request))
 
 
 class SharedLedger:

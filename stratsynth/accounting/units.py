@@ -34,39 +34,32 @@ if TYPE_CHECKING:
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
     """Return the budget with the schema's unit, rows a unit and public columns; refuse pairs that make no promise."""
+    unit, rows = (schema.unit, 1) if isinstance(schema.unit, str) else (schema.unit.column, schema.unit.max_rows)
     if budget.neighbours == Neighbours.ATTRIBUTE:
-        return _attribute(budget, schema)
-    if isinstance(schema.unit, str):
-        return replace(budget, unit=schema.unit, rows=1)
-    if budget.neighbours == Neighbours.REPLACE:
+        _check_attribute(schema)
+        return replace(budget, unit=unit, rows=rows, public=schema.public)  # which refuses units of several rows
+    if budget.neighbours == Neighbours.REPLACE and not isinstance(schema.unit, str):
         raise Unsupported(
-            f"budget: exchanging one {schema.unit.column} for another, with another number of rows, is no defined "
-            'step; use neighbours = "add-remove". The certificate prints what an exchange would cost.'
+            f"budget: exchanging one {unit} for another, with another number of rows, is no defined step; use "
+            'neighbours = "add-remove". The certificate prints what an exchange would cost.'
         )
-    return replace(budget, unit=schema.unit.column, rows=schema.unit.max_rows)
+    return replace(budget, unit=unit, rows=rows)
 
 
-def _attribute(budget: Budget, schema: Schema) -> Budget:
-    """Return the budget with the schema's public columns; refuse units of rows, no or only public ones, row weights."""
-    if not isinstance(schema.unit, str):
-        raise Unsupported(
-            f'budget: neighbours = "attribute" protects attributes of single records, not all rows of one '
-            f'{schema.unit.column}; take unit = "record" in the schema, or neighbours = "add-remove".'
-        )
-    public = schema.public
-    if not public:
+def _check_attribute(schema: Schema) -> None:
+    """Refuse a schema in which no column is public, or every one, or which has row weights of their own."""
+    if not schema.public:
         raise Unsupported(
             'budget: neighbours = "attribute" needs to know which columns need no protection: declare them in the '
             'schema with public = true, or take neighbours = "add-remove", which protects all.'
         )
-    if len(public) == len(schema.columns):
+    if len(schema.public) == len(schema.columns):
         raise Unsupported('budget: neighbours = "attribute" protects nothing where every column is declared public.')
     if schema.row_weight.column is not None:
         raise Unsupported(
             f'budget: neighbours = "attribute" does not say whether the weights in {schema.row_weight.column} are '
             'protected. Take the weight out of the schema, or neighbours = "add-remove".'
         )
-    return replace(budget, unit=schema.unit, rows=1, public=public)
 
 
 def per_unit(allot: Allotment) -> Allotment:

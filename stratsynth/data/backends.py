@@ -125,6 +125,4 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
 def check_engine(engine: str) -> None:
     """Refuse, with a UsageError, the name of an engine that is not in ENGINES."""
     if engine not in ENGINES:
-        raise UsageError(
-            f"engine: there is no {engine!r}{nearest(str(engine), ENGINES)}; it is {' or '.join(ENGINES)}."
-        )
+        raise UsageError(f"engine: there is no {engine!r}{nearest(engine, ENGINES)}; it is {' or '.join(ENGINES)}.")

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stratsynth.errors import UsageError
+from stratsynth.schema.values import decoded
 
 BLOCK = 1 << 24
 """Bytes read at a time."""
@@ -61,12 +62,6 @@ def header(file: IO[bytes]) -> list[str]:
                 raise UsageError("the first line holds no column names: its quotes do not close, or it is too long.")
             return [name.decode("utf-8", "replace") for name in names]
     return []
-
-
-def read(file: IO[bytes], width: int, wanted: Sequence[int]) -> list[pa.ChunkedArray]:
-    """Return, for each of the places `wanted`, that field of all remaining records of `width` fields, text or null."""
-    chunks = list(batches(file, width, wanted))
-    return [pa.chunked_array([chunk[i] for chunk in chunks], pa.string()) for i in range(len(wanted))]
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
@@ -142,7 +137,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
     odd = [f for f, whole in zip(split, good, strict=True) if f is not None and whole]
     order = np.argsort(np.concatenate([np.flatnonzero(plain), np.flatnonzero(quoted)[good]]))
     columns = [
-        pa.concat_arrays([column, _listed([f[place] for f in odd])]).take(order)
+        pa.concat_arrays([column, pa.array([f[place] for f in odd], pa.large_binary())]).take(order)
         for column, place in zip(columns, wanted, strict=True)
     ]
     broken = sum(f is None for f in split)
@@ -158,21 +153,7 @@ def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.A
     return pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers)
 
 
-def _listed(values: list[bytes]) -> pa.Array:
-    return pa.array(values, pa.large_binary())
-
-
 def _text(column: pa.Array) -> pa.Array:
     """Return a binary array as text, null where a field is empty or not UTF-8."""
     column = pc.if_else(pc.equal(pc.binary_length(column), 0), None, column)
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:  # some field is not UTF-8
-        return pa.array([_decoded(value) for value in column.to_pylist()], pa.string())
-
-
-def _decoded(value: bytes | None) -> str | None:
-    try:
-        return value.decode() if value is not None else None
-    except UnicodeDecodeError:
-        return None
+    return decoded(column, pa.string())

@@ -129,12 +129,10 @@ def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Ta
     keys = _partitions(name)
     for column in columns:
         if column in keys:
-            table = table.append_column(column, _repeated(keys[column], table.num_rows))
+            value = keys[column]
+            same = pa.nulls(table.num_rows, pa.string()) if value is None else pa.repeat(value, table.num_rows)
+            table = table.append_column(column, same)
     return table.select(list(columns))
-
-
-def _repeated(value: str | None, rows: int) -> pa.Array:
-    return pa.nulls(rows, pa.string()) if value is None else pa.repeat(pa.scalar(value), rows)
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:

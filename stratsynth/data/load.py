@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,12 +93,7 @@ def _put(rows: CodedRows, space: Space) -> CodedRows:
         space.touched(place.nbytes)
         return place
 
-    return replace(
-        rows,
-        codes={c: put(a) for c, a in rows.codes.items()},
-        numbers={c: put(a) for c, a in rows.numbers.items()},
-        weights=None if rows.weights is None else put(rows.weights),
-    )
+    return rows.mapped(put, rows.size)
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:

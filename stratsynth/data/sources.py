@@ -138,7 +138,7 @@ def _of_path(path: Path, table: str | None, query: str | None) -> Source:
         from stratsynth.data.duckdb_source import database
 
         return database(path, table=table, query=query)
-    if _is_folder(path):
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for names that no system can have
         from stratsynth.data.folders import FolderSource
 
         folder = FolderSource(path)
@@ -223,7 +223,7 @@ class ParquetSource(FileSource):
         """Yield tables of these columns, of all or these row groups; texts are dictionaries, as stored."""
         locate(columns, self.columns())
         types = self.types()
-        texts = [name for name in columns if _is_text(types.field(name).type)]
+        texts = [name for name in columns if types.field(name).type in (pa.string(), pa.binary())]
         with self.open() as file:
             parquet = pq.ParquetFile(file, read_dictionary=texts, pre_buffer=False)
             for batch in parquet.iter_batches(BATCH, row_groups=groups, columns=list(columns)):
@@ -233,13 +233,3 @@ class ParquetSource(FileSource):
         """INTERNAL. Number of batches, by the number of rows in the file's footer, for a progress bar."""
         with self.open() as file:
             return -(-int(pq.read_metadata(file).num_rows) // BATCH)
-
-
-def _is_folder(path: Path) -> bool:
-    """True for an existing folder; False for a name that no system can have, such as a very long one."""
-    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    """True for types of text or bytes, which Parquet can hand over as dictionaries."""
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))

@@ -58,12 +58,8 @@ class Reader:
         self._kept: dict[StratumPath, _Tables] = {}
         self._kept_cells = 0
 
-    def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
-        """Return a list with the exact, noise-free answer to each (path, reads) pair, in order."""
-        return list(self.each(wanted))
-
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield one `Exact` per (path, reads), in order; where rows are here, tables are counted at a path's turn."""
+        """Yield the exact answer to each (path, reads), in order; of rows here, tables are counted at a path's turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -87,16 +83,11 @@ class Reader:
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
         """Yield the exact tables of each path, each counted once: path by path, or all in one pass of remote rows."""
-        if self._here:
-            for path, wants in by_path.items():
-                again, found, lacking = self._kept_of(path, wants)
-                (exact,) = self._rows.counts([(path, lacking)]) if lacking else ([],)
+        plans = ((path, *self._kept_of(path, wants)) for path, wants in by_path.items())
+        for batch in ([plan] for plan in plans) if self._here else [list(plans)]:
+            counted = self._rows.counts([(path, lacking) for path, _, _, lacking in batch])
+            for (path, again, found, lacking), exact in zip(batch, counted, strict=True):
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
-            return
-        plans = [(path, *self._kept_of(path, wants)) for path, wants in by_path.items()]
-        together = self._rows.counts([(path, lacking) for path, _, _, lacking in plans])
-        for (path, again, found, lacking), exact in zip(plans, together, strict=True):
-            yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
         """Return, of the tables wanted at a path, the set to keep, the kept ones, and the list of those to count.

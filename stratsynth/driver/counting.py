@@ -35,7 +35,6 @@ FEW = 1 << 10
 """Number of rows up to which all tables with equally many columns are counted by one call."""
 AT_ONCE = 1 << 10
 """Largest number of tables counted by one call."""
-_NONE = np.zeros(0, np.int64)
 
 Cover = tuple[Clique, tuple[int, ...]]
 """Columns that are counted together, and the indices of the cliques that are summed from their table."""
@@ -66,14 +65,13 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
 
     With few rows, time is in the number of calls.
     """
-    found: list[Ints] = [_NONE] * len(cliques)
+    found: dict[int, Ints] = {}
     for width in sorted(set(map(len, cliques))):
         numbers = [i for i, clique in enumerate(cliques) if len(clique) == width]
         for start in range(0, len(numbers), AT_ONCE):
             here = numbers[start : start + AT_ONCE]
-            for number, table in zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True):
-                found[number] = table
-    return found
+            found.update(zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True))
+    return [found[number] for number in range(len(cliques))]
 
 
 def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:

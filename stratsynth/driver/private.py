@@ -24,8 +24,8 @@ from stratsynth.questions.sums.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
-    from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.accounting.account import FitAccount
+    from stratsynth.accounting.budget import Budget
     from stratsynth.accounting.charges import Charge
 
 Admits = Callable[[StratumPath, frozenset[type[Question]]], object]
@@ -59,18 +59,13 @@ def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
     return for_units(charges, budget) if budget.rows > 1 else charges
 
 
-def tv_error(asked: Asked, neighbours: Neighbours) -> float:
-    """Return the total variation between one question's noise as sampled, tails cut off, and as priced."""
-    return asked.question.tv_error(Setting(asked.schema, neighbours))
-
-
 class PrivateAnswers(AnswerSource):
     """Answers from rows that are loaded after the first charge, and held nowhere else."""
 
     def __init__(
         self,
         load: Callable[[], Rows],
-        account: Account,
+        account: FitAccount,
         entropy: Entropy,
         admits: Admits = lambda *_: None,
         answered: Callable[[], object] = lambda: None,
@@ -110,7 +105,8 @@ class PrivateAnswers(AnswerSource):
         # The numbers are those of docs/privacy.md, section 10.
         moment, self._batch = self._batch, self._batch + 1
         budget = self._account.budget
-        charges, distance = bill(asked, budget), math.fsum(tv_error(a, budget.neighbours) for a in asked)
+        charges = bill(asked, budget)
+        distance = math.fsum(a.question.tv_error(Setting(a.schema, budget.neighbours)) for a in asked)
         key = journal.key(asked, charges) if self._account.by_shape else journal.exact_key(asked)
         # 1. Record the charges, or refuse all of them, before a row is touched.
         self._account.charge(moment, key, charges, distance)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.driver.lockstep import AnswerSource, Asked
-from stratsynth.driver.private import Admits, bill, tv_error
+from stratsynth.driver.private import Admits, bill
 from stratsynth.questions import Answer, Split
 from stratsynth.questions.base import Seen, Setting
 from stratsynth.questions.reading import Clique
@@ -24,7 +24,7 @@ from stratsynth.strata import StratumPath
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from stratsynth.accounting.account import Account
+    from stratsynth.accounting.account import FitAccount
 
 
 LOOKED_AT = 4
@@ -35,7 +35,7 @@ class SimulatedAnswers(AnswerSource):
     """Answers that charge as the private ones do, and simulate tables whose cells are all equally full."""
 
     def __init__(
-        self, account: Account, size: Callable[[StratumPath], float], admits: Admits = lambda *_: None
+        self, account: FitAccount, size: Callable[[StratumPath], float], admits: Admits = lambda *_: None
     ) -> None:
         """`size` returns a path's public size; `admits` refuses what the mechanism has not declared."""
         self._account = account
@@ -66,7 +66,8 @@ class SimulatedAnswers(AnswerSource):
         """Charge the batch as a fit would, then return one made-up answer per question, in order."""
         budget = self._account.budget
         every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
-        distance = math.fsum(len(self.stands_for(a.path)) * tv_error(a, budget.neighbours) for a in asked)
+        errors = (a.question.tv_error(Setting(a.schema, budget.neighbours)) for a in asked)
+        distance = math.fsum(len(self.stands_for(a.path)) * error for a, error in zip(asked, errors, strict=True))
         self._account.charge(self.moments, "", every, distance)
         self.moments += 1
         self.passes += sum(map(self._reads, asked[:LOOKED_AT])) > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,38 +17,29 @@ from stratsynth.schema.rows import CodedRows
 
 def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
     """Return all rows sorted by their cell in the columns' crossing, and an array of each cell's end."""
-    counts = np.zeros(parts[0].schema.cells(columns), np.int64)
+    schema = parts[0].schema
+    shape, counts = schema.shape(columns), np.zeros(schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
-        return _sorted(parts, columns, space, counts, done)
-
-
-def _sorted(
-    parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
-) -> tuple[CodedRows, Ints]:
-    """Return all rows sorted by cell, and each cell's end: `counts` (zeros) is filled, then each row moved."""
-    schema, shape = parts[0].schema, parts[0].schema.shape(columns)
-    for rows in pieces(parts, space, BLOCK):
-        add(rows, columns, counts)
-        done()
-    ends = np.cumsum(counts)
-    size, first = int(ends[-1]), parts[0]
-    codes = {name: space.empty(array.dtype, size) for name, array in first.codes.items()}
-    numbers = {name: space.empty(array.dtype, size) for name, array in first.numbers.items()}
-    weights = None if first.weights is None else space.empty(first.weights.dtype, size)
-    free = ends - counts  # where the next row of each cell goes
-    for rows in pieces(parts, space, BLOCK):
-        cell = cell_numbers(rows, columns, shape, slice(None))
-        order = np.argsort(cell, kind="stable")
-        here = np.bincount(cell.astype(np.intp), minlength=len(free))
-        place = np.arange(rows.size) + np.repeat(free - (np.cumsum(here) - here), here)
-        for target, source in ((codes, rows.codes), (numbers, rows.numbers)):
-            for name, array in source.items():
-                target[name][place] = array[order]
-        if weights is not None and rows.weights is not None:
-            weights[place] = rows.weights[order]
-        free += here
-        done()
-    return CodedRows(schema, codes, numbers, size, weights), ends
+        for rows in pieces(parts, space, BLOCK):
+            add(rows, columns, counts)
+            done()
+        ends = np.cumsum(counts)
+        size = int(ends[-1])
+        found = parts[0].mapped(lambda array: space.empty(array.dtype, size), size)
+        free = ends - counts  # where the next row of each cell goes
+        for rows in pieces(parts, space, BLOCK):
+            cell = cell_numbers(rows, columns, shape, slice(None))
+            order = np.argsort(cell, kind="stable")
+            here = np.bincount(cell.astype(np.intp), minlength=len(free))
+            place = np.arange(rows.size) + np.repeat(free - (np.cumsum(here) - here), here)
+            for target, source in ((found.codes, rows.codes), (found.numbers, rows.numbers)):
+                for name, array in source.items():
+                    target[name][place] = array[order]
+            if found.weights is not None and rows.weights is not None:
+                found.weights[place] = rows.weights[order]
+            free += here
+            done()
+    return found, ends
 
 
 def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArray[Any]:

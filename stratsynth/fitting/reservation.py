@@ -13,7 +13,7 @@ from stratsynth.accounting.units import per_unit
 from stratsynth.digest import digest
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
+    from stratsynth.accounting.account import FitAccount
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import Solving, Workers
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Reservation:
     """The part of a budget that a fit has reserved, with all that the fit may use while it lasts."""
 
-    account: Account
+    account: FitAccount
     answers: PrivateAnswers
     """Only access to the rows."""
     solve: Solving

@@ -49,30 +49,6 @@ class Entropy(ABC):
         size = (count + 7) // 8
         return int.from_bytes(self.read(size), "little") >> (8 * size - count)
 
-    @final
-    def below(self, bound: int) -> int:
-        """Return an exactly uniform integer in [0, bound), of bits drawn until they fit; ValueError for bound < 1."""
-        if bound < 1:
-            raise ValueError(f"nothing lies in [0, {bound})")
-        width = (bound - 1).bit_length()
-        while (drawn := self.bits(width)) >= bound:
-            pass
-        return drawn
-
-    @final
-    def permutation(self, count: int) -> NDArray[np.intp]:
-        """Return an exactly uniform permutation of range(count): the ranks of distinct 64-bit keys.
-
-        Independent keys are exchangeable, and they stay so given that no two are equal, so every order is
-        equally likely. Keys with a repeat are drawn again as a whole.
-        """
-        while True:
-            keys = self.uniform64(count)
-            order = np.argsort(keys)
-            ranked = keys[order]
-            if not np.any(ranked[1:] == ranked[:-1]):
-                return order
-
 
 @final
 class SystemEntropy(Entropy):

@@ -27,7 +27,6 @@ from stratsynth.files.reading import MAX_VALUES
 from stratsynth.strata import label
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
     from stratsynth.accounting.charges import Charge
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.mechanisms import Prepared
@@ -67,7 +66,7 @@ class Rehearsal:
     """Result of one rehearsal: charges, questions and model."""
 
     prepared: Prepared
-    account: Account
+    account: FitAccount
     """Account that was charged, with no data behind it."""
     answers: SimulatedAnswers
     """Simulated answers, with a record of all questions."""

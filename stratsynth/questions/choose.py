@@ -46,7 +46,7 @@ class Choose(Question):
     @property
     def judge(self) -> type[Any]:
         """Class whose methods check, read and score all candidates: that of the first score, or `Pairs`."""
-        return Pairs if type(self.scores) is Pairs else type(self.scores[0])
+        return Pairs if isinstance(self.scores, Pairs) else type(self.scores[0])
 
     def spelled(self) -> Choose:
         """Return an equal choice whose `scores` are a tuple with one score object per candidate, also for `Pairs`."""
@@ -143,7 +143,7 @@ class Choose(Question):
         return Fraction(self.rho) * Fraction(farthest, reach) ** 2
 
 
-def choose(scores: Sequence[Score], *, rho: float) -> Program[int]:
+def choose(scores: Sequence[Score] | Pairs, *, rho: float) -> Program[int]:
     """Ask for the index in `scores` of one candidate, drawn privately: `i = yield from choose(scores, rho=...)`."""
     answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho))
     return cast("int", answer)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import lt
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,8 +110,8 @@ class Independence:
 
 @known
 @dataclass(frozen=True, eq=False)
-class Pairs(Sequence[Distance]):
-    """Pairs as candidates, some of all there are: a sequence of `Distance`, each made when it is asked for.
+class Pairs:
+    """Pairs as candidates, some of all there are: each is a `Distance`, made when it is asked for.
 
     It has the methods that `Choose` calls on the class of its candidates.
     """
@@ -129,18 +129,9 @@ class Pairs(Sequence[Distance]):
         """Return the number of candidates."""
         return len(self.which)
 
-    @overload
-    def __getitem__(self, place: int) -> Distance: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Distance]: ...
-
-    def __getitem__(self, place: int | slice) -> Distance | Sequence[Distance]:
-        """Return the candidate at a place as a `Distance`; for a slice, a tuple of them."""
-        if isinstance(place, slice):
-            return tuple(self)[place]
-        clique = self.expected.cliques[self.which[place]]
-        return Distance(clique, next(self.expected.tables([clique])))
+    def __iter__(self) -> Iterator[Distance]:
+        """Yield each candidate as a `Distance`, in order."""
+        return map(Distance, self.cliques, self.expected.tables(self.cliques))
 
     def check_all(self, schema: Schema) -> None:
         """Refuse candidates unless a non-empty, ascending tuple of places of pairs; refuse unsound references."""

@@ -7,9 +7,8 @@ integers, and their sensitivities from the same integers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -159,8 +158,8 @@ class Distance(Score, Digested):
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest sensitivity of all scores: only the largest weight of each norm is looked at."""
-        return max(score.sensitivity(schema, neighbours) for score in _heaviest(scores).values())
+        """Return the largest sensitivity of all scores: one score of each norm and weight is looked at."""
+        return max(score.sensitivity(schema, neighbours) for score in _different(scores))
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
@@ -177,8 +176,7 @@ class Distance(Score, Digested):
             weights[s.weight] * (s.away(table) - round(s.offset * REFERENCE_UNIT))
             for s, table in zip(scores, exact.tables, strict=True)
         ]
-        # the largest weight of each norm has the largest sensitivity
-        reach = max(weights[s.weight] * s.reach(at.schema, at.neighbours) for s in _heaviest(scores).values())
+        reach = max(weights[s.weight] * s.reach(at.schema, at.neighbours) for s in _different(scores))
         return units, max(1, reach * REFERENCE_UNIT)
 
     def away(self, table: Ints) -> int:
@@ -188,9 +186,6 @@ class Distance(Score, Digested):
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
 
 
-def _heaviest(scores: Sequence[Distance]) -> dict[str, Distance]:
-    """Return, by norm (`l1`, `largest`), the score with the largest weight; only norms that occur."""
-    found: dict[str, Distance] = {}
-    for (norm, _), score in sorted({(s.norm, s.weight): s for s in scores}.items(), key=itemgetter(0)):
-        found[norm] = score
-    return found
+def _different(scores: Sequence[Distance]) -> Iterable[Distance]:
+    """Return one score of each norm and weight, on which its sensitivity depends."""
+    return {(score.norm, score.weight): score for score in scores}.values()

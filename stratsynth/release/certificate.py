@@ -30,7 +30,7 @@ from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
+    from stratsynth.accounting.account import FitAccount
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
 
@@ -45,7 +45,7 @@ COMPOSITION = "sum along a path, maximum over the strata of a split"
 def certificate(
     prepared: Prepared,
     table: PrivateTable,
-    account: Account,
+    account: FitAccount,
     *,
     private: bool,
     unverified: Sequence[str] = (),

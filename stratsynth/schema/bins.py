@@ -11,7 +11,8 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from stratsynth.checks import is_whole
+from stratsynth.checks import check_integer
+from stratsynth.errors import SchemaError
 from stratsynth.schema import checks
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ def check(column: Numeric) -> None:
     if column.edges is not None and column.bins is not None:
         checks.refuse("give edges or bins, not both")
     if column.bins is not None:
-        if not is_whole(column.bins) or column.bins < 1:
-            checks.refuse("bins must be a whole number, at least 1")
-        checks.count("bins", column.bins)
+        check_integer("bins", column.bins, 1, checks.MAX_LEVELS, error=SchemaError)
         if column.integer and column.bins > column.upper - column.lower + 1:
             checks.refuse("bins must not exceed the number of whole numbers from lower to upper")
     if column.spacing != EVEN and column.edges is not None:

@@ -39,21 +39,10 @@ def unique(key: str, texts: Sequence[str]) -> None:
         refuse(f"{key} must differ from one another: {twice!r} is there twice")
 
 
-def flag(key: str, value: object) -> None:
-    """Raise SchemaError, naming `key`, for a value that is neither True nor False."""
-    if not isinstance(value, bool):
-        refuse(f"{key} must be true or false")
-
-
 def choice(key: str, value: object, known: Sequence[str]) -> None:
     """Raise SchemaError, naming `key`, for a value that is not one of the known words."""
     if value not in known:
-        refuse(f"{key} must be one of {', '.join(known)}{hint(value, known)}")
-
-
-def hint(word: object, known: Sequence[str]) -> str:
-    """Return the end of a message that names the nearest of the known words; empty if none is near."""
-    return nearest(word, known[:1000]) if isinstance(word, str) else ""
+        refuse(f"{key} must be one of {', '.join(known)}{nearest(value, known)}")
 
 
 def labels(labels: object, levels: Sequence[str]) -> dict[str, str]:
@@ -63,6 +52,6 @@ def labels(labels: object, levels: Sequence[str]) -> dict[str, str]:
     known = set(levels)
     for level, label in labels.items():
         if level not in known:
-            refuse(f"labels name {level!r}, which is not a level{hint(level, levels)}")
+            refuse(f"labels name {level!r}, which is not a level{nearest(level, levels)}")
         check_text("a label", label)
     return dict(labels)

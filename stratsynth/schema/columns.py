@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from stratsynth.checks import is_number, is_whole, quoted_value
+from stratsynth.checks import flag, is_number, is_whole, quoted_value
+from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import bins, checks, typed
 from stratsynth.schema.text import MISSING, check_text, number
 
@@ -82,13 +83,13 @@ class Categorical(Categories):
         object.__setattr__(self, "levels", tuple(check_text("a level", level) for level in levels))
         checks.unique("levels", self.levels)
         if self.not_applicable is not None and self.not_applicable not in self.levels:
-            checks.refuse(f"not_applicable must be one of the levels{checks.hint(self.not_applicable, self.levels)}")
+            checks.refuse(f"not_applicable must be one of the levels{nearest(self.not_applicable, self.levels)}")
         if self.outside not in (None, MISSING, *self.levels):
-            checks.refuse(f'outside must be "missing" or one of the levels{checks.hint(self.outside, self.levels)}')
+            checks.refuse(f'outside must be "missing" or one of the levels{nearest(self.outside, self.levels)}')
         object.__setattr__(self, "labels", checks.labels(self.labels, self._named))
         checks.choice("dtype", self.dtype, ("string", "category", "int64", "float64", "bool"))
-        checks.flag("ordered", self.ordered)
-        checks.flag("public", self.public)
+        flag("ordered", self.ordered, error=SchemaError)
+        flag("public", self.public, error=SchemaError)
         if self.ordered and self.dtype != "category":
             checks.refuse('ordered needs dtype = "category"')
         if self.dtype not in {"string", "category"}:
@@ -195,9 +196,9 @@ class Numeric(Categories):
     hash includes it if true."""
 
     def __post_init__(self) -> None:
-        checks.flag("integer", self.integer)
-        checks.flag("missing", self.missing)
-        checks.flag("public", self.public)
+        flag("integer", self.integer, error=SchemaError)
+        flag("missing", self.missing, error=SchemaError)
+        flag("public", self.public, error=SchemaError)
         for key in ("lower", "upper"):
             object.__setattr__(self, key, self._number(key, getattr(self, key)))
         if self.lower >= self.upper:

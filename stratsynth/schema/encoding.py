@@ -74,11 +74,8 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
         kept &= coded >= 0
         codes[name] = coded.astype(smallest(column.size))  # -1 wraps round, in rows that are dropped below
     weights = row_weights(schema.row_weight, data) if weigh else None
-    if not kept.all():
-        weights = None if weights is None else weights[kept]
-        codes = {name: coded[kept] for name, coded in codes.items()}
-        reals = {name: real[kept] for name, real in reals.items()}
-    return CodedRows(schema, codes, reals, int(kept.sum()), weights)
+    rows = CodedRows(schema, codes, reals, data.num_rows, weights)
+    return rows if kept.all() else rows.take(kept)
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
@@ -117,7 +114,6 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
     codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
     codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
-    # A null of a typed column stands for a number that does not apply.
     if column.not_applicable is not None and not column.missing:
         # a typed column has no other way to say that a number does not apply
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))

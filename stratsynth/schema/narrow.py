@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from stratsynth.schema import bins
-from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.columns import Categorical, Column
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.text import MISSING
 
@@ -35,34 +35,19 @@ def narrow(column: Column, levels: Collection[str]) -> Column:
     if numbers and numbers[-1] - numbers[0] == len(numbers) - 1:
         lower, upper = column.extents[numbers[0]][0], column.extents[numbers[-1]][1]
         if lower < upper:
-            special = tuple(word for word in column.special if word in kept)
-            first, last, missing = numbers[0], numbers[-1], MISSING in kept
-            return _interval(column, first, last, missing=missing, special=special, own=own, labels=labels)
+            missing = MISSING in kept
+            return replace(
+                column,
+                lower=lower,
+                upper=upper,
+                edges=column.breaks[numbers[0] : numbers[-1] + 2],
+                bins=None,
+                spacing="even",
+                spikes=bins.kept(column, lower, upper),
+                special=tuple(word for word in column.special if word in kept),
+                outside=column.outside if missing else "clip",
+                missing=missing,
+                not_applicable=own,
+                labels=labels,
+            )
     return Categorical(levels=kept, labels=labels, not_applicable=own)
-
-
-def _interval(
-    column: Numeric,
-    first: int,
-    last: int,
-    *,
-    missing: bool,
-    special: tuple[str, ...],
-    own: str | None,
-    labels: dict[str, str],
-) -> Numeric:
-    lower, upper = column.extents[first][0], column.extents[last][1]
-    return replace(
-        column,
-        lower=lower,
-        upper=upper,
-        edges=column.breaks[first : last + 2],
-        bins=None,
-        spacing="even",
-        spikes=bins.kept(column, lower, upper),
-        special=special,
-        outside=column.outside if missing else "clip",
-        missing=missing,
-        not_applicable=own,
-        labels=labels,
-    )

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import is_number, is_whole
+from stratsynth.errors import nearest
 from stratsynth.schema import checks
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.text import MISSING, check_text
@@ -133,9 +134,7 @@ class Nested(Categorical):
             checks.refuse('outside of a nested column must be "missing" or its not_applicable')
         strangers = [level for level in self.members if level not in self.levels]
         if strangers:
-            checks.refuse(
-                f"members name {strangers[0]!r}, which is not a level{checks.hint(strangers[0], self.levels)}"
-            )
+            checks.refuse(f"members name {strangers[0]!r}, which is not a level{nearest(strangers[0], self.levels)}")
         if self.not_applicable in self.members:
             checks.refuse("not_applicable is no group: it is a level of its own")
         codes = self.single.levels  # refuses codes that are there twice, and types that do not fit
@@ -160,7 +159,7 @@ class Nested(Categorical):
         known = set(self.single.levels)
         for code, share in self.shares.items():
             if code not in known:
-                checks.refuse(f"shares name {code!r}, which is not a code{checks.hint(code, self.single.levels)}")
+                checks.refuse(f"shares name {code!r}, which is not a code{nearest(code, self.single.levels)}")
             if not is_number(share) or not 0 <= share <= 1e15:
                 checks.refuse(f"the share of {code!r} must be a number that is not below 0")
         object.__setattr__(self, "shares", {code: float(share) for code, share in self.shares.items()})

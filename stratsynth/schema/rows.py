@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -40,10 +40,14 @@ class CodedRows:
             size = len(range(self.size)[which])
         else:
             size = int(which.sum()) if which.dtype == np.bool_ else len(which)
+        return self.mapped(lambda array: array[which], size)
+
+    def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]], size: int) -> Self:
+        """Return `size` coded rows whose arrays (codes, numbers, weights) are `change` of the ones here, each alone."""
         return replace(
             self,
-            codes={name: column[which] for name, column in self.codes.items()},
-            numbers={name: column[which] for name, column in self.numbers.items()},
+            codes={name: change(column) for name, column in self.codes.items()},
+            numbers={name: change(column) for name, column in self.numbers.items()},
             size=size,
-            weights=None if self.weights is None else self.weights[which],
+            weights=None if self.weights is None else change(self.weights),
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stratsynth.checks import is_whole, quoted_value
+from stratsynth.checks import check_integer, quoted_value
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.columns import Categorical, Column, Numeric
@@ -37,8 +37,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         check_text("unit: column", self.column)
-        if not is_whole(self.max_rows) or self.max_rows < 1:
-            raise SchemaError("unit: max_rows must be a whole number, at least 1")
+        check_integer("unit: max_rows", self.max_rows, 1, error=SchemaError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,7 @@ class Schema(SchemaDoor):
     def column(self, name: str) -> Column:
         """Return the column of that name; SchemaError if there is none."""
         if name not in self.columns:
-            raise SchemaError(f"there is no column {name!r} in the schema{nearest(str(name), self.names)}")
+            raise SchemaError(f"there is no column {name!r} in the schema{nearest(name, self.names)}")
         return self.columns[name]
 
     def levels(self, name: str) -> tuple[str, ...]:
@@ -196,7 +195,7 @@ class Schema(SchemaDoor):
             group = next((name for name, own in members.items() if level in own), None)
             if group is not None:
                 raise SchemaError(f"column {name} is counted in groups here: name {group!r}, which has {level!r} in it")
-            raise SchemaError(f"column {name} has no level {level!r}{nearest(str(level), list(codes)[:1000])}")
+            raise SchemaError(f"column {name} has no level {level!r}{nearest(level, codes)}")
         return codes[level]
 
     @cached_property

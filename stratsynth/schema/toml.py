@@ -182,7 +182,7 @@ def _column(name: str, keys: object) -> Column:
         kind = given.pop("kind", None)
         if not isinstance(kind, str) or kind not in _KINDS:
             names = ", ".join(f'"{name}"' for name in _KINDS)
-            raise SchemaError(f"kind must be one of {names}{nearest(str(kind), _KINDS)}")
+            raise SchemaError(f"kind must be one of {names}{nearest(kind, _KINDS)}")
         made = _KINDS[kind]
         known = [key.name for key in fields(made) if made is not Temporal or key.name not in IMPLIED]
         _check_keys(given, known, ("levels",) if issubclass(made, Categorical) else ("lower", "upper"))

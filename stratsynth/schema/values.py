@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +31,8 @@ MAX_BYTES = 4 * MAX_TEXT
 
 _EXACT = 2**53
 """Bound below which whole numbers are exact as 64-bit floats."""
+
+_BYTES = {pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view()}
 
 # The everyday spelling of a number, short enough that it cannot overflow: Arrow reads it as `number` does.
 _PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
@@ -77,7 +80,7 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
     if plain and not isinstance(column, Temporal):
         values, own = _to_float(data), np.full(len(data), -1, np.int32)
     else:
-        read = _moments(column) if isinstance(column, Temporal) else _numbers
+        read = partial(_moments, column) if isinstance(column, Temporal) else _numbers
         values, own = _spread(data, read, np.nan, np.dtype(np.float64)), np.full(len(data), -1, np.int32)
         if words:
             known = pa.array(words, pa.large_string())
@@ -160,15 +163,7 @@ def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-        or pa.types.is_binary_view(kind)
-    )
+    return kind in _BYTES or pa.types.is_fixed_size_binary(kind)
 
 
 def _meanings(column: Categorical) -> dict[object, int]:
@@ -200,14 +195,9 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
     return values
 
 
-def _moments(column: Temporal) -> Callable[[pa.LargeStringArray], Array]:
-    """Return a function from Arrow texts to float64: whole units since the epoch; NaN if a text is no such value."""
-
-    def read(texts: pa.LargeStringArray) -> Array:
-        found = (None if text is None else column.quantity(text) for text in texts.to_pylist())
-        return np.array([np.nan if value is None else value for value in found], np.float64)
-
-    return read
+def _moments(column: Temporal, texts: pa.LargeStringArray) -> Array:
+    """Return float64: each text's whole units since the epoch; NaN if it is null or no such value."""
+    return np.array([None if text is None else column.quantity(text) for text in texts.to_pylist()], np.float64)
 
 
 def _spread(
@@ -283,10 +273,15 @@ def _texts(distinct: pa.Array) -> pa.LargeStringArray:
     if pa.types.is_duration(kind):
         fine = {"s": 0, "ms": 3, "us": 6, "ns": 9}[kind.unit]
         return pa.array([seconds(value, fine) for value in distinct.cast(pa.int64()).to_pylist()], pa.large_string())
+    return decoded(distinct, pa.large_string())
+
+
+def decoded(data: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values as texts of this Arrow type; null for bytes that are not UTF-8."""
     try:
-        return distinct.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return pa.array([_decoded(value) for value in distinct.to_pylist()], pa.large_string())
+        return data.cast(kind)
+    except pa.ArrowInvalid:  # some value is not UTF-8
+        return pa.array([_decoded(value) for value in data.to_pylist()], kind)
 
 
 def _decoded(value: bytes | None) -> str | None:

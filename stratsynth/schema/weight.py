@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stratsynth.checks import is_number, is_whole
+from stratsynth.checks import check_integer, number
 from stratsynth.errors import SchemaError
 from stratsynth.schema.text import check_text
 
@@ -46,10 +46,8 @@ class RowWeight:
                 raise SchemaError("the weight of a row: `missing` and `mean` need a column")
             return
         check_text("weight: column", self.column)
-        if not is_whole(self.missing) or not 0 <= self.missing <= self.most:
-            raise SchemaError("weight: missing must be a whole number from 0 to max")
-        if self.mean is not None and not (is_number(self.mean) and 0 < self.mean <= self.most):
-            raise SchemaError("weight: mean must be a number above 0, and at most max")
+        check_integer("weight: missing", self.missing, 0, self.most, error=SchemaError)
+        number("weight: mean", self.mean, above=0, most=self.most, optional=True, error=SchemaError)
 
     @property
     def each(self) -> int:

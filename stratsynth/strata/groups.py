@@ -64,7 +64,7 @@ class Groups:
             if column in self.merge:
                 raise UsageError(f"strata: {column} has bands and merges; give one of them.")
         if self.small not in POLICIES:
-            hint = nearest(str(self.small), POLICIES)
+            hint = nearest(self.small, POLICIES)
             raise UsageError(f"strata: small is one of {', '.join(POLICIES)}, not {self.small!r}{hint}.")
         if (self.threshold is None) != (self.small == "keep"):
             raise UsageError(

@@ -114,7 +114,7 @@ def within(schema: Schema, path: StratumPath) -> Schema:
     differ only in single levels of columns that no rule names share one schema, made once.
     """
     for stratum in path:
-        ruled, items = _ruled(schema), []
+        ruled, items = {name for rule in schema.rules for name in rule.names}, []
         for name, levels in stratum.items:
             column = schema.column(name)
             if ruled:
@@ -123,12 +123,6 @@ def within(schema: Schema, path: StratumPath) -> Schema:
             items.append((name, levels if len(levels) > 1 or name in ruled else column.all_levels[:1]))
         schema = _inner(schema, tuple(items))
     return schema
-
-
-@lru_cache(maxsize=KNOWN)
-def _ruled(schema: Schema) -> frozenset[str]:
-    """Return the names of all columns that some rule of the schema mentions."""
-    return frozenset(name for rule in schema.rules for name in rule.names)
 
 
 @lru_cache(maxsize=KNOWN)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
     """Return the answers to the questions on these rows, without noise; a step on a sample reads all rows."""
-    return Reader(rows, SystemEntropy()).read([(a.path, _reads_of_all_rows(a)) for a in asked])
+    return list(Reader(rows, SystemEntropy()).each([(a.path, _reads_of_all_rows(a)) for a in asked]))
 
 
 def _reads_of_all_rows(asked: Asked) -> Wanted:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.account import Account
-from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from stratsynth.strata import StratumPath
     from stratsynth.testing.worlds import World
 
-Driver = Callable[[Callable[[], "Rows"], Account, "Entropy"], "PrivateAnswers"]
+Driver = Callable[[Callable[[], "Rows"], FitAccount, "Entropy"], "PrivateAnswers"]
 """Maker of the answers from rows; tests replace it by broken ones."""
 
 
@@ -101,7 +102,7 @@ class _Recorder(AnswerSource):
 
     answers: AnswerSource
     others: AnswerSource | None
-    account: Account
+    account: FitAccount
     prepared: Prepared
     run: Run
     frozen: Run | None

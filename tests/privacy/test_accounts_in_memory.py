@@ -14,7 +14,8 @@ from helpers import small
 from helpers.accounts import Account, charge
 from stratsynth import Budget
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.process import ProcessLedger
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, UsageError
 
@@ -181,7 +182,7 @@ def granted(times, ask):
 
 def test_32_threads_are_granted_what_there_is_and_no_more(monkeypatch):
     """Each is held up after it was told that there is room."""
-    from stratsynth.accounting import ledger as module
+    from stratsynth.accounting import process as module
 
     proper = module.afford
 

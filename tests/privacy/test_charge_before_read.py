@@ -12,7 +12,7 @@ from helpers import small
 from helpers.accounts import reserve, scaled
 from helpers.ledgers import without_account
 from stratsynth import Budget, fit
-from stratsynth.accounting.ledger import ProcessLedger
+from stratsynth.accounting.process import ProcessLedger
 from stratsynth.adapters import Independent
 from stratsynth.data.backends import Memory
 from stratsynth.data.sources import open_source

@@ -192,7 +192,7 @@ def test_many_candidates_are_read_in_one_pass_and_found_by_their_number():
     frame, question = people(500), Choose(tuple(scores), 1e9)
     question.check(SCHEMA)
     read = Reader(load_rows(SCHEMA, open_source(frame)), SystemEntropy())
-    (truth,) = read.read([((), question.wanted())])
+    (truth,) = read.each([((), question.wanted())])
     errors = [float((block * wrong[0]).sum()) / GRID for block in truth.sums[0]]
     at = Setting(SCHEMA, Neighbours.ADD_REMOVE)
     found = question.answer(at, truth, SystemEntropy(), {})

@@ -25,7 +25,7 @@ def test_what_is_out_of_the_choice_is_forgotten_and_what_is_in_it_kept():
     reader = Reader(rows, None)
 
     def read(cliques, *, again=True):
-        (exact,) = reader.read([(PATH, Wanted(cliques=cliques, again=again))])
+        (exact,) = reader.each([(PATH, Wanted(cliques=cliques, again=again))])
         assert [int(table[0, 0]) for table in exact.tables] == [PAIRS.index(clique) for clique in cliques]
 
     read(PAIRS)

@@ -6,7 +6,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.accounts import BUDGET, reserve
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.ledger import ProcessLedger
+from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, StratsynthError

@@ -220,8 +220,9 @@ def test_what_is_soundly_chained_and_no_ledger_is_refused(lines, data, ledger):
 
 def test_guarantees_for_different_neighbours_are_not_added_up(tmp_path):
     from stratsynth.accounting.budget import Budget
-    from stratsynth.accounting.ledger import ProcessLedger, Request
+    from stratsynth.accounting.ledger import Request
     from stratsynth.accounting.ledger_file import FileLedger
+    from stratsynth.accounting.process import ProcessLedger
 
     added, replaced = (Budget(1, 1e-9, neighbours) for neighbours in ("add-remove", "replace"))
     for ledger in (FileLedger(tmp_path / "a.ledger", lambda key: "data", 30.0), ProcessLedger()):

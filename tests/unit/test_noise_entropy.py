@@ -4,8 +4,6 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections import Counter
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -53,7 +51,7 @@ def test_numpy_random_is_never_used(monkeypatch: pytest.MonkeyPatch):
     laplace.sample(10, 1000)
     poisson_coins(1000, 0.1)
     exponential_choice([1, 2, 3], 1.0)
-    SystemEntropy().permutation(10)
+    SystemEntropy().bits(10)
     with pytest.raises(AssertionError):
         SeededEntropy(1)
 
@@ -114,34 +112,9 @@ class Bytes(Entropy):
         return bytes(self.values.pop(0) for _ in range(count))
 
 
-def test_below_is_uniform_by_enumeration():
-    # Every byte once: the top three bits decide, and 5, 6, 7 are drawn again (as the next byte, zero).
-    drawn = Counter(Bytes(b, 0).below(5) for b in range(256))
-    assert drawn == {0: 32 + 96, 1: 32, 2: 32, 3: 32, 4: 32}
-    assert [SystemEntropy().below(1) for _ in range(3)] == [0, 0, 0]
-    assert SystemEntropy().below(10**60) < 10**60
-    with pytest.raises(ValueError, match="nothing"):
-        SystemEntropy().below(0)
-
-
 def test_bits_fill_their_width():
     for width in (1, 7, 8, 64, 65, 192):
         drawn = [SystemEntropy().bits(width) for _ in range(400)]
         assert max(drawn).bit_length() == width
         assert len({d >> (width - 1) for d in drawn}) == 2
     assert SystemEntropy().bits(0) == 0
-
-
-def test_permutations_are_uniform():
-    seen = Counter(tuple(SystemEntropy().permutation(4).tolist()) for _ in range(12_000))
-    assert set(seen) == set(permutations(range(4)))
-    assert sum((c - 500) ** 2 / 500 for c in seen.values()) < 85  # chi-square, 23 degrees: p about 5e-9
-    assert sorted(SystemEntropy().permutation(1000).tolist()) == list(range(1000))
-    assert SystemEntropy().permutation(0).size == 0
-
-
-def test_a_repeated_key_is_drawn_again():
-    keys = [7, 7, 1, 3, 2, 1]
-    entropy = Bytes(*b"".join(k.to_bytes(8, "little") for k in keys))
-    assert entropy.permutation(3).tolist() == [2, 1, 0]
-    assert entropy.values == []

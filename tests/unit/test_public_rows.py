@@ -106,7 +106,7 @@ def test_the_rows_are_as_they_are_and_in_their_order():
 def _exact(rows, question):
     from stratsynth.driver.answering import Reader
 
-    return Reader(rows, None).read([((), question.wanted())])[0]
+    return next(Reader(rows, None).each([((), question.wanted())]))
 
 
 def test_no_protected_value_decides_which_rows_there_are():

@@ -26,8 +26,8 @@ LINES = st.lists(LINE_BYTES, max_size=6).map(lambda lines: b"".join(line + b"\n"
 
 
 def _rows(lines: bytes, width: int = 3) -> list[tuple[str | None, ...]]:
-    columns = csvlines.read(io.BytesIO(lines), width, range(width))
-    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+    blocks = csvlines.batches(io.BytesIO(lines), width, range(width))
+    return [row for columns in blocks for row in zip(*(column.to_pylist() for column in columns), strict=True)]
 
 
 def _alone(line: bytes, width: int = 3) -> list[tuple[str | None, ...]]:

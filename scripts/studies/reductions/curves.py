@@ -70,7 +70,7 @@ def law_of(frame: pd.DataFrame, schema: Schema, settings: Mapping[str, Any], siz
     question = next(how.steps(public, how.price(public, BUDGET), np.random.default_rng(0)))
     assert isinstance(question, Choose)  # noqa: S101 - what it asks first, of public candidates and sizes
     rows = load_rows(schema, open_source(frame))
-    (exact,) = Reader(rows, SystemEntropy()).read([((), question.wanted())])
+    (exact,) = Reader(rows, SystemEntropy()).each([((), question.wanted())])
     scores = cast("tuple[Composite, ...]", question.scores)
     units, reach = Composite.units(scores, exact, Setting(schema, BUDGET.neighbours), {})
     power = np.array([question.epsilon * float(unit - max(units)) / (2 * reach) for unit in units])

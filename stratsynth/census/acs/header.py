@@ -50,4 +50,4 @@ def _missing(name: str, names: Collection[str], year: int) -> str:
         if each.name == name and each.instead and each.instead in names:
             own = "the file is of another year" if _in(name, year) else f"in {year} it is {each.instead}"
             return f"The file has {each.instead}, not {name}: {own}."
-    return f"The file has no column {name}{nearest(name, list(names))}."
+    return f"The file has no column {name}{nearest(name, names)}."
