@@ -18,8 +18,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
@@ -59,6 +60,9 @@ from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
 from stratsynth.version import VERSION
 
+if TYPE_CHECKING:
+    from stratsynth.accounting.copies import Copies
+
 
 class FileLedger:
     """A ledger file, opened for the fits on one data file."""
@@ -73,6 +77,7 @@ class FileLedger:
         registry: Registry | None = None,
         reason: str | None = None,
         older: Callable[[bytes], str] | None = None,
+        copies: Copies | None = None,
     ) -> None:
         """Name the files; nothing is opened.
 
@@ -84,6 +89,7 @@ class FileLedger:
             registry: The accounts of the data file, where there is one.
             reason: The user's reason to begin a ledger beside another of the same data.
             older: Identifies the data as ledgers of earlier versions do, where that differs.
+            copies: The accounts of other files that have these rows.
         """
         self.path = path
         self._account = account
@@ -91,6 +97,7 @@ class FileLedger:
         self._reason = reason
         self._fingerprint = fingerprint
         self._older = older
+        self._copies = copies
         self._cap = cap_epsilon
         self._chain = Chain(path)
 
@@ -98,7 +105,7 @@ class FileLedger:
         """Return the account of the request's interrupted fit or of a new reservation; BudgetRefused beyond the cap."""
         self.refuse_other()
         with self._chain.locked() as append:
-            data, note = self._ready(append, request.budget)
+            data, note = self._ready(append, request)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
             made = [line for line in lines if line["kind"] == "reserve"]
@@ -108,8 +115,8 @@ class FileLedger:
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
                 refuse_half_done(self.path, lines, request)
-                request.before_reserving()
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
+                request.before_reserving()
             known = self._registry.names() if self._registry is not None else ()
             folder = journal_folder(self.path, run)
             lock = locked(folder, self.path)
@@ -130,18 +137,19 @@ class FileLedger:
                     self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
                     versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
                 )  # fmt: skip
-                return FileAccount(self._chain, request, standing, mine, folder, lock)
+                charged = None if self._copies is None else partial(self._copies.mark, self.path, data)
+                return FileAccount(self._chain, request, standing, mine, folder, lock, charged)
             except BaseException:
                 os.close(lock)
                 raise
 
-    def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
+    def _ready(self, append: Append, request: Request) -> tuple[str, str]:
         """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
         """
-        note, new = "", not self._chain.lines
+        note, new, budget = "", not self._chain.lines, request.budget
         if new and journal_of(self.path).exists():
             raise LedgerError(EMPTIED.format(path=self.path))
         key = key_of(self.path, new=new)
@@ -155,6 +163,9 @@ class FileLedger:
             facts |= {} if budget.unit == "record" else {"unit": budget.unit}
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
+            if self._copies is not None:
+                afford(self._cap, [], request.allot, budget.delta)  # before rows are compared with other accounts'
+                self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
