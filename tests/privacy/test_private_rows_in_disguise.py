@@ -121,9 +121,10 @@ def test_whatever_engine_holds_them(engine, tmp_path):
 
 def test_the_private_rows_are_no_prior_under_other_names_and_values(tmp_path):
     words = {"0": "none", "1": "some", "2": "many"}
-    frame = FRAME.assign(A=FRAME.A.map(words)).rename(columns={"A": "amount", "B": "b"})
+    names = {"A": "amount", "B": "b", "C": "c", "D": "d", "G": "g"}
+    frame = FRAME.assign(A=FRAME.A.map(words)).rename(columns=names)
     back = {word: level for level, word in words.items()}
-    prior = Prior.public(frame, citation=CITATION, rename={"A": "amount", "B": "b"}, recode={"A": back})
+    prior = Prior.public(frame, citation=CITATION, rename=names, recode={"A": back})
     refused(written(tmp_path / "people.csv"), "private table itself", MST(), prior=prior)
 
 
