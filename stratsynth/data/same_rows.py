@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -38,8 +38,10 @@ LEAST = 1e-9
 """Largest probability with which other people's table may be equal by chance, for equal tables to be told."""
 KINDS = 31
 """Number of different rows from which on that is less than LEAST: see `chance`."""
-LARGEST = 20_000_000
-"""Largest declared number of records for which an account keeps marks: they take a few seconds a million."""
+LARGEST = 50_000_000
+"""Largest declared number of values, records times columns, for which an account keeps marks: some take a minute."""
+CELLS = 1 << 22
+"""Values that are digested at once."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ def has_rows(source: Source, schema: Schema, other: Content) -> bool:
 def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -> Content | None:
     """Return the content of rows encoded by a schema; None for more than `most` rows, without reading on."""
     rows = _Sum("codes", schema.sha256, *schema.names)
-    for batch in batches:
-        rows.add(row_digests(schema, batch))
+    for part in _parts(batches, len(schema.names)):
+        rows.add(row_digests(schema, part))
         if rows.size > most:
             return None
     return rows.content()
@@ -84,8 +86,8 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
     """Read a source, and return the function from a ledger's key to the marks of its contents, which alone are kept."""
-    large = declared_size is not None and declared_size > LARGEST
-    return partial(_marks, () if large else contents(source, schema))
+    size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
+    return partial(_marks, contents(source, schema) if size <= LARGEST else ())
 
 
 def _marks(found: Iterable[Content], key: bytes) -> list[str]:
@@ -105,15 +107,20 @@ def contents(source: Source, schema: Schema | None = None) -> tuple[Content, ...
         columns = [name for name in sorted(set(names)) if names.count(name) == 1]
         columns = [name for name in columns if kinds is None or not unreadable(kinds.field(name).type)]
         sums = [_Sum("values", *columns), *([] if schema is None else [_Sum("codes", schema.sha256, *schema.names)])]
-        for batch in source.looked_at(columns):
-            sums[0].add(_digests([digests(batch.column(name)) for name in columns]))
+        for part in _parts(source.looked_at(columns), len(columns)):
+            sums[0].add(_digests([digests(part.column(name)) for name in columns]))
             if schema is not None:
-                sums[1].add(row_digests(schema, batch))
+                sums[1].add(row_digests(schema, part))
     except LedgerError:
         raise
     except Exception:  # noqa: BLE001 - as above
         return ()
     return tuple(content for each in sums if (content := each.content()).telling)
+
+
+def _parts(batches: Iterable[pa.Table], columns: int) -> Iterator[pa.Table]:
+    step = max(1, CELLS // max(1, columns))
+    return (batch.slice(start, step) for batch in batches for start in range(0, batch.num_rows, step))
 
 
 def row_digests(schema: Schema, batch: pa.Table) -> list[bytes]:

@@ -178,7 +178,7 @@ def test_a_fit_that_the_cap_refuses_compares_nothing(data, looked):
 
 
 def test_large_data_are_not_read_for_marks(tmp_path, looked, monkeypatch):
-    monkeypatch.setattr(same_rows, "LARGEST", ROWS - 1)
+    monkeypatch.setattr(same_rows, "LARGEST", 6 * ROWS - 1)
     FRAME.to_parquet(tmp_path / "people.parquet", index=False)
     fitted(tmp_path / "people.parquet")
     assert looked == []

@@ -10,7 +10,7 @@ from helpers.ledgers import BUDGET
 from helpers.priors import CITATION, SCHEMA, people
 from stratsynth import Prior, PublishedTable, Stratified, Weights, fit, open_table
 from stratsynth.adapters import MST, Independent
-from stratsynth.data import overlap
+from stratsynth.data import overlap, same_rows
 from stratsynth.data.same_rows import KINDS, LEAST, chance, coded, contents
 from stratsynth.data.sources import ParquetSource, open_source
 from stratsynth.errors import StratsynthError, WeightsError
@@ -229,6 +229,12 @@ def test_a_small_public_table_costs_no_pass_over_the_private_rows(tmp_path, monk
     other = coded(SCHEMA, [pa.Table.from_pandas(small)])
     assert not overlap.has_rows(open_source(data), SCHEMA, other)
     assert read == [100]
+
+
+def test_wide_tables_are_digested_in_parts(monkeypatch):
+    whole = contents(open_source(FRAME), SCHEMA)
+    monkeypatch.setattr(same_rows, "CELLS", 35)
+    assert contents(open_source(FRAME), SCHEMA) == contents(open_source(FRAME.astype("category")), SCHEMA) == whole
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
