@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +38,19 @@ class FileAccount(FitAccount):
         reservation: Mapping[str, Any],
         folder: Path,
         lock: int,
+        charged: Callable[[], object] | None = None,
     ) -> None:
-        """Open the account of a reservation, counting the charges and given answers of an interrupted run."""
+        """Open the account of a reservation, counting the charges and given answers of an interrupted run.
+
+        After the fit's first charge `charged` is called, which may read the rows.
+        """
         super().__init__(request.budget, request.allot, standing, reservation["seed"], request.caps)
         self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
         self._reservation = reservation
         self._folder = folder
         self._lock: int | None = lock
+        self._charged = charged
         self._paid: set[tuple[int, str]] = set()
         self._given: dict[tuple[int, str], str] = {}
         """SHA-256 of the journal's file for each answer, by moment and key, that the mechanism may have been given."""
@@ -75,6 +80,8 @@ class FileAccount(FitAccount):
             except BudgetRefused as refused:
                 raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
             self._note(moment, asked)
+            if self._charged is not None and len(self._paid) == 1:
+                self._charged()
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Append a batch's charges to the ledger as one line; it is on the disk when this returns."""

@@ -18,8 +18,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
@@ -59,6 +60,9 @@ from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
 from stratsynth.version import VERSION
 
+if TYPE_CHECKING:
+    from stratsynth.accounting.copies import Copies
+
 
 class FileLedger:
     """A ledger file, opened for the fits on one data file."""
@@ -72,6 +76,8 @@ class FileLedger:
         account: str | None = None,
         registry: Registry | None = None,
         reason: str | None = None,
+        older: Callable[[bytes], str] | None = None,
+        copies: Copies | None = None,
     ) -> None:
         """Name the files; nothing is opened.
 
@@ -82,12 +88,16 @@ class FileLedger:
             account: The name under which several versions of the data share the ledger.
             registry: The accounts of the data file, where there is one.
             reason: The user's reason to begin a ledger beside another of the same data.
+            older: Identifies the data as ledgers of earlier versions do, where that differs.
+            copies: The accounts of other files that have these rows.
         """
         self.path = path
         self._account = account
         self._registry = registry
         self._reason = reason
         self._fingerprint = fingerprint
+        self._older = older
+        self._copies = copies
         self._cap = cap_epsilon
         self._chain = Chain(path)
 
@@ -95,7 +105,7 @@ class FileLedger:
         """Return the account of the request's interrupted fit or of a new reservation; BudgetRefused beyond the cap."""
         self.refuse_other()
         with self._chain.locked() as append:
-            data, note = self._ready(append, request.budget)
+            data, note = self._ready(append, request)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
             made = [line for line in lines if line["kind"] == "reserve"]
@@ -105,8 +115,8 @@ class FileLedger:
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
                 refuse_half_done(self.path, lines, request)
-                request.before_reserving()
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
+                request.before_reserving()
             known = self._registry.names() if self._registry is not None else ()
             folder = journal_folder(self.path, run)
             lock = locked(folder, self.path)
@@ -127,21 +137,23 @@ class FileLedger:
                     self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
                     versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
                 )  # fmt: skip
-                return FileAccount(self._chain, request, standing, mine, folder, lock)
+                charged = None if self._copies is None else partial(self._copies.mark, self.path, data)
+                return FileAccount(self._chain, request, standing, mine, folder, lock, charged)
             except BaseException:
                 os.close(lock)
                 raise
 
-    def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
+    def _ready(self, append: Append, request: Request) -> tuple[str, str]:
         """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
         """
-        note, new = "", not self._chain.lines
+        note, new, budget = "", not self._chain.lines, request.budget
         if new and journal_of(self.path).exists():
             raise LedgerError(EMPTIED.format(path=self.path))
-        data = self._fingerprint(key_of(self.path, new=new))
+        key = key_of(self.path, new=new)
+        data = self._fingerprint(key)
         if new:
             facts: dict[str, Any] = {
                 "cap_epsilon": self._cap,
@@ -151,11 +163,17 @@ class FileLedger:
             facts |= {} if budget.unit == "record" else {"unit": budget.unit}
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
+            if self._copies is not None:
+                afford(self._cap, [], request.allot, budget.delta)  # before rows are compared with other accounts'
+                self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
         if not new:
-            self._check(head_of(self.path, lines), lines, data, budget)
+            head, versions = head_of(self.path, lines), shared_by(lines).versions
+            if data not in versions and self._older is not None and (older := self._older(key)) in versions:
+                data = older
+            self._check(head, lines, data, budget)
             over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
             check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
             tidy(self.path, (run for run, done in over.items() if done))

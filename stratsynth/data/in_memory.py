@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,14 @@ class FrameSource(Source):
         """Return an Arrow table of all columns, converted anew, since the frame may have changed."""
         self._next[:] = [self._converted(range(self.frame.shape[1]))]
         return self._next[0]
+
+    def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield batches of the table that `all_columns` has converted, which stays the one that is read next."""
+        kept = list(self._next)
+        try:
+            yield from self.batches(columns)
+        finally:
+            self._next[:] = kept
 
     def _converted(self, places: Sequence[int]) -> pa.Table:
         arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]

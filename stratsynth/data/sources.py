@@ -95,6 +95,10 @@ class Source(ABC):
         for start in range(0, table.num_rows, BATCH):
             yield table.slice(start, BATCH)
 
+    def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield what `batches` does, for a comparison; the next `read` is of the rows that it would be of without."""
+        return self.batches(columns)
+
     def parts_to_read(self) -> int | None:
         """INTERNAL. Approximate number of batches, for a progress bar; None if unknown."""
         return None

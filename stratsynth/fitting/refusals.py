@@ -100,8 +100,10 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
     from stratsynth.data.overlap import check_public_inputs
 
     prior = () if prepared.prior is None else prepared.prior.origins
+    translated = () if prepared.prior is None else prepared.prior.translated
     weights = tuple(origins_of(prepared.mechanism, prepared.strata))
-    check_public_inputs(private, weights=weights, prior=prior, rows=rows)
+    schema = prepared.public.schema
+    check_public_inputs(private, weights=weights, prior=prior, translated=translated, rows=rows, schema=schema)
 
 
 def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:

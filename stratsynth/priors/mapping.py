@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.checks import one_of
+from stratsynth.data.sources import Source
 from stratsynth.digest import digest
 from stratsynth.errors import UsageError, nearest
 from stratsynth.mechanisms.prior_rows import PriorRows
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
 
 MOST_ROWS = 15_000
@@ -102,6 +102,40 @@ class Rules:
                 )
         if set(self.without) == set(schema.names):
             raise UsageError("prior: it has no column of the schema.")
+
+
+@dataclass(frozen=True, eq=False)
+class TranslatedSource(Source):
+    """The rows of a prior under the schema's names, with its values."""
+
+    source: Source
+    """Source of the rows."""
+    rules: Rules
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the names that the columns have in the schema, in order."""
+        names = {theirs: name for name, theirs in self.rules.rename.items()}
+        return tuple(names.get(name, name) for name in self.source.columns())
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return a table of these columns of every row, translated."""
+        return self._translated(columns, self.source.read(self._theirs(columns)))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield tables of these columns, translated."""
+        for batch in self.source.batches(self._theirs(columns)):
+            yield self._translated(columns, batch)
+
+    def _theirs(self, columns: Sequence[str]) -> list[str]:
+        return [self.rules.rename.get(name, name) for name in columns]
+
+    def _translated(self, columns: Sequence[str], batch: pa.Table) -> pa.Table:
+        recode = self.rules.recode
+        found = [
+            _recoded(data, recode[name]) if name in recode else data
+            for name, data in zip(columns, batch.columns, strict=True)
+        ]
+        return batch.from_arrays(found, names=list(columns))
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:

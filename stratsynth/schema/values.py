@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -143,6 +144,25 @@ def _unit(text: str) -> str | None:
         return None
     short = zeros >= 0 and len(kept) + zeros <= 18
     return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")
+
+
+def digests(data: pa.ChunkedArray) -> NDArray[np.uint32]:
+    """Return by row 128 bits, equal for equal texts and plain spellings of a number; 0 for null and empty text."""
+    parts = [np.empty((0, 4), np.uint32)]
+    for piece in _distinct(data):
+        texts = _texts(piece.dictionary)
+        plain = pc.if_else(pc.match_substring_regex(texts, _PLAIN), texts, None).cast(pa.float64())
+        numbers = (plain.to_numpy(zero_copy_only=False) + 0.0).tolist()  # -0.0 becomes 0.0; NaN for other texts
+        found = b"".join(_digest(text, number) for text, number in zip(texts.to_pylist(), numbers, strict=True))
+        where = piece.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy()
+        parts.append(np.frombuffer(found + bytes(16), "<u4").reshape(-1, 4)[where])
+    return np.concatenate(parts)
+
+
+def _digest(text: str | None, number: float) -> bytes:
+    if not text:
+        return bytes(16)
+    return blake2b(f"t{text}".encode() if math.isnan(number) else f"n{number!r}".encode(), digest_size=16).digest()
 
 
 def counted(data: pa.ChunkedArray) -> dict[str, int]:
