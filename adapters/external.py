@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -105,8 +105,8 @@ class External(Mechanism["Drawn"]):
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
         """Hand all rows to the synthesizer; return the rows it gives back as a model; refuse any other result."""
-        frame = yield from raw(self._claim(allot.promise))
-        schema, budget = public.schema, allot.promise
+        schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
+        frame = yield from raw(self._claim(budget))
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
         try:
             drawn = self._called(schema, frame, number, budget, rng)

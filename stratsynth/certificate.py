@@ -71,6 +71,7 @@ class Guarantee(CertificatePart, frozen=True):
     noise: Annotated[Amount | None, described("Currency sampled: noise multiplier of a step.")] = None
     rate: Annotated[Amount | None, described("Currency sampled: probability that a record is in a step.")] = None
     steps: Annotated[Amount | None, described("Currency sampled: number of steps.")] = None
+    first: Annotated[Amount | None, described("Currency sampled: rho of the first question, beside the steps.")] = None
 
 
 class AccountStated(CertificatePart, frozen=True):
@@ -171,7 +172,7 @@ class ChargeStated(CertificatePart, frozen=True):
     """A charge: one question in one stratum, or several questions at the same price."""
 
     path: Annotated[tuple[dict[str, str], ...], described("The levels of the strata by column, outermost first.")]
-    kind: Annotated[str, described("counts, choose, total or raw.")]
+    kind: Annotated[str, described("counts, choose, total, raw or usable.")]
     sensitivity: Annotated[
         dict[str, Amount], described("Sensitivity by neighbours, in the unit of the answer: L2, under pure epsilon L1.")
     ]
@@ -185,6 +186,7 @@ class ChargeStated(CertificatePart, frozen=True):
     sigma: Annotated[Amount | None, described("Standard deviation of discrete Gaussian noise.")] = None
     scale: Annotated[Amount | None, described("Scale of discrete Laplace noise.")] = None
     cliques: Annotated[int | None, described("Number of tables counted.")] = None
+    columns: Annotated[int | None, described("Kind usable: number of columns of the schema.")] = None
     candidates: Annotated[int | tuple[int, ...] | None, described("Number of candidates of a choice.")] = None
     noise: Annotated[Amount | None, described("Currency sampled: noise multiplier.")] = None
     rate: Annotated[Amount | None, described("Currency sampled: sampling probability.")] = None
@@ -241,6 +243,26 @@ class AgreementStated(CertificatePart, frozen=True):
     records: Annotated[
         Amount | None, described("Records in which the shares were counted; null: unknown, and taken for exact.")
     ] = None
+
+
+class FirstQuestionStated(CertificatePart, frozen=True):
+    """The first question, asked before the rest of the budget was reserved; or the reason why there was none."""
+
+    asked: bool
+    why: Annotated[str, described("Why it was not asked.")] = ""
+    share: Annotated[Amount | None, described("Its part of the amount that was reserved.")] = None
+    rho: Annotated[Amount | None, described("Currency zcdp or sampled: its price.")] = None
+    epsilon: Annotated[Amount | None, described("Currency pure or claimed: its price.")] = None
+    noise_sd: Annotated[Amount | None, described("Standard deviation of the noise of each of its numbers.")] = None
+    declared: Annotated[int | None, described("The declared number of records.")] = None
+    stops_below: Annotated[Amount | None, described("The fit stops if usable_at_most is below this.")] = None
+    level: Annotated[Amount | None, described("The level of usable_at_most.")] = None
+    usable: Annotated[int | None, described("Noisy number of records that the schema does not leave out.")] = None
+    usable_at_most: Annotated[Number | None, described("Upper bound of the number of usable records.")] = None
+    outside: Annotated[
+        dict[str, int], described("By column, the noisy number of values that are missing or unknown to the schema.")
+    ] = {}
+    too_few: Annotated[bool, described("True if it found too few, and the fit was told to go on.")] = False
 
 
 class ComparisonStated(CertificatePart, frozen=True):
@@ -326,6 +348,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     charges: tuple[ChargeStated, ...]
     prior: PriorStated | None = None
     code_lists: tuple[CodeListStated, ...] = ()
+    first_question: FirstQuestionStated | None = None
     declared_and_measured: tuple[ComparisonStated, ...] = ()
     measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
         None

@@ -56,6 +56,12 @@ class BudgetRefused(StratsynthError):
     exit_code = 3
 
 
+class Stopped(StratsynthError):
+    """A fit stopped after its first question, which found far fewer usable records than declared; its charge stands."""
+
+    exit_code = 4
+
+
 class FewPeopleWarning(UserWarning):
     """Rows are drawn of a group of very few people, or of one that was fitted only together with others."""
 

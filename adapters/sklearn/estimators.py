@@ -65,6 +65,9 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         public: True if the data are public: nothing is charged, and the certificate says NOT PRIVATE.
         unit: `Unit(column=..., max_rows=...)` where one person has several rows: X is then a pandas frame with that
             column, which is no feature.
+        first: Share of the budget that the first question costs, which counts usable records and values outside; 0 for
+            none.
+        proceed: True to go on where it finds far fewer usable records than rows.
     """
 
     target_bounds: tuple[float, float]

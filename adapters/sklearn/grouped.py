@@ -19,7 +19,7 @@ from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.checks import is_list
 from stratsynth.data.table import open_table
-from stratsynth.errors import NotPrivateWarning, UsageError
+from stratsynth.errors import NotPrivateWarning, Stopped, UsageError
 from stratsynth.fitting import fit
 from stratsynth.fitting.stages import Fit
 from stratsynth.schema import Categorical, Numeric, Schema, Unit
@@ -61,6 +61,8 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     account: str | None = None
     public: bool = False
     unit: Unit | None = None
+    first: float | None = None
+    proceed: bool = False
     protect = "all"
     """`all` if whole records are protected, `sensitive` if the sensitive feature alone is."""
     coef_: NDArray[np.float64] = field(init=False)
@@ -147,7 +149,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     @property
     def _budget(self) -> Budget:
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
-        return Budget(self.epsilon, self.delta, neighbours)
+        return Budget(self.epsilon, self.delta, neighbours, first=self.first)
 
     @property
     def certificate_(self) -> Mapping[str, Any]:
@@ -186,7 +188,14 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _spend(self, x: NDArray[Any], target: Any, sensitive: Any, owners: Any) -> None:
         """Fit the estimator's mechanism to features, target, group and owners of the rows; keep the release."""
         table = self._table(x, target, self._target(), sensitive, owners)
-        self.release_ = fit(self._mechanism(named(x)), table, self._budget, progress=False)
+        try:
+            self.release_ = fit(self._mechanism(named(x)), table, self._budget, progress=False, proceed=self.proceed)
+        except Stopped as error:
+            raise Stopped(
+                f"{error} Here {TARGET} is y, whose values have to be of the declared `classes` or within "
+                f"`target_bounds`; {GROUP} is the sensitive feature, whose levels are the declared `groups`; x0, x1, "
+                "... are the features."
+            ) from None
 
     @property
     def _model(self) -> Regression | Network:

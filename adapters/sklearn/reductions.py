@@ -32,12 +32,15 @@ class ReductionsClassifier(Classified):
         classes: The two classes, declared; rates are those of predicting the second.
         groups: The declared levels of the sensitive feature; None for one group of everybody.
         constraints: A table of names and bounds as for `Reductions`, one name, or a constraint object of fairlearn.
-        versus: As for `Reductions`, and so are all others but the last four. fairlearn's objects
+        versus: As for `Reductions`, and so are all others but the last six. fairlearn's objects
             compare with everybody.
         declared_size: The number of rows if it is public.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
         account: As for `GroupClassifier`, and so are `public` and `unit`.
+        first: Share of the budget that the first question costs, which counts usable records and values outside; 0 for
+            none.
+        proceed: True to go on where it finds far fewer usable records than rows.
         random_state: The seed of predictions where `predict` is given none; `fit` draws nothing by it.
     """
 

@@ -55,7 +55,7 @@ class NoisyScore:
         right = is_classifier(model)
         values = self._marks(estimator, model, X, y)
         how = make("independent", {}) if right else make("clipped_mean", {"variance": "bounded"})
-        release = fit(how, self._table(model, values, X), Budget(self.epsilon, model.delta), progress=False)
+        release = fit(how, self._table(model, values, X), Budget(self.epsilon, model.delta, first=0), progress=False)
         if not right:
             return -float(release.estimates()["value"].iloc[0])
         wrong, hits = (max(float(count), 0.0) for count in release.query([RIGHT])["estimate"])
@@ -65,7 +65,7 @@ class NoisyScore:
         """Return the request of one score to the account of a model's rows; nothing is read or reserved."""
         how = make("independent", {}) if is_classifier(model) else make("clipped_mean", {"variance": "bounded"})
         table = self._table(model, pd.Series(np.zeros(len(X))), X)
-        return Fit.prepare(how, table, Budget(self.epsilon, model.delta)).request
+        return Fit.prepare(how, table, Budget(self.epsilon, model.delta, first=0)).request
 
     @staticmethod
     def _marks(estimator: Any, model: Any, x: Any, y: Any) -> pd.Series[Any]:

@@ -23,6 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.model_selection._search import BaseSearchCV
 
+from stratsynth.accounting.history import coming
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.adapters.sklearn.scores import is_open, noisy
 from stratsynth.adapters.sklearn.steps import check_steps, prefix_of
@@ -183,7 +184,7 @@ def price(
     if isinstance(ledger := first.table_of_nobody(x).ledger, FileLedger):
         wanted = [each.request(x) for each in fits]
         wanted += [score.request(each, x) for score in scores for each in scored for _ in range(folds)]
-        ledger.foresee(wanted)
+        coming(ledger, wanted)
     paid = f" and {number} noisy scores" if number else ""
     warnings.warn(
         f"{what} makes {len(fits)} fits{paid} on private rows, which together reserve epsilon {epsilon:g} and delta "

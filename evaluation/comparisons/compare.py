@@ -24,6 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting.history import coming
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.standing import Outlook, afford_all
 from stratsynth.checks import check_integer
@@ -213,7 +214,7 @@ def foresee(grid: Grid, folder: Path) -> GridCost | None:
         return None
     new = [request for cell, request in requests.items() if known.get(cell) not in done]
     whole = afford_all(None, [], [request.allot for request in requests.values()], grid.recipe.budget().delta)
-    return GridCost(table.ledger.foresee(new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
+    return GridCost(coming(table.ledger, new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
 
 
 def charge_line(outlook: Outlook) -> str:

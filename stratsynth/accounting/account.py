@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from stratsynth.accounting.budget import TRUNCATION_SHARE, Allotment, Budget, Currency
-from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.charges import FIRST, Charge, Spending
 from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, Unsupported
 from stratsynth.strata import Stratum
@@ -27,8 +27,10 @@ class FitAccount:
         standing: Standing,
         seed: int,
         caps: Mapping[Stratum, float] = MappingProxyType({}),
+        opening: Allotment | None = None,
+        rest: Callable[[], Standing] | None = None,
     ) -> None:
-        """Open the account for the budget's neighbours, with nothing spent."""
+        """Open the account for the budget's neighbours, with nothing spent; `rest` reserves what `opening` leaves."""
         self.budget = budget
         self.allot = replace(allot)  # a copy: the program holds the original
         self.caps = caps
@@ -37,6 +39,9 @@ class FitAccount:
         self.spending = Spending(budget.neighbours)
         self.standing = standing
         """State of the data's whole account after this fit's reservation, as the certificate shows it."""
+        self.opening = opening
+        """Part that is reserved for the first question alone; None once the rest is reserved, or without one."""
+        self._rest = rest
         self.seed = seed
         """Seed of post-processing; a resumed fit has that of the interrupted one, so that it asks the same."""
         self.by_shape = True
@@ -47,6 +52,13 @@ class FitAccount:
         self._distance = 0.0
         self._tails = budget.truncation_delta
         """Part of delta for the samplers' total-variation error t: (1 + exp(epsilon)) t stays within it."""
+
+    def reserve_rest(self) -> None:
+        """Reserve the rest of the allotment on the whole account, after the first question; once, or raise."""
+        with self.lock:
+            if self.opening is not None:
+                self.standing = self._rest() if self._rest is not None else self.standing
+                self.opening = None
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Count the charges of a batch; refuse all if they would pass a cap. A refusal or failure counts nothing.
@@ -88,12 +100,14 @@ class FitAccount:
                 "this asks for more noise than the part of delta set aside for cut-off tails covers: at epsilon "
                 f"{self.budget.epsilon:g}, delta has to be well above {least:.1g}. 1e-9 is usual."
             )
+        if self.opening is not None or any(c.kind == FIRST for c in charges):
+            self._check_first(charges)
         wrong = [c for c in charges if c.currency != self.allot.currency]
         if wrong:
             raise Unsupported(
                 f"this fit spends in {self.allot.currency}; a {wrong[0].kind} asked in {wrong[0].currency}."
             )
-        for c in charges if self.allot.currency == Currency.SAMPLED else ():
+        for c in charges if self.allot.currency == Currency.SAMPLED and self.opening is None else ():
             if c.details["noise"] != self.allot.noise or c.details["rate"] != self.allot.rate:
                 raise Unsupported("a sampled fit keeps to the noise and the rate it has reserved, at every step.")
         if self.allot.currency == Currency.CLAIMED:
@@ -104,6 +118,13 @@ class FitAccount:
                     f"budget refused before reading: claims of delta {delta:g} in all, "
                     f"{self.allot.promise.delta:g} reserved."
                 )
+
+    def _check_first(self, charges: Sequence[Charge]) -> None:
+        """Refuse all but one first question, within its part, until the rest is reserved; and any after that."""
+        costs = [Fraction(c.details.get("rho", c.amount)) for c in charges if c.kind == FIRST]
+        most = Fraction(0 if self.opening is None else self.opening.amount)
+        if len(charges) != 1 or not costs or costs[0] > most or self.spending.charges:
+            raise BudgetRefused("budget refused before reading: a fit has one first question, at the price reserved.")
 
     def _refusal(self, would: Sequence[Fraction]) -> BudgetRefused:
         """Return, unraised, the refusal for the first cap that `would` passes: asked, remaining, and short of."""

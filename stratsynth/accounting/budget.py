@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.zcdp import rho_of
@@ -17,6 +19,8 @@ MOST_EPSILON = 25.0
 """Largest epsilon of a budget: above it a guarantee is vacuous, and the samplers' error would exceed its share of
 delta."""
 LEAST_DELTA = 1e-100
+MOST_FIRST = 0.5
+"""Largest share of a fit's amount that its first question may cost."""
 UNIT_SLACK = 1e-12
 """Relative margin by which the amount of one row stays below rho / k^2, or epsilon / k; larger than rounding errors."""
 
@@ -63,6 +67,10 @@ class Currency(StrEnum):
         return {"zcdp": "rho", "sampled": "steps"}.get(self.value, "epsilon")
 
 
+OPENED_IN_RHO = (Currency.ZCDP, Currency.SAMPLED)
+"""Currencies of fits whose first question costs rho; that of others costs pure epsilon."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """The (epsilon, delta) that one fit may spend under the declared neighbours. There is no default delta."""
@@ -80,11 +88,16 @@ class Budget:
     public: tuple[str, ...] = field(default=(), metadata={"digest": False})
     """Unprotected columns under `attribute`, in alphabetical order; else none. Fits set it by the schema, whose hash
     stands beside a budget wherever one is digested."""
+    first: float | None = field(default=None, metadata={"digest": False})
+    """Share of the amount that a fit's first question costs; 0 for no such question, None for the default of fits."""
+    least: float | None = field(default=None, metadata={"digest": False})
+    """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
         """Refuse epsilon not in (0, MOST_EPSILON], delta not in [LEAST_DELTA, 1), other neighbours, unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
         number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
+        number("budget: first", self.first, least=0, most=MOST_FIRST, optional=True)
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
         try:
@@ -106,14 +119,26 @@ class Budget:
         """Part of delta kept for the samplers' total-variation error: delta x TRUNCATION_SHARE."""
         return self.delta * TRUNCATION_SHARE
 
+    @property
+    def plain(self) -> Budget:
+        """The budget without a first question: all of its amount is the mechanism's."""
+        return replace(self, first=None, least=None) if self.first is not None else self
+
+    def opening(self, currency: Currency) -> float:
+        """Return the part of one row's amount that the first question costs: rho in zcdp and sampled, else epsilon."""
+        if not self.first:
+            return 0.0
+        whose = replace(self.plain, epsilon=self.least or self.epsilon)
+        return self.first * (whose.zcdp() if currency in OPENED_IN_RHO else whose.pure()).amount
+
     def zcdp(self) -> Allotment:
         """Return an allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
-        rho = rho_of(self.epsilon, self.delta - self.truncation_delta)
-        return Allotment(Currency.ZCDP, self._row(rho, 2), self)
+        rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta), 2)
+        return Allotment(Currency.ZCDP, less(rho, self.opening(Currency.ZCDP)), self)
 
     def pure(self) -> Allotment:
         """Return an allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
-        return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
+        return Allotment(Currency.PURE, less(self._row(self.epsilon, 1), self.opening(Currency.PURE)), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
         """Return an allotment of `steps` steps on Poisson samples of `rate`, with the least noise in the budget."""
@@ -121,12 +146,13 @@ class Budget:
 
         self._single("steps on samples are")
         noise = least_noise(self, rate=rate, steps=steps)
-        return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate)
+        first = self.opening(Currency.SAMPLED)
+        return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate, first=first)
 
     def claimed(self) -> Allotment:
         """Return an allotment of all epsilon for unchecked third-party claims; Unsupported for units of rows."""
         self._single("claims of third-party code are")
-        return Allotment(Currency.CLAIMED, self.epsilon, self)
+        return Allotment(Currency.CLAIMED, less(self.epsilon, self.opening(Currency.CLAIMED)), self)
 
     def _row(self, amount: float, power: int) -> float:
         """Return the part of a unit's `amount` that each of its k rows may cost: amount / k^power, rounded down."""
@@ -153,6 +179,24 @@ class Allotment:
     """Noise multiplier (noise scale over clip) of every step, in `sampled`; else None."""
     rate: float | None = None
     """Probability with which a row takes part in a step, in `sampled`; else None."""
+    first: float = field(default=0.0, metadata={"digest": False})
+    """rho of the first question beside the steps, in `sampled`; else 0."""
+
+    @property
+    def reserved(self) -> Allotment:
+        """Allotment of the fit in all, per row: the mechanism's amount and the first question's, rounded up."""
+        spent = 0.0 if self.currency == Currency.SAMPLED else self.promise.opening(self.currency)
+        amount = self.amount + spent
+        if Fraction(amount) < Fraction(self.amount) + Fraction(spent):
+            amount = math.nextafter(amount, math.inf)
+        return replace(self, amount=amount, promise=self.promise.plain)
+
+    @property
+    def opening(self) -> Allotment | None:
+        """Allotment of the first question, per row, which is reserved before the rest; None without such a question."""
+        amount = self.promise.opening(self.currency)
+        currency = Currency.ZCDP if self.currency in OPENED_IN_RHO else Currency.PURE
+        return Allotment(currency, amount, self.promise.plain) if amount else None
 
     @property
     def rho(self) -> float:
@@ -169,10 +213,19 @@ class Allotment:
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of currency, amount (under its unit's name), and of steps their noise and rate."""
         extra = {"noise": self.noise, "rate": self.rate} if self.currency == Currency.SAMPLED else {}
+        extra |= {"first": self.first} if self.first else {}
         return {"currency": str(self.currency), self.currency.unit: self.amount, **extra}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], promise: Budget) -> Allotment:
         """Return the allotment of a dict that `to_dict` wrote; `promise` is the budget of its fit."""
         currency = Currency(record["currency"])
-        return cls(currency, record[currency.unit], promise, record.get("noise"), record.get("rate"))
+        return cls(
+            currency, record[currency.unit], promise, record.get("noise"), record.get("rate"), record.get("first", 0.0)
+        )
+
+
+def less(amount: float, spent: float) -> float:
+    """Return amount - spent, rounded down so that it and `spent` together never exceed the amount."""
+    left = amount - spent
+    return math.nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

@@ -38,13 +38,16 @@ class FileAccount(FitAccount):
         reservation: Mapping[str, Any],
         folder: Path,
         lock: int,
+        rest: Callable[[], Standing],
         charged: Callable[[], object] | None = None,
     ) -> None:
         """Open the account of a reservation, counting the charges and given answers of an interrupted run.
 
         After the fit's first charge `charged` is called, which may read the rows.
         """
-        super().__init__(request.budget, request.allot, standing, reservation["seed"], request.caps)
+        super().__init__(
+            request.budget, request.allot, standing, reservation["seed"], request.caps, request.opening, rest
+        )
         self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
         self._reservation = reservation
@@ -65,6 +68,8 @@ class FileAccount(FitAccount):
                 charges = [Charge.from_dict(c, self.allot.currency) for c in line["charges"]]
                 self.resume(charges, line["distance"])
                 self._note(line["moment"], line["asked"])
+            elif line["kind"] == "rest":
+                self.opening = None
             elif line["kind"] == "answered":
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 

@@ -13,7 +13,6 @@ from typing import Protocol
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.standing import Standing
 from stratsynth.strata import Stratum
 
 APART = (
@@ -44,10 +43,8 @@ class Request:
     """Hash of the certificate's section about the prior; None without a prior."""
     sections: str | None = None
     """Hash of the certificate's sections that are fixed before the first answer; None where nobody states them."""
-
-    def account(self, standing: Standing, seed: int) -> FitAccount:
-        """Return a new account in memory for this fit, after its reservation, with `seed` for post-processing."""
-        return FitAccount(self.budget, self.allot, standing, seed, self.caps)
+    opening: Allotment | None = None
+    """Part of the allotment that is reserved first, for the first question; None for all of it at once."""
 
 
 class Ledger(Protocol):

@@ -16,7 +16,6 @@ that an answer was given, it is never drawn again: without its journal the fit i
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,11 +27,11 @@ from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
-    Shared,
     allotment_of,
     head_of,
     now,
     reservation,
+    reservations,
     runs_of,
     shared_by,
     stated_budget,
@@ -50,11 +49,7 @@ from stratsynth.accounting.paths import (
 )
 from stratsynth.accounting.registry import Registry
 from stratsynth.accounting.standing import (
-    Outlook,
     Standing,
-    afford_all,
-    largest,
-    rule,
 )
 from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
@@ -98,7 +93,7 @@ class FileLedger:
         self._fingerprint = fingerprint
         self._older = older
         self._copies = copies
-        self._cap = cap_epsilon
+        self.cap_epsilon = cap_epsilon
         self._chain = Chain(path)
 
     def open(self, request: Request) -> FileAccount:
@@ -108,7 +103,7 @@ class FileLedger:
             data, note = self._ready(append, request)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
-            made = [line for line in lines if line["kind"] == "reserve"]
+            made = reservations(lines)
             same = [line for line in made if line["identity"] == request.identity]
             # another version of the data is fitted anew: answers of both would be of neither
             mine = next((r for r in same if not over[r["run"]] and r.get("data", head["data"]) == data), None)
@@ -126,22 +121,35 @@ class FileLedger:
                     if data not in shared_by(lines).versions:
                         append({"kind": "version", "data": data, "at": now()})
                     append(mine)
-                    made.append(mine)
                 if not os.fstat(lock).st_size:
                     mark(lock, RESERVED)
-                reserved = [allotment_of(line) for line in made]
-                delta = readable(reserved, head["delta"])
-                spent = total(reserved, delta)
-                whose = shared_by(lines)
-                standing = Standing(
-                    self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
-                    versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
-                )  # fmt: skip
+                facts = partial(self._standing, head, note, known)
+                rest = partial(self._reserve_rest, request, run, facts)
                 charged = None if self._copies is None else partial(self._copies.mark, self.path, data)
-                return FileAccount(self._chain, request, standing, mine, folder, lock, charged)
+                return FileAccount(self._chain, request, facts(), mine, folder, lock, rest, charged)
             except BaseException:
                 os.close(lock)
                 raise
+
+    def _standing(self, head: Mapping[str, Any], note: str, known: tuple[str, ...]) -> Standing:
+        """Return the account's state by the lines read so far."""
+        lines = self._chain.lines
+        reserved, whose = [allotment_of(line) for line in reservations(lines)], shared_by(lines)
+        delta = readable(reserved, head["delta"])
+        return Standing(
+            self.path.name, head["cap_epsilon"], total(reserved, delta), len(reserved), note, delta, account=whose.name,
+            versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
+        )  # fmt: skip
+
+    def _reserve_rest(self, request: Request, run: str, standing: Callable[[], Standing]) -> Standing:
+        """Reserve the whole allotment of a fit in the place of its first question's, and return the account's state."""
+        with self._chain.locked() as append:
+            lines = self._chain.lines
+            others = [allotment_of(line) for line in reservations(lines) if line["run"] != run]
+            afford(lines[0]["cap_epsilon"], others, request.allot, lines[0]["delta"])
+            budget, allot = stated_budget(request.budget), request.allot.to_dict()
+            append({"kind": "rest", "run": run, "at": now(), "budget": budget, "allot": allot})
+            return standing()
 
     def _ready(self, append: Append, request: Request) -> tuple[str, str]:
         """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
@@ -156,7 +164,7 @@ class FileLedger:
         data = self._fingerprint(key)
         if new:
             facts: dict[str, Any] = {
-                "cap_epsilon": self._cap,
+                "cap_epsilon": self.cap_epsilon,
                 "delta": budget.delta,
                 "neighbours": str(budget.neighbours),
             }
@@ -164,7 +172,7 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             if self._copies is not None:
-                afford(self._cap, [], request.allot, budget.delta)  # before rows are compared with other accounts'
+                afford(self.cap_epsilon, [], request.allot, budget.delta)  # before rows are compared with other accounts'
                 self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
@@ -173,35 +181,13 @@ class FileLedger:
             head, versions = head_of(self.path, lines), shared_by(lines).versions
             if data not in versions and self._older is not None and (older := self._older(key)) in versions:
                 data = older
-            self._check(head, lines, data, budget)
+            self.check(head, lines, data, budget)
             over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
             check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
             tidy(self.path, (run for run, done in over.items() if done))
         if self._account is not None and shared_by(lines).name is None:
             append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)
-
-    def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-        """Return the cost of several requests together, beside what was reserved; refuse them if they pass the cap.
-
-        Nothing is reserved: `open` checks again what other processes may have reserved since.
-        """
-        self.refuse_other()
-        lines = self._chain.read() if self.path.exists() else []
-        cap, delta = self._cap, requests[0].budget.delta
-        if lines:
-            head = head_of(self.path, lines)
-            self._check(head, lines, head["data"], requests[0].budget)  # which data these are is not looked at
-            cap, delta = head["cap_epsilon"], head["delta"]
-        made = [line for line in lines if line["kind"] == "reserve"]
-        over = runs_of(lines)
-        resumed = {line["identity"] for line in made if not over[line["run"]]}
-        new = [request for request in requests if request.identity not in resumed]
-        for request in new:
-            refuse_half_done(self.path, lines, request)
-        allots = [request.allot for request in new]
-        reserved = [allotment_of(line) for line in made]
-        return afford_all(cap, reserved, allots, delta, requests[0].allot, refuse=refuse)
 
     def refuse_other(self) -> None:
         """Refuse a path that cannot be opened, and a new ledger beside another of the same data without a reason."""
@@ -219,7 +205,8 @@ class FileLedger:
             return ""
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
-    def _check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
+    def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
+        """Refuse a ledger of other data, neighbours, public columns, unit, account or cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
@@ -246,9 +233,9 @@ class FileLedger:
                 f"ledger: {self.path} adds up guarantees for one {head.get('unit', 'record')}; one for a "
                 f"{budget.unit} cannot be added to them."
             )
-        if self._cap is not None and self._cap != head["cap_epsilon"]:
+        if self.cap_epsilon is not None and self.cap_epsilon != head["cap_epsilon"]:
             raise UsageError(
-                f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
+                f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self.cap_epsilon:g}; "
                 "a cap is set once."
             )
 
@@ -272,41 +259,3 @@ def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Re
                 f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
                 "Finish it with that version, or give another seed for a new fit, which is charged."
             )
-
-
-def read_ledger(path: Path) -> dict[str, Any]:
-    """Return a verified ledger as a dict: cap, delta, epsilon spent and left, and its fits; UsageError for no file."""
-    if not path.is_file():
-        raise UsageError(f"there is no ledger {path}.")
-    lines = Chain(path).read()
-    if not lines:
-        return {"ledger": path.name, "cap_epsilon": None, "delta": None, "spent_epsilon": 0.0, "fits": []}
-    head = head_of(path, lines)
-    made = [line for line in lines if line["kind"] == "reserve"]
-    done = {line["run"] for line in lines if line["kind"] == "done"}
-    asked = Counter(line["run"] for line in lines if line["kind"] == "charge")
-    reserved = [allotment_of(line) for line in made]
-    delta = readable(reserved, head["delta"])
-    spent = total(reserved, delta)
-    cap = head["cap_epsilon"]
-    fits = [
-        {
-            "run": number, "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
-            **line["allot"], "state": "done" if line["run"] in done else "open",
-            "questions": asked[line["run"]],
-        }
-        for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
-    ]  # fmt: skip
-    left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
-    if cap is not None:
-        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"), public=head.get("public", ()))
-        left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
-    return {
-        "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
-        **({"public_columns": head["public"]} if "public" in head else {}),
-        "spent_epsilon": spent, **left, "rule": rule(head["delta"]), "fits": fits,
-    }  # fmt: skip
-
-
-def _named(whose: Shared) -> dict[str, Any]:
-    return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

@@ -3,8 +3,10 @@
 ledger    the first: cap, delta, neighbours, unit, fingerprint of the data, and any reason to begin it beside another
 account   the name under which versions of the data share it
 version   the fingerprint of another version of the data
-reserve   a fit: its identity, its whole allotment, the hashes of the certificate's section on its prior and of all its
-                    sections that are fixed beforehand, and the version that wrote the line
+reserve   a fit: its identity, its whole allotment (with a first question, that question's), the hashes of the
+                    certificate's section on its prior and of all its sections that are fixed beforehand, and the
+                    version that wrote the line
+rest      the whole allotment of a fit with a first question, in the place of that question's
 charge    a batch of a fit: journal key, and the charges of its questions
 answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
 done      the release is in place
@@ -64,10 +66,13 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         _texts(line, "data", *(["reason"] if "reason" in line else []))
     elif kind in ("account", "version"):
         _texts(line, "name" if kind == "account" else "data", "at")
-    elif kind == "reserve":
-        _texts(line, "run", "identity", "at", "mechanism", *({"version", "data", "prior", "sections"} & line.keys()))
+    elif kind in ("reserve", "rest"):
+        new = kind == "reserve"
+        _texts(line, "run", "at", *(("identity", "mechanism") if new else ()))
+        _texts(line, *({"version", "data", "prior", "sections"} & line.keys()))
         allot = allotment_of(line)
-        if not 0 < float(allot.amount) < math.inf or not is_whole(line["seed"]) or line["run"] in currencies:
+        sound = 0 < float(allot.amount) < math.inf and (is_whole(line["seed"]) if new else True)
+        if not sound or (line["run"] in currencies) == new:
             raise ValueError(kind)
         currencies[line["run"]] = allot.currency
     elif kind == "charge":
@@ -92,13 +97,20 @@ def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
     """Return for each run True if it is over: done, or a claimed fit that charged (its answers cannot be kept)."""
     found, claimed = dict[str, bool](), set[str]()
     for line in lines:
-        if line["kind"] == "reserve":
+        if line["kind"] in ("reserve", "rest"):
             found[line["run"]] = False
             if line["allot"]["currency"] == Currency.CLAIMED:
                 claimed.add(line["run"])
         elif line["kind"] == "done" or (line["kind"] == "charge" and line["run"] in claimed):
             found[line["run"]] = True
     return found
+
+
+def reservations(lines: Sequence[Mapping[str, Any]], until: int | None = None) -> list[Mapping[str, Any]]:
+    """Return the `reserve` lines, each with the allotment of its fit's `rest` line, if one stands before `until`."""
+    rests = {line["run"]: line["allot"] for line in lines[:until] if line["kind"] == "rest"}
+    made = [line for line in lines if line["kind"] == "reserve"]
+    return [{**line, "allot": rests[line["run"]]} if line["run"] in rests else line for line in made]
 
 
 def _texts(line: Mapping[str, Any], *keys: str) -> None:
@@ -125,12 +137,13 @@ def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
-    """Return a new `reserve` line, a dict, for the request's whole allotment: `data` is the version's fingerprint."""
+    """Return a new `reserve` line for the request's first part, or all of it; `data` is the version's fingerprint."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),
-        "allot": request.allot.to_dict(), "known_by": BY_SHAPE,
-        "data": data, **({"prior": request.prior} if request.prior is not None else {}),
+        "allot": (request.opening or request.allot).to_dict(), "known_by": BY_SHAPE,
+        "data": data, **({"first": True} if request.opening is not None else {}),
+        **({"prior": request.prior} if request.prior is not None else {}),
         **({"sections": request.sections} if request.sections is not None else {}),
     }  # fmt: skip
 

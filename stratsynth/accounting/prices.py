@@ -18,8 +18,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
-from stratsynth.accounting.charges import Spending
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours, less
+from stratsynth.accounting.charges import FIRST, Spending
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import MechanismError
 
@@ -90,9 +90,10 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
 
         noise, rate, steps = allot.noise or 0.0, allot.rate or 0.0, allot.amount
         within = within and noise > 0 and 0 < rate <= 1 and float(steps).is_integer() and budget.rows == 1
-        within = within and epsilon_sampled(noise, rate, int(steps), delta, budget.neighbours) <= budget.epsilon
+        found = epsilon_sampled(noise, rate, int(steps), delta, budget.neighbours, allot.first) if within else 0.0
+        within = within and found <= budget.epsilon and allot.first == budget.opening(allot.currency)
     else:
-        within = within and allot.amount <= budget.epsilon and budget.rows == 1
+        within = within and allot.amount <= less(budget.epsilon, budget.opening(allot.currency)) and budget.rows == 1
     if not within:
         raise MechanismError("price: the mechanism's allotment is not within the budget.")
 
@@ -106,6 +107,7 @@ def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fr
     cap = Fraction(allot.amount)
     if spending.neighbours.priced == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
         return dict.fromkeys(STEPS, cap)
-    strata = worst.only_strata and all(len(charge.path) == 1 for charge in spending.charges)
+    first = sum((Fraction(charge.amount) for charge in spending.charges if charge.kind == FIRST), Fraction(0))
+    strata = worst.only_strata and all(len(charge.path) == 1 or charge.kind == FIRST for charge in spending.charges)
     times = {"add-remove": 1, "move": 2 if strata else worst.factor}
-    return {step: times.get(step, worst.factor) * cap for step in STEPS}
+    return {step: first + times.get(step, worst.factor) * (cap - first) for step in STEPS}  # which all steps cost alike

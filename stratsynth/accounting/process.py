@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment
+from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.ledger import APART, Request, fresh_seed
 from stratsynth.accounting.standing import Standing
 from stratsynth.accounting.totals import afford, readable, total
@@ -39,7 +41,12 @@ class ProcessLedger:
 
     cap_epsilon: float | None = None
     note: str = "no ledger file: this account lasted for one process, and knew these data by path, object and content"
-    _made: list[Allotment] = field(default_factory=list, init=False)
+    _made: list[list[Allotment]] = field(default_factory=list, init=False)
+    """Allotment of each fit, alone in a list: that of its first question until the rest is reserved."""
+    _stopped: dict[str, MemoryAccount] = field(default_factory=dict, init=False)
+    """Accounts of fits that stopped after their first question, by identity."""
+    _joined: ProcessLedger | None = field(default=None, init=False)
+    """Ledger that this one became a part of, where fits that are under way reserve their rest."""
 
     def __post_init__(self) -> None:
         """Refuse a cap that is not a positive number."""
@@ -48,36 +55,94 @@ class ProcessLedger:
     @property
     def reserved(self) -> tuple[Allotment, ...]:
         """Tuple of the allotments reserved so far, oldest first."""
-        return tuple(self._made)
+        return tuple(allot for (allot,) in self._made)
+
+    @property
+    def joined(self) -> ProcessLedger:
+        """The ledger that has this one's reservations: itself, or the one that it became a part of."""
+        return self if self._joined is None else self._joined.joined
 
     def open(self, request: Request) -> FitAccount:
         """Reserve the request's allotment, or refuse it, and return the fit's account; one thread at a time."""
         with _LOCK:
-            return self._reserve(request)
+            return self._stopped.pop(request.identity, None) or self._reserve(request)
 
     def absorb(self, other: ProcessLedger) -> None:
         """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
         with _LOCK:
             self._made.extend(other._made)
+            self._stopped |= other._stopped
+            other._joined = self
             caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
             self.cap_epsilon = min(caps, default=None)
 
     def _reserve(self, request: Request) -> FitAccount:
-        if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
+        made = self.reserved
+        if any(allot.promise.neighbours != request.budget.neighbours for allot in made):
             raise UsageError(f"guarantees for different neighbours cannot be added up on the same data.{APART}")
-        if any(allot.promise.public != request.budget.public for allot in self._made):
+        if any(allot.promise.public != request.budget.public for allot in made):
             raise UsageError(
                 f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
             )
-        if any(allot.promise.unit != request.budget.unit for allot in self._made):
+        if any(allot.promise.unit != request.budget.unit for allot in made):
             raise UsageError("guarantees for different units cannot be added up on the same data.")
-        afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
+        afford(self.cap_epsilon, made, request.allot, request.budget.delta)
         request.before_reserving()
-        self._made.append(request.allot)
-        delta = readable(self._made, request.budget.delta)
-        spent = total(self._made, delta)
-        standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
-        return request.account(standing, fresh_seed(request))
+        mine = [request.opening or request.allot]
+        self._made.append(mine)
+
+        def standing() -> Standing:
+            ledger = self.joined
+            delta = readable(ledger.reserved, request.budget.delta)
+            spent = total(ledger.reserved, delta)
+            return Standing(None, ledger.cap_epsilon, spent, len(ledger.reserved), ledger.note, delta)
+
+        def rest() -> Standing:
+            with _LOCK:
+                made = self.joined._made  # noqa: SLF001 - of this class
+                others = [allot for each in made if each is not mine for allot in each]
+                afford(self.joined.cap_epsilon, others, request.allot, request.budget.delta)
+                mine[0] = request.allot
+                return standing()
+
+        return MemoryAccount(request, standing(), rest, self)
+
+
+class MemoryAccount(FitAccount):
+    """An account in memory that keeps the answer to its first question, so that an equal fit can go on after a stop."""
+
+    def __init__(
+        self,
+        request: Request,
+        standing: Standing,
+        rest: Callable[[], Standing] | None = None,
+        ledger: ProcessLedger | None = None,
+    ) -> None:
+        """Open the account of a request; `ledger` has it again for an equal one if it closes before its rest."""
+        seed = fresh_seed(request)
+        super().__init__(request.budget, request.allot, standing, seed, request.caps, request.opening, rest)
+        self._identity, self._ledger = request.identity, ledger
+        self._answer: tuple[int, str, Any] | None = None
+
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """Charge as any account in memory; nothing for the first question of a fit that goes on after a stop."""
+        if self.recall(moment, asked) is None:
+            super().charge(moment, asked, charges, distance)
+
+    def recall(self, moment: int, asked: str) -> Any | None:
+        """Return the answer to the first question, if this is it and it was answered; else None."""
+        return self._answer[2] if self._answer is not None and self._answer[:2] == (moment, asked) else None
+
+    def store(self, moment: int, asked: str, answers: Any) -> None:
+        """Keep the answer to the first question, and no other."""
+        if self.opening is not None:
+            self._answer = (moment, asked, answers)
+
+    def close(self) -> None:
+        """Let an equal fit go on from here, where the first question alone was answered."""
+        if self.opening is not None and self._answer is not None and self._ledger is not None:
+            with _LOCK:
+                self._ledger.joined._stopped[self._identity] = self  # noqa: SLF001 - of this file
 
 
 class SharedLedger:
@@ -154,7 +219,7 @@ class UnchargedLedger:
     def open(self, request: Request) -> FitAccount:
         """Return an account in memory for the request's fit; nothing is reserved or added up."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
-        return request.account(standing, fresh_seed(request))
+        return MemoryAccount(request, standing)
 
 
 def _one(account: ProcessLedger, other: ProcessLedger) -> ProcessLedger:

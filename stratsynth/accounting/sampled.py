@@ -8,6 +8,9 @@ discrete Gaussian of variance r^2 around Y. The result is the discrete Gaussian 
 without looking at the data again, whatever the sampling. With r = 5 units of the grid the factor is within
 1e-200 of 1 for any number of draws; a clip is 2^30 units, so s is millions of units and the loss of r^2 in s^2
 is below 1e-10. Multipliers are therefore computed for s (1 - 1e-9).
+
+A first question of `first` rho is a Gaussian of sensitivity sqrt(2 first) sigmas beside the steps, for every notion of
+neighbour. Its noise, in records, is so wide that r^2 = 25 is taken off for it: `questions.usable`.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ import math
 from collections.abc import Callable, Collection
 from functools import lru_cache
 
-from stratsynth.accounting.budget import Allotment, Budget, Neighbours
-from stratsynth.accounting.charges import Spending
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.charges import FIRST, Spending
 from stratsynth.checks import check_integer, number
 from stratsynth.errors import UsageError
 from stratsynth.strata import StratumPath, disjoint
@@ -28,16 +31,24 @@ _MOST = 1e6
 
 
 def epsilon_sampled(
-    noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    noise: float,
+    rate: float,
+    steps: int,
+    delta: float,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    first: float = 0.0,
 ) -> float:
-    """Return epsilon at `delta` of `steps` Gaussian steps of multiplier `noise` on Poisson samples of rate `rate`."""
-    if steps == 0:
+    """Return epsilon at `delta` of `steps` Gaussian steps of multiplier `noise` on Poisson samples of rate `rate`.
+
+    `first` is the rho of a Gaussian question to everybody beside them.
+    """
+    if steps == 0 and not first:
         return 0.0
-    return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours.priced)
+    return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours.priced, first)
 
 
 @lru_cache(maxsize=256, typed=True)
-def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours) -> float:
+def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours, first: float) -> float:
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
 
@@ -48,7 +59,11 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
     }[neighbours]
     accountant = PLDAccountant(relation)
     step = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise))
-    accountant.compose(step, steps)
+    if steps:
+        accountant.compose(step, steps)
+    if first:  # this accountant takes every exchange for twice the sensitivity, and the first question's is not
+        far = 2 if neighbours == Neighbours.REPLACE else 1
+        accountant.compose(dp_accounting.GaussianDpEvent(far / math.sqrt(2 * first) * _NARROWER))
     return float(accountant.get_epsilon(delta))
 
 
@@ -56,11 +71,11 @@ def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
     """Return the least noise multiplier at which the steps keep to a budget, to 1e-4 of it; UsageError if none does."""
     number("sampled: the rate", rate, above=0, most=1)
     check_integer("sampled: steps", steps, 1)
-    delta = budget.delta - budget.truncation_delta
+    delta, first = budget.delta - budget.truncation_delta, budget.opening(Currency.SAMPLED)
 
     def excess(noise: float) -> float:
         """Return log(epsilon / budget.epsilon) at this multiplier; at most 0 if the noise is enough."""
-        epsilon = epsilon_sampled(noise, rate, steps, delta, budget.neighbours)
+        epsilon = epsilon_sampled(noise, rate, steps, delta, budget.neighbours, first)
         return math.log(epsilon / budget.epsilon) if epsilon > 0 else -math.inf
 
     # about right for many steps at low rates; far too little noise takes the accountant ten times as long to price
@@ -124,14 +139,17 @@ def sampled_prices(
     if allot.noise is None or allot.rate is None:
         raise UsageError("sampled: the allotment lacks its noise or rate.")
     delta, steps = budget.delta - budget.truncation_delta, round(allot.amount)
-    paths = {charge.path for charge in spending.charges}
+    paths = {charge.path for charge in spending.charges if charge.kind != FIRST}
     strata = any(paths)
-    one = epsilon_sampled(allot.noise, allot.rate, steps, delta)
-    exchanged = epsilon_sampled(allot.noise, allot.rate, steps, delta, Neighbours.REPLACE)
+
+    def price(steps: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
+        return epsilon_sampled(allot.noise or 0.0, allot.rate or 0.0, steps, delta, neighbours, allot.first)
+
+    one, exchanged = price(steps), price(steps, Neighbours.REPLACE)
     # A move is a removal in one stratum's steps and an addition in another's: 2 * steps of one record.
-    moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta) if strata else exchanged
+    moved = price(2 * steps) if strata else exchanged
     if strata and not (only_strata and _one_split(paths)):
-        moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta, Neighbours.REPLACE)
+        moved = price(2 * steps, Neighbours.REPLACE)
     return {"add-remove": one, "move": moved, "replace-within-group": exchanged, "replace": max(moved, exchanged)}
 
 

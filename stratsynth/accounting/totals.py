@@ -19,7 +19,9 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
     counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
     others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
     left = delta - math.fsum(allot.delta for allot in others)
-    epsilon = math.fsum(allot.promise.epsilon for allot in others)
+    epsilon = math.fsum(  # a part of a pure fit is that part of its epsilon
+        min(a.promise.epsilon, a.amount) if a.currency == Currency.PURE else a.promise.epsilon for a in others
+    )
     if counted:
         left -= math.fsum(allot.promise.truncation_delta for allot in counted)
         rho = sum((Fraction(allot.amount) for allot in counted), Fraction(0))

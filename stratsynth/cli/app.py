@@ -77,28 +77,46 @@ def fit(
     again: Annotated[
         bool, typer.Option("--again", help="Make, and charge in full, a fit that the ledger has done already.")
     ] = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            help="Go on where the first question found far fewer usable records than declared. Its answer is not asked "
+            "again, and not charged again.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Spend a recipe's budget and write a release folder."""
+    """Spend a recipe's budget and write a release folder.
+
+    Exit code 4: the fit stopped after its first question, or the release is nearly empty.
+    """
     from stratsynth.cli.work import fit_recipe
 
     number = workers is not None and workers.lstrip("+-").isdecimal()
     folder, certificate = fit_recipe(
-        recipe, out, workers=int(workers or 0) if number else workers, new_account=new_account, again=again
+        recipe,
+        out,
+        workers=int(workers or 0) if number else workers,
+        new_account=new_account,
+        again=again,
+        proceed=yes or None,
     )
+    kinds = {notice["kind"] for notice in certificate.get("notices", ())}
+    code = 4 if kinds & {"empty", "nearly_empty"} else 0
     if as_json:
         print_json({"release": str(folder), "certificate": certificate}, done=_complete(folder))
-        return
+        raise typer.Exit(code)
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
-    empty = any(notice["kind"] == "empty" for notice in certificate.get("notices", ()))
     echo(
-        f"{'A release with NOTHING IN IT was' if empty else 'Release'} written to {folder}\n\n"
+        f"{'A release with NOTHING IN IT was' if 'empty' in kinds else 'Release'} written to {folder}\n\n"
         f"{summary(certificate, brief=True, more=describe_rules(folder))}\n\n"
         f"What is not protected, in full: stratsynth certificate {folder}",
         done=_complete(folder),
     )
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -22,13 +22,22 @@ def ledger_show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")], as_json: AsJson = False
 ) -> None:
     """Show what was spent on a data file, by which fits, and what is left."""
-    from stratsynth.accounting.ledger_file import read_ledger
+    from stratsynth.accounting.history import read_ledger
 
     found = read_ledger(file)
     if as_json:
         print_json(found)
     else:
         echo(render(ledger_page(found)))
+
+
+def _state(fit: Mapping[str, Any]) -> str:
+    """Return the words on how far a fit has come."""
+    if fit["state"] == "done":
+        return "done"
+    if "part" in fit:
+        return f"its first question alone: {fit.get('rho', fit['epsilon']):.3g} {'rho' if 'rho' in fit else 'epsilon'}"
+    return "open: the same recipe goes on from here"
 
 
 def ledger_page(found: Mapping[str, Any]) -> Page:
@@ -51,7 +60,7 @@ def ledger_page(found: Mapping[str, Any]) -> Page:
             f"{fit['epsilon']:g}",
             f"{fit['delta']:g}",
             fit["questions"],
-            "done" if fit["state"] == "done" else "open: the same recipe goes on from here",
+            _state(fit),
         ]
         for fit in found["fits"]
     ]

@@ -71,6 +71,8 @@ def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]
     if len(parts) == 1:
         return parts[0]
     codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
+    counted = [part.outside for part in parts if part.outside is not None]  # all of them: `encode` counts
+    outside = np.sum([np.zeros(1 + len(schema.names), np.int64), *counted], axis=0)
     size, weights = sum(part.size for part in parts), [part.weights for part in parts if part.weights is not None]
     del parts
     return CodedRows(
@@ -79,6 +81,7 @@ def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]
         {c: _one([part.pop(c) for part in reals], np.dtype(np.float64)) for c in numeric},
         size,
         None if schema.row_weight.column is None else _one(weights, np.dtype(np.int64)),
+        outside=outside,
     )
 
 

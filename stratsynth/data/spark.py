@@ -23,6 +23,7 @@ from stratsynth.data.spark_jobs import after, before, cells_at_once, collected, 
 from stratsynth.data.spark_source import LANES, SparkSource
 from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp
 from stratsynth.errors import LedgerError, Unsupported
+from stratsynth.questions.reading import OUTSIDE
 from stratsynth.strata import within
 
 if TYPE_CHECKING:
@@ -179,7 +180,8 @@ class SparkRows:
         plain = replace(self._held.schema, rules=())  # tables do not depend on rules
         for place, (path, cliques) in enumerate(asked):
             inner = within(plain, path) if cliques else plain
-            yield from (_Table(place, clique, inner.shape(clique)) for clique in cliques)
+            numbers = (1 + len(plain.names),)
+            yield from (_Table(place, c, inner.shape(c) if c != OUTSIDE else numbers) for c in cliques)
 
     def _counted(self, asked: Asked, cells: int) -> NDArray[np.int64]:
         try:

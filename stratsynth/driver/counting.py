@@ -17,8 +17,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.errors import StratsynthError
 from stratsynth.files.space import Space
 from stratsynth.questions import Clique
+from stratsynth.questions.reading import OUTSIDE
 from stratsynth.questions.sums.clipping import Ints
 from stratsynth.schema.rows import CodedRows
 
@@ -42,6 +44,11 @@ Cover = tuple[Clique, tuple[int, ...]]
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
     """Return the exact table of each clique over all rows, one axis per column; a row counts its weight."""
+    if OUTSIDE in cliques:
+        counted = [rows.outside for rows in parts if rows.outside is not None]
+        if len(cliques) > 1 or len(counted) < len(parts):
+            raise StratsynthError("rows: usable records are counted of all rows as they are read, and of no stratum.")
+        return [np.sum(counted, axis=0, dtype=np.int64)]
     schema = parts[0].schema
     size = sum(rows.size for rows in parts)
     if size <= FEW and len(parts) == 1 and len(cliques) > 1:

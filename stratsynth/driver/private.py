@@ -17,7 +17,7 @@ from stratsynth.driver import journal
 from stratsynth.driver.answering import Answerer
 from stratsynth.driver.lockstep import AnswerSource, Asked
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, NoisyTable, PublicRows, Question, Split
+from stratsynth.questions import Answer, NoisyTable, PublicRows, Question, Split, Usable
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Rows
 from stratsynth.questions.sums.published import MOST_SUMS, PublishedSum
@@ -91,6 +91,8 @@ class PrivateAnswers(AnswerSource):
         self.measurements: list[Measurement] = []
         self.counted: list[Counted] = []
         """Noisy numbers of records in the answers, for the certificate."""
+        self.usable: NoisyTable | None = None
+        """Answer to the fit's first question; None before it, or without one."""
         self.unverified: list[str] = []
         """Sentences for the certificate about claims that nobody has proven."""
 
@@ -133,6 +135,7 @@ class PrivateAnswers(AnswerSource):
     def _note(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
         """Note a batch's tables, sums and numbers of records for the release, and sentences on unproven claims."""
         for a, answer in zip(asked, answers, strict=True):
+            self.usable = answer if type(a.question) is Usable else self.usable
             unchecked = a.question.unverified()
             if unchecked and unchecked not in self.unverified:
                 self.unverified.append(unchecked)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from stratsynth.accounting.units import protecting
 from stratsynth.checks import check_seed, quoted_value
 from stratsynth.data.table import PrivateTable
@@ -11,6 +13,8 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
 from stratsynth.models.base import Returns
+from stratsynth.schema import Categorical, Nested
+from stratsynth.schema.text import meaning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,10 +52,10 @@ def prepared_for(
     facts = mechanism.public
     if prior is not None:
         raise UsageError("what is prepared has its prior already; give it to `prepare`.")
-    if (mechanism.declared or facts.schema, facts.size, mechanism.budget) != (
+    if (mechanism.declared or facts.schema, facts.size, mechanism.budget.plain) != (
         table.schema,
         table.declared_size,
-        protecting(budget, table.schema),
+        protecting(budget, table.schema).plain,
     ):
         raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     return mechanism
@@ -67,6 +71,7 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
             f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "
             "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
         )
+    check_types(table)
     if not table.public:
         check_inputs(prepared, private=table.source)
 
@@ -87,6 +92,26 @@ def check_measured(prepared: Prepared) -> None:
         )
     if layout.weights.asked:
         raise UsageError('groups = "measured": private weights are measured already; leave it at "declared".')
+
+
+def check_types(table: PrivateTable) -> None:
+    """Refuse a column of integers whose levels are all texts that spell no number, as no row would be counted.
+
+    Of floats nothing is said by their type: a column without a value is one of floats.
+    """
+    types = None if table.source is None else table.source.types()
+    if types is None:
+        return
+    for name, column in table.schema.columns.items():
+        if not isinstance(column, Categorical) or column.outside is not None or column.not_applicable is not None:
+            continue
+        codes = column.single.levels if isinstance(column, Nested) else column.levels
+        kind = types.field(name).type if name in types.names else None
+        if kind is not None and pa.types.is_integer(kind) and all(meaning(code) is None for code in codes):
+            raise UsageError(
+                f"column {name} is of the type {kind}, and none of its levels is a number: {codes[0]!r}, for one. Give "
+                "the schema the codes that the data have, or write the data in the schema's levels. Nothing was read."
+            )
 
 
 def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backend | None = None) -> None:

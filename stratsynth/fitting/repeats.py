@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stratsynth.accounting.chain import Chain
+from stratsynth.accounting.history import coming
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.lines import head_of, runs_of
 from stratsynth.accounting.paths import key_of
@@ -45,7 +46,7 @@ def refuse_repeat(table: PrivateTable, request: Request, folder: Path) -> None:
     if not same or any(not over[line["run"]] for _, line in same):  # a fit that was interrupted goes on
         return
     number, first = same[-1]
-    cost = ledger.foresee([request], refuse=False)
+    cost = coming(ledger, [request], refuse=False)
     where = f"{folder} holds its release. " if (folder / "certificate.json").is_file() else ""
     raise UsageError(
         f"this recipe is done: fit {number} of {ledger.path.name}, of {first['at']}. {where}Other rows of it cost "

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Prepared
     from stratsynth.mechanisms.terms import Terms
     from stratsynth.noise import Entropy
+    from stratsynth.questions import NoisyTable
     from stratsynth.schema import Schema
 
 
@@ -35,12 +36,24 @@ class Reservation:
     schema: Schema
     """Schema by which rows are read."""
 
+    def ask_first(self, terms: Terms) -> NoisyTable:
+        """Return the answer to the first question: of all records, whatever the mechanism is."""
+        from stratsynth.driver.lockstep import run
+        from stratsynth.questions import usable
+
+        currency = terms.allot.currency
+        return run(usable(terms.budget.opening(currency), currency), self.schema, self.answers, self.solve)
+
     def run(self, terms: Terms) -> Any:
-        """Return the result of a mechanism's program on private answers; then close them: nothing is read any more."""
+        """Return the result of a mechanism's program on private answers; then close them: nothing is read any more.
+
+        What its questions may cost is reserved before the first of them, where it is not yet.
+        """
         import numpy as np
 
         from stratsynth.driver.lockstep import run
 
+        self.account.reserve_rest()
         rng = np.random.default_rng(self.account.seed)
         steps = terms.mechanism.steps(terms.public, replace(terms.allot), rng)  # an allotment of the program's own
         result = run(steps, self.schema, self.answers, self.solve)
@@ -102,6 +115,10 @@ def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, qu
     how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
     given = () if prepared.prior is None else (prepared.prior.digest,)
     given = given if query is None else (*given, "query", query)
+    opening = allot.opening
+    given = given if opening is None else (*given, "first", opening.currency, opening.amount)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
     prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
-    return Request(identity, how.title, budget, per_unit(allot), seed, caps=prepared.caps, prior=prior)
+    first = None if opening is None else per_unit(opening)
+    whole = per_unit(allot.reserved)
+    return Request(identity, how.title, budget.plain, whole, seed, caps=prepared.caps, prior=prior, opening=first)

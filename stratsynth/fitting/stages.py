@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.history import unfinished
 from stratsynth.checks import number
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import MechanismError, NoticeWarning
+from stratsynth.errors import MechanismError, NoticeWarning, Stopped
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.refusals import (
     check_against_table,
@@ -27,6 +28,7 @@ from stratsynth.fitting.refusals import (
 from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
 from stratsynth.mechanisms import Mechanism, Prepared
 from stratsynth.release.equivalence import MARGIN
+from stratsynth.release.first import FirstAnswer
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class FitOptions:
     """Source of noise for tests; None for the operating system's."""
     progress: bool | None = None
     """True for a progress bar; None for one on a terminal and in a notebook."""
+    proceed: bool = False
+    """True to go on where the first question finds far fewer usable records than declared."""
     groups: str = "declared"
     """Sizes of the groups among the rows: "declared" by the shares, "measured" by the noisy sizes."""
     margin: float = MARGIN
@@ -82,8 +86,8 @@ class Fit:
 
         fit = Fit.prepare(mechanism, table, budget, options)  # reads nothing
         fit.rehearse(observer)
-        with fit.reserve(observer, folder) as reserved:
-            model = fit.run(reserved)
+        with fit.reserve(observer, folder) as reserved:  # of the first question alone, where there is one
+            model = fit.run(reserved)  # asks it, may stop, and reserves the rest
             release = fit.certify(model, reserved)
             release.save(folder)
 
@@ -126,7 +130,12 @@ class Fit:
         if options.groups == "measured":
             check_measured(prepared)
         query = getattr(table.source, "query", None)
-        request = request_of(prepared, options.seed, private=options.private, query=query)
+        asked = partial(request_of, seed=options.seed, private=options.private, query=query)
+        path = getattr(table.ledger, "path", None)  # a ledger in memory keeps no interrupted fit
+        if prepared.first.asked and path is not None and (identities := unfinished(path)):
+            before = prepared.without_first()  # as earlier versions began fits
+            prepared = before if asked(before).identity in identities else prepared
+        request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
         request = replace(request, sections=sections_digest(fixed_sections(prepared, counted)))
         return cls(prepared, counted, options, request)
@@ -156,10 +165,29 @@ class Fit:
         request = replace(self.request, before_reserving=before)
         return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
+    def ask_first(self, reserved: Reservation) -> None:
+        """Ask the first question, if the fit has one; its answer decides if the fit stops, and nothing else.
+
+        A fit whose rest is reserved already, as when it was interrupted later, has decided.
+
+        Raises:
+            Stopped: Far fewer usable records than declared, unless the options say to proceed. Its charge stands.
+        """
+        prepared, undecided = self.prepared, reserved.account.opening is not None
+        if not prepared.first.asked:
+            return
+        found = FirstAnswer.of(prepared, reserved.ask_first(prepared))
+        if undecided and found.too_few and not self.options.proceed:
+            raise Stopped(found.stopped(saved=not self.table.public))
+
     def run(self, reserved: Reservation) -> Model:
-        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none."""
+        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none.
+
+        The first question comes before, where there is one: see `ask_first`.
+        """
         from stratsynth.models import Model
 
+        self.ask_first(reserved)
         prepared, how = self.prepared, self.prepared.mechanism
         ask = partial(reserved.run, prepared)
         model = _openly(ask) if self.table.public else ask()
@@ -184,6 +212,7 @@ class Fit:
             unverified=answers.unverified,
             measured=Measured(model, tables, answers.counted, options.margin),
             tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
+            usable=answers.usable,
         )
         release = Release(model, stated, tables, self.table.declared_size)
         return release if options.groups == "declared" else release.by_measured_sizes()
@@ -234,6 +263,7 @@ def fit(
     weights: Weights | None = None,
     groups: str = "declared",
     margin: float = MARGIN,
+    proceed: bool = False,
 ) -> Release:
     """Spend a budget on a table and return a release, which is not saved.
 
@@ -255,6 +285,7 @@ def fit(
         progress: True to show a bar with the time that is left; by default on a terminal and in a notebook.
         prior: Public data, such as last year's file: see `Prior`. The fit starts from them, and departs from them
             where paid answers disagree.
+        proceed: True to go on where the first question finds far fewer usable records than declared; its answer holds.
         weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
             strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
         groups: "declared" for as many rows of each stratum as its share says, "measured" for rows by the strata's noisy
@@ -270,13 +301,18 @@ def fit(
     Raises:
         UsageError: A fit that is refused before anything is charged; its subclasses are kinds of refusals.
         BudgetRefused: More epsilon than the ledger has left. Nothing was read.
+        Stopped: The first question, for a small part of the budget, found far fewer usable records than declared.
         StratsynthError: A failure after a charge, which stands.
+
+    Warns:
+        NoticeWarning: Every notice of the certificate.
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
     options = FitOptions(
-        seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, groups=groups, margin=margin
-    )
+        seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, groups=groups, margin=margin,
+        proceed=proceed,
+    )  # fmt: skip
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
         warn_of_notices(release, stacklevel=3)
         return release

@@ -18,6 +18,7 @@ from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
+from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
 from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
@@ -44,6 +45,8 @@ class Prepared(Terms):
     """Levels at which code lists are counted."""
     prior: MappedPrior | None = None
     """Prior that the fit starts from, as the certificate names it; None without a prior."""
+    first: FirstQuestion = FirstQuestion(why_not=OFF)  # noqa: RUF009 - frozen
+    """First question of the fit, or why it has none."""
 
     def __post_init__(self) -> None:
         """Refuse terms that do not hold, and facts that no certificate would name, however made.
@@ -68,6 +71,13 @@ class Prepared(Terms):
                 f"{self.mechanism.name} draws rows by shares of groups and does not say so: its certificate could not "
                 "name them. A mechanism that wraps another forwards its `drawn` too."
             )
+
+    def without_first(self) -> Prepared:
+        """Return the fit without a first question, all of whose amount is the mechanism's."""
+        budget = self.budget.plain
+        return dataclasses.replace(
+            self, budget=budget, allot=self.mechanism.price(self.public, budget), first=FirstQuestion(why_not=OFF)
+        )
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:
@@ -162,14 +172,22 @@ def prepare(
         return Public(schema, declared_size, budget.neighbours.priced, prior=rows, known=tables), found
 
     public, found = facts(schema)
+    budget, why = offered(mechanism, public, budget)
     allot = mechanism.price(public, budget)
+    if not why:
+        first = first_question(public, allot)
+        if not first.asked:
+            budget = budget.plain
+            allot = mechanism.price(public, budget)
+    else:
+        first = FirstQuestion(why_not=why)
     if not any(isinstance(column, Nested) for column in schema.columns.values()):
-        return Prepared(mechanism, public, budget, allot, prior=found)
+        return Prepared(mechanism, public, budget, allot, prior=found, first=first)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
-        return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found)
+        return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found, first=first)
     public, found = facts(counted)
-    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists, found)
+    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists, found, first)
 
 
 def check_budget(budget: object) -> None:

@@ -13,7 +13,7 @@ from stratsynth.accounting import units
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.prices import check_allotment
 from stratsynth.errors import MechanismError, Unsupported, UsageError
-from stratsynth.questions import PublicRows, Question, Split
+from stratsynth.questions import PublicRows, Question, Split, Usable
 from stratsynth.schema import Schema
 from stratsynth.schema.nested import is_counted
 from stratsynth.strata import Stratum, StratumPath, label
@@ -83,11 +83,16 @@ class Terms:
         currency = self.allot.currency
         if currency not in make:
             raise Unsupported(f"{self.mechanism.name}: strata have no budgets of their own in {currency}.")
-        own = {s: replace(self.budget, epsilon=e) for s, e in layout.epsilons.items() if e < self.budget.epsilon}
+        own = {s: replace(self.budget.plain, epsilon=e) for s, e in layout.epsilons.items() if e < self.budget.epsilon}
         return {stratum: units.per_unit(make[currency](budget)).amount for stratum, budget in own.items()}
 
     def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
-        """Raise MechanismError if the mechanism has not declared one of `kinds`, or to ask strata at this path."""
+        """Raise MechanismError if the mechanism has not declared one of `kinds`, or to ask strata at this path.
+
+        The first question is the fit's own: its account grants it once, before the rest is reserved.
+        """
+        if self.budget.first and not path and kinds == {Usable}:
+            return
         if self.budget.neighbours == Neighbours.ATTRIBUTE:
             for name in (name for stratum in path for name in stratum.columns if name not in self.budget.public):
                 raise MechanismError(f"{self.mechanism.name} asks strata of {name}, which is not public.")

@@ -82,6 +82,10 @@ class Plan:
     """Prior of the fit, and the largest number of records that its rows can be worth; None without a prior."""
     measured: MeasuredStated | None = None
     """Columns and pairs of columns that noisy tables will cover, in the certificate's form; None without tables."""
+    first: dict[str, Any] = field(default_factory=dict)
+    """First question of the fit, its price and noise; or the reason why it has none."""
+    first_words: str = ""
+    """Sentence on the first question."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -183,6 +187,8 @@ def plan(
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
         measured=None if known is None else known.stated(),
+        first=prepared.first.to_dict(),
+        first_words=str(prepared.first),
         warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
     )
 

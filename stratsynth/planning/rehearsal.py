@@ -119,17 +119,29 @@ def rehearse(prepared: Prepared) -> Rehearsal:
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.driver.solving import together
+    from stratsynth.questions import usable
 
     how, public, solved = prepared.mechanism, prepared.public, list[int]()
     standing = Standing(None, None, prepared.budget.epsilon, 1)
-    account = FitAccount(prepared.budget, per_unit(prepared.allot), standing, 0, prepared.caps)
+    allot, opening = prepared.allot, prepared.allot.opening
+    account = FitAccount(
+        prepared.budget.plain,
+        per_unit(allot.reserved),
+        standing,
+        0,
+        prepared.caps,
+        None if opening is None else per_unit(opening),
+    )
     answers = SimulatedAnswers(account, lambda path: round(size_of(path, prepared)), prepared.admit)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
         solved.append(sum(len(answers.stands_for(path)) for path in paths))
         return together(solver, problems if solver.hasty is None else list(map(solver.hasty, problems)), paths)
 
-    steps = how.rehearsal(public, replace(prepared.allot), np.random.default_rng(0))
+    if opening is not None:
+        run(usable(opening.amount, allot.currency), public.schema, answers)
+        account.reserve_rest()
+    steps = how.rehearsal(public, replace(allot), np.random.default_rng(0))
     model = run(steps, public.schema, answers, solve)
     return Rehearsal(prepared, account, answers, model, sum(solved))
 

@@ -34,6 +34,7 @@ from stratsynth.questions.sums.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.sums.perrow import PerRow, PerRowGradients
 from stratsynth.questions.sums.row_vectors import RowVectors
 from stratsynth.questions.total import NoisySum, Total, total
+from stratsynth.questions.usable import Usable, usable
 
 __all__ = [
     "Answer",
@@ -77,6 +78,7 @@ __all__ = [
     "Sum",
     "Term",
     "Total",
+    "Usable",
     "Work",
     "choose",
     "counts",
@@ -84,6 +86,7 @@ __all__ = [
     "raw",
     "split",
     "total",
+    "usable",
     "work",
 ]
 

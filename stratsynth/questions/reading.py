@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Clique = tuple[str, ...]
 """Columns that are counted together, in the order of the table's axes."""
 Ints = NDArray[np.int64]
+OUTSIDE: Clique = ()
+"""Mark, where a clique stands otherwise, for the numbers of usable records and of values outside; not of strata."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,6 +51,7 @@ def account_after(recipe: Recipe) -> dict[str, Any] | None:
 
     No data are read.
     """
+    from stratsynth.accounting.history import coming
     from stratsynth.accounting.ledger_file import FileLedger
     from stratsynth.accounting.registry import Registry
     from stratsynth.accounting.standing import rule
@@ -72,7 +73,7 @@ def account_after(recipe: Recipe) -> dict[str, Any] | None:
         refused = str(error)
     request = request_of(recipe.prepared, recipe.seed, query=recipe.data.query)
     ledger = FileLedger(path, _unread, recipe.spend.ledger_epsilon, account=recipe.spend.account)
-    outlook = ledger.foresee([request], refuse=False)
+    outlook = coming(ledger, [request], refuse=False)
     found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta)}
     return {"ledger": path.name, **found, **({"refused": refused} if refused else {})}
 

@@ -139,7 +139,8 @@ class Recipe:
 
     def budget(self) -> Budget:
         """Return the fit's budget: epsilon, delta and neighbours as [budget] states them."""
-        return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
+        spend = self.spend
+        return Budget(spend.epsilon, spend.delta, cast("Neighbours", spend.neighbours), first=spend.first)
 
     def table(self, new_account: str | None = None) -> PrivateTable:
         """Return the private table, its header checked; no row is read. `new_account` is as for `open_table`."""

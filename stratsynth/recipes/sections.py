@@ -128,6 +128,9 @@ class BudgetSection:
     """Account name under which several versions of the data share the ledger."""
     strata: Path | None = None
     """Table of the budgets of single strata."""
+    first: float | None = None
+    """Share of the fit's amount that its first question costs, at most 0.5; 0 for none. It asks how many records are
+    usable, and how many values of each column are outside the schema, before the rest is reserved."""
 
     def __post_init__(self) -> None:
         """Refuse a cap that is no positive number, and an account's name that is no line of text."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.charges import FIRST
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
@@ -37,6 +38,7 @@ from stratsynth.release.declared import (
 )
 from stratsynth.release.equivalence import MARGIN
 from stratsynth.release.few import small_groups
+from stratsynth.release.first import FirstAnswer
 from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.notices import notices
 from stratsynth.release.shown import CertificateRecord
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
     from stratsynth.models import Model
+    from stratsynth.questions import NoisyTable
 
 ADDED = 10_000
 """Largest number of charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them
@@ -99,6 +102,7 @@ def certificate(
     unverified: Sequence[str] = (),
     measured: Measured | None = None,
     tables: Iterable[Table] = (),
+    usable: NoisyTable | None = None,
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
 
@@ -112,12 +116,14 @@ def certificate(
         unverified: Sentences about claims that nobody has proven.
         measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
         tables: The noisy tables, by stratum and columns.
+        usable: The answer to the first question; None without one.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
     budget, allot, fixed = account.budget, account.allot, fixed_sections(prepared, table)
-    for path in dict.fromkeys(charge.path for charge in account.spending.charges):
+    first = None if usable is None else FirstAnswer.of(prepared, usable)
+    for path in dict.fromkeys(charge.path for charge in account.spending.charges if charge.kind != FIRST):
         prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     record = {
@@ -139,8 +145,9 @@ def certificate(
         "prices": prices(account.spending, budget, allot, prepared.worst),
         "ledger": account.standing.to_dict(),
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
+        "first_question": prepared.first.to_dict() if first is None else first.to_dict(),
     }
-    record |= _meaning(prepared, Certificate.from_dict(record), measured, covered(prepared, tables))
+    record |= _meaning(prepared, Certificate.from_dict(record), measured, covered(prepared, tables), first)
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
@@ -172,7 +179,11 @@ def sections_digest(record: Mapping[str, Any]) -> str:
 
 
 def _meaning(
-    prepared: Prepared, certificate: Certificate, measured: Measured | None, known: Coverage | None
+    prepared: Prepared,
+    certificate: Certificate,
+    measured: Measured | None,
+    known: Coverage | None,
+    first: FirstAnswer | None,
 ) -> dict[str, Any]:
     """Return the record's entries on declared and measured numbers, `notices` and `small_groups`, but empty ones."""
     margin = MARGIN if measured is None else measured.margin
@@ -185,7 +196,7 @@ def _meaning(
             mixed = isinstance(measured.model, Mixture)
             found = [dataclasses.replace(c, rows=c.share if mixed else None) for c in declared.compared(sizes)]
             how = agreement(declared.test(sizes))
-    said = notices(prepared, found, margin, known, close=too_close(prepared, found))
+    said = notices(prepared, found, margin, known, close=too_close(prepared, found), first=first)
     record = {
         "declared_and_measured": [one.to_dict() for one in found],
         "agreement": how,

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
-from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.charges import FIRST, Charge, Spending
 from stratsynth.accounting.prices import Worst
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
@@ -94,7 +94,7 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
         raise ValueError(f"its {currency.unit} is no positive number")
     if currency == Currency.SAMPLED and not (guarantee.noise and guarantee.rate):
         raise ValueError("its noise or rate is no positive number")
-    allot = Allotment(currency, amount, budget, guarantee.noise, guarantee.rate)
+    allot = Allotment(currency, amount, budget, guarantee.noise, guarantee.rate, guarantee.first or 0.0)
     if certificate.row_weight is not None and certificate.row_weight.max > MOST:
         raise ValueError(f"its row_weight is above {MOST:,}")
     worst = certificate.dearest
@@ -111,7 +111,11 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
     charge = Charge.from_dict(record, currency)
-    figures = [charge.amount, *(charge.sensitivity[notion] for notion in PRICED)]
+    beside = charge.kind == FIRST and currency == Currency.SAMPLED  # whose rho is among the details
+    figures = [
+        charge.details.get("rho") if beside else charge.amount,
+        *(charge.sensitivity[notion] for notion in PRICED),
+    ]
     if not all(is_number(figure) and figure > 0 for figure in figures) or not isinstance(charge.kind, str):
         raise ValueError("a charge's amount or sensitivity is no positive number")
     return charge

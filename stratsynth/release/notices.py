@@ -18,6 +18,7 @@ from stratsynth.report.numbers import several, short
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
+    from stratsynth.release.first import FirstAnswer
 
 CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
 NAMED = 5
@@ -37,7 +38,13 @@ REMEDY = (
 
 
 def notices(
-    prepared: Prepared, found: Sequence[Comparison], margin: float, known: Coverage | None, *, close: bool
+    prepared: Prepared,
+    found: Sequence[Comparison],
+    margin: float,
+    known: Coverage | None,
+    *,
+    close: bool,
+    first: FirstAnswer | None = None,
 ) -> list[dict[str, str]]:
     """Return {"kind", "text"} of each notice.
 
@@ -47,11 +54,15 @@ def notices(
         margin: Relative difference that counts as none.
         known: The columns that noisy tables have; None without tables.
         close: True if declared shares fit the noisy totals too well.
+        first: The answer to the first question; None without one.
     """
     most = prepared.public.schema.row_weight.most if prepared.public.schema.row_weight.column is not None else None
     said = compared(found, margin, most)
     if known is not None and known.unmeasured:
         said.append({"kind": "unmeasured", "text": unmeasured_line(known.unmeasured, source_of_unmeasured(prepared))})
+    if first is not None and (first.too_few or first.causes):
+        kind = "nearly_empty" if first.nearly_empty else "few_usable" if first.too_few else "values_outside"
+        said.append({"kind": kind, "text": f"first question: {first.measured}"})
     if close:
         source = "" if prepared.strata is None else prepared.strata.weights.citation
         said.append({"kind": "shares_too_close", "text": _close(source)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,18 +65,22 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
     kept = np.ones(data.num_rows, bool)
     codes: dict[str, NDArray[Any]] = {}
     reals: dict[str, NDArray[np.float64]] = {}
+    weights = row_weights(schema.row_weight, data) if weigh else None
+    each = np.ones(data.num_rows, np.int64) if weights is None else weights
+    outside = [0]
     for name, column in schema.columns.items():
         if isinstance(column, Categorical):
-            coded = encode_categorical(column, data.column(name))
+            coded, strange = _categorical(column, data.column(name))
         else:
-            coded, real = encode_numeric(column, data.column(name))
+            coded, real, strange = _numeric(column, data.column(name))
             if name in numbers:
                 reals[name] = real
         kept &= coded >= 0
         codes[name] = coded.astype(smallest(column.size))  # -1 wraps round, in rows that are dropped below
-    weights = row_weights(schema.row_weight, data) if weigh else None
+        outside.append(each[strange].sum())
+    outside[0] = each[kept].sum()
     rows = CodedRows(schema, codes, reals, data.num_rows, weights)
-    return rows if kept.all() else rows.take(kept)
+    return replace(rows if kept.all() else rows.take(kept), outside=np.array(outside, np.int64))
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
@@ -94,32 +99,49 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
     """Return an int32 array: the code of each row's value, or -1 if its row is to be left out."""
+    return _categorical(column, data)[0]
+
+
+def _categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return two arrays: each row's code, or -1, and True where its value is none that the column lists."""
     if isinstance(column, Nested):
-        return np.array([*column.places, -1], np.int32)[encode_categorical(column.single, data)]
+        codes, strange = _categorical(column.single, data)
+        return np.array([*column.places, -1], np.int32)[codes], strange
     codes = values.codes(column, data)
     if column.outside is not None:
-        codes[codes < 0] = column.codes[column.outside]
-    elif column.not_applicable is not None:  # as for numbers: files say so by leaving the field empty
+        strange = codes < 0
+        codes[strange] = column.codes[column.outside]
+        return codes, strange
+    if column.not_applicable is not None:  # as for numbers: files say so by leaving the field empty
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
         codes[null] = column.codes[column.not_applicable]
-    return codes
+    return codes, codes < 0
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return two arrays: each row's code, -1 if it is to be left out, and its number within the bounds, or NaN."""
+    return _numeric(column, data)[:2]
+
+
+def _numeric(
+    column: Numeric, data: pa.ChunkedArray
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
+    """Return three arrays: those of `encode_numeric`, and True where a value has no bin and is no special word."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan
     np.clip(reals, column.lower, column.upper, out=reals)
     codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
-    codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
+    strange = np.isnan(reals)
+    codes[strange] = column.codes[MISSING] if column.missing else -1
     if column.not_applicable is not None and not column.missing:
         # a typed column has no other way to say that a number does not apply
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
         codes[null] = column.codes[column.not_applicable]
+        strange &= ~null
     codes[own >= 0] = len(column.extents) + own[own >= 0]
-    return codes, reals
+    return codes, reals, strange & (own < 0)
 
 
 def smallest(size: int) -> np.dtype[Any]:

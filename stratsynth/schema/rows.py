@@ -31,6 +31,9 @@ class CodedRows:
     """Number of rows."""
     weights: NDArray[Any] | None = field(default=None, repr=False)
     """Weight of each row, from 0 to the schema's largest; None if every row counts 1."""
+    outside: NDArray[np.int64] | None = field(default=None, repr=False, kw_only=True)
+    """Weight of these rows, then by column that of values outside the schema, rows that were left out included; None if
+    these are not all rows, or nobody counted."""
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
     """Results computed from these rows, such as the features of a design; as private as they are."""
 
@@ -40,7 +43,7 @@ class CodedRows:
             size = len(range(self.size)[which])
         else:
             size = int(which.sum()) if which.dtype == np.bool_ else len(which)
-        return self.mapped(lambda array: array[which], size)
+        return replace(self.mapped(lambda array: array[which], size), outside=None)
 
     def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]], size: int) -> Self:
         """Return `size` coded rows whose arrays (codes, numbers, weights) are `change` of the ones here, each alone."""

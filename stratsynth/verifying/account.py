@@ -11,7 +11,7 @@ from typing import Any
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
-from stratsynth.accounting.lines import allotment_of, head_of
+from stratsynth.accounting.lines import allotment_of, head_of, reservations
 from stratsynth.accounting.totals import readable, total
 from stratsynth.errors import LedgerError
 from stratsynth.release.certificate import sections_digest
@@ -53,7 +53,7 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
     except LedgerError as error:
         notes.findings.append(str(error))
         return
-    made = [line for line in lines if line["kind"] == "reserve"]
+    made = reservations(lines)
     same = [place for place, line in enumerate(made) if _is_it(line, lines, record, stated)]
     if not same:
         notes.findings.append(
@@ -75,7 +75,10 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     if said.releases <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
-    reserved = [allotment_of(line) for line in made[: said.releases]]
+    ends = {line["run"]: place for place, line in enumerate(lines) if line["kind"] in ("reserve", "rest")}
+    own = max((place for place in same if place < said.releases), default=same[-1])
+    until = ends[made[own]["run"]] + 1  # later rests were not reserved yet
+    reserved = [allotment_of(line) for line in reservations(lines, until)[: said.releases]]
     if said.spent_delta is not None and reserved and len(reserved) == said.releases:
         found = total(reserved, readable(reserved, said.spent_delta))
         if said.spent_epsilon < found * (1 - TOLERANCE):
@@ -135,7 +138,9 @@ def _own(
     if not 0 < releases <= len(made):
         return [made[place] for place in same]
     last = made[releases - 1]
-    since = lines[next(i for i, line in enumerate(lines) if line is last) + 1 :]
+    since = lines[
+        next(i for i, each in enumerate(lines) if (each["kind"], each.get("run")) == ("reserve", last["run"])) + 1 :
+    ]
     went_on = {line[key] for line in since if line["kind"] != "reserve" for key in ("run", "identity") if key in line}
     return [
         made[place]

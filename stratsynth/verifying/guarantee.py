@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Currency, Neighbours
-from stratsynth.accounting.charges import Spending
+from stratsynth.accounting.charges import FIRST, Spending
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.prices import Worst, prices
 from stratsynth.accounting.sampled import epsilon_sampled
@@ -91,7 +91,12 @@ def _reserved(stated: Stated) -> float:
         return epsilon_of(allot.amount, stated.slack)
     if allot.currency == Currency.SAMPLED:
         return epsilon_sampled(
-            allot.noise or 0.0, allot.rate or 0.0, int(allot.amount), stated.slack, stated.budget.neighbours
+            allot.noise or 0.0,
+            allot.rate or 0.0,
+            int(allot.amount),
+            stated.slack,
+            stated.budget.neighbours,
+            allot.first,
         )
     return allot.amount
 
@@ -99,9 +104,10 @@ def _reserved(stated: Stated) -> float:
 def _steps(stated: Stated) -> str:
     """Return a sentence on steps on samples (DP-SGD) that are not as reserved; empty if they are."""
     allot = stated.allot
+    charges = stated.spending.charges
     kept = all(
-        (c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate) for c in stated.spending.charges
-    )
+        (c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate) for c in charges if c.kind != FIRST
+    ) and math.isclose(math.fsum(c.details["rho"] for c in charges if c.kind == FIRST), allot.first, rel_tol=TOLERANCE)
     whole = float(allot.amount).is_integer() and allot.rate is not None and allot.rate <= 1
     return (
         "" if kept and whole else "A step on samples has another noise or rate than was reserved, or is no whole one."

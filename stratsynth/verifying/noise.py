@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.charges import FIRST, Charge
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import ReleaseError
 from stratsynth.release.consistency import TOLERANCE, Stated
@@ -21,7 +22,7 @@ from stratsynth.verifying.verdict import Notes
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
 
-KNOWN = {"counts", "choose", "total", "raw"}
+KNOWN = {"counts", "choose", "total", "raw", FIRST}
 """Kinds of questions whose price follows from the charge."""
 Kind = tuple[str, float]
 """Stratum's label, and standard deviation of the noise of a table or sum in it."""
@@ -69,6 +70,8 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
     if charge.kind == "choose":
         wide = _at_least(charge, rows, 1)
         return _choice(charge) if wide else "its sensitivity is smaller than that of a choice"
+    if charge.kind == FIRST:
+        return _usable(charge, moved, rows * stated.weight)
     if charge.currency == Currency.SAMPLED:
         return "" if charge.amount == 1 else "a step on samples counts as one"
     if charge.kind == "total":
@@ -85,6 +88,18 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 def _gaussian(charge: Charge, moved: float) -> str:
     sigma: Any = charge.details.get("sigma")
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
+
+
+def _usable(charge: Charge, moved: float, weight: int) -> str:
+    """Check a first question: 1 + columns numbers, each moved by the weight of a row under every notion."""
+    numbers, gaussian = charge.details.get("columns"), charge.details.get("sigma")
+    if not is_whole(numbers) or numbers < 0:
+        return "it does not state its columns"
+    if not _at_least(charge, weight * ((1 + numbers) ** 0.5 if gaussian else 1 + numbers), 1):
+        return "its sensitivity is smaller than that of its numbers"
+    if charge.currency == Currency.SAMPLED:
+        charge = replace(charge, amount=charge.details.get("rho", 0.0))
+    return _gaussian(charge, moved) if gaussian else _laplace(charge, moved)
 
 
 def _laplace(charge: Charge, moved: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.charges import FIRST
 from stratsynth.release.declared import DECLARED_SIZE
 from stratsynth.release.limits import sentences
 from stratsynth.version import VERSION
@@ -39,7 +40,7 @@ def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 def _claims(certificate: Certificate, stated: Stated) -> Iterator[str]:
     """Yield a sentence if a charge is third-party code's claim and `unverified` does not say whose."""
     for charge in stated.spending.charges:
-        if charge.kind == "raw" or charge.currency == Currency.CLAIMED:
+        if charge.kind == "raw" or (charge.currency == Currency.CLAIMED and charge.kind != FIRST):
             by = str(charge.details.get("claimed_by", ""))
             if not by or not any(by in sentence for sentence in certificate.unverified):
                 yield (

@@ -15,7 +15,7 @@ import pytest
 from helpers import small
 from helpers.command import STRATSYNTH, complaint, stratsynth
 from stratsynth import cli, evaluation
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 from stratsynth.evaluation.comparisons import cells
 
 COMPARE = """

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import small
 from stratsynth import Schema, cli
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 
 COMPARE = """
 [compare]

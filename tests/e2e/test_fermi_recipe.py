@@ -85,8 +85,10 @@ def test_the_certificate_states_the_steps_and_their_rate(made):
     assert certificate["private"] is True
     assert certificate["mechanism"]["name"] == "fermi"
     assert certificate["guarantee"]["currency"] == "sampled"
-    assert len(certificate["charges"]) == 40
-    assert {charge["rate"] for charge in certificate["charges"]} == {0.25}
+    first, *steps = certificate["charges"]
+    assert (first["kind"], first["rho"]) == ("usable", certificate["guarantee"]["first"])
+    assert len(steps) == 40
+    assert {charge["rate"] for charge in steps} == {0.25}
     assert "ok" in run(made, "verify", "release", "--ledger", "people.ledger").lower()
 
 

@@ -115,7 +115,7 @@ def test_the_certificate_says_what_was_asked(made):
     assert certificate["strata"]["by"] == ["G"]
     assert certificate["mechanism"]["adaptive"] is True
     kinds = {charge["kind"] for charge in certificate["charges"]}
-    assert kinds == {"counts", "total"}
+    assert kinds == {"usable", "counts", "total"}
 
 
 def test_what_cannot_be_predicted_is_said_in_a_line(made, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 import stratsynth as ss
 from helpers.ledgers import lines_of
 from stratsynth import cli
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 from stratsynth.errors import UsageError
 from stratsynth.recipes.recipe import Recipe, RecipeOptions
 

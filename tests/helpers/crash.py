@@ -128,11 +128,25 @@ def arm(faults):
 # Tasks: what a child does
 
 
-def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="release", torn=None):
+def fit(
+    folder,
+    *,
+    faults=(),
+    rungs=6,
+    count=None,
+    bug=None,
+    wait=0.0,
+    out="release",
+    torn=None,
+    size=None,
+    epsilon=1,
+    first=None,
+    **options,
+):
     """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
     from helpers import small
     from stratsynth import Budget, open_table
-    from stratsynth.fitting import fitted
+    from stratsynth.fitting import FitOptions, fitted
 
     folder = Path(folder)
     time.sleep(wait)
@@ -143,9 +157,11 @@ def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="rele
     counted = Fault(count, signal=None).arm() if count else []
     arm(faults)
     table = open_table(
-        folder / "people.csv", schema=small.SCHEMA, declared_size=small.SIZE, ledger=folder / "people.ledger"
+        folder / "people.csv", schema=small.SCHEMA, declared_size=size or small.SIZE, ledger=folder / "people.ledger"
     )
-    with fitted(Ladder(rungs, str(folder)), table, Budget(1, 1e-9)) as release:
+    with fitted(
+        Ladder(rungs, str(folder)), table, Budget(epsilon, 1e-9, first=first), FitOptions(**options)
+    ) as release:
         release.save(folder / out, rows=50)
     return len(counted)
 

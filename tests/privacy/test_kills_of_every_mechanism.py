@@ -14,7 +14,7 @@ from helpers.crash import KILLED, Fault, Nursery, command
 from helpers.ledgers import lines_of
 from stratsynth import Release
 from stratsynth.accounting.chain import Chain
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 from stratsynth.models.base import Returns
 
 QUICK, SLOW = 2, 25

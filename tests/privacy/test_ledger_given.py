@@ -10,7 +10,7 @@ import stratsynth as ss
 from helpers.ledgers import BUDGET, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import cli
 from stratsynth.accounting.file_account import FileAccount
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 from stratsynth.adapters import Independent
 from stratsynth.errors import LedgerError
 from stratsynth.fitting import fitted

@@ -10,7 +10,7 @@ from helpers.crash import KILLED, Fault, Nursery, append_forever, fit, traces
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 from stratsynth.accounting.chain import Chain
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 from stratsynth.files import npz
 
 RUNGS = 6

@@ -5,7 +5,7 @@ import pytest
 from helpers import small
 from helpers.crash import Fault, Nursery, command, fit, reserve, traces
 from helpers.ledgers import kinds
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 
 PROCESSES, TIMES = 8, 50
 

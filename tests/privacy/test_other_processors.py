@@ -14,7 +14,7 @@ from helpers.byhand import frame_of, schema_of
 from helpers.fits import OnStep
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Budget, Stratified, Weights
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import read_ledger
 from stratsynth.adapters import AIM, GEM, MST, Pooled
 from stratsynth.errors import BudgetRefused
 from stratsynth.fitting import FitOptions, fitted

@@ -296,7 +296,7 @@ HELD = {"charge", "recall", "store"}
 """What is done with an account."""
 OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
-    "stratsynth.cli.ledgers": "shows a ledger",
+    "stratsynth.accounting.history": "tells of a ledger's past and coming fits, and spends nothing",
     "stratsynth.recipes.outlook": "foresees what fits will cost",
     "stratsynth.fitting.repeats": "refuses a fit that its ledger has done, before anything is reserved",
     "stratsynth.adapters.sklearn.searches": "foresees what fits will cost",

@@ -9,7 +9,7 @@ from helpers import small
 from helpers.fits import requested
 from helpers.ledgers import BUDGET, chained, forged, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import coming, read_ledger
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.release.page.summary import summary
@@ -295,7 +295,7 @@ def test_what_a_grid_would_be_refused_is_foreseen(data, ledger):
     opened = table(data)
     request = requested(ladder(), opened, BUDGET, seed=5)
     with pytest.raises(LedgerError, match=r"0\.0\.9"):
-        opened.ledger.foresee([request])
+        coming(opened.ledger, [request])
 
 
 def test_a_ledger_of_an_unknown_format_says_who_wrote_it(data, ledger):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import stratsynth as ss
 from helpers.fits import requested
 from helpers.ledgers import BUDGET, interrupted, ladder, table
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import coming, read_ledger
 from stratsynth.accounting.standing import afford_all
 from stratsynth.accounting.totals import afford
 from stratsynth.accounting.zcdp import epsilon_of
@@ -20,7 +20,7 @@ def requests(data, number, cap=2, budget=BUDGET):
 
 
 def test_foreseeing_reserves_nothing_reads_nothing_and_says_what_fits_then_cost(data):
-    outlook = table(data, cap=2).ledger.foresee(requests(data, 3))
+    outlook = coming(table(data, cap=2).ledger, requests(data, 3))
     assert not data.with_name("people.ledger").exists()
     assert (outlook.fits, outlook.cap_epsilon, outlook.left_epsilon) == (3, 2, 2)
     for seed in range(3):
@@ -31,28 +31,28 @@ def test_foreseeing_reserves_nothing_reads_nothing_and_says_what_fits_then_cost(
 
 def test_what_was_spent_before_counts(data):
     ss.fit(Independent(), table(data, cap=1.5), BUDGET)
-    outlook = table(data, cap=1.5).ledger.foresee(requests(data, 1, 1.5))
+    outlook = coming(table(data, cap=1.5).ledger, requests(data, 1, 1.5))
     assert outlook.spent_epsilon == pytest.approx(1)
     assert outlook.left_epsilon == pytest.approx(0.5)
     assert outlook.after_epsilon == pytest.approx(1.437142, abs=1e-6)  # goldens.json
     with pytest.raises(BudgetRefused, match=r"2 fits ask epsilon 1\.437.* remaining 0\.5 of 1\.5.* 0\.278393 too much"):
-        table(data, cap=1.5).ledger.foresee(requests(data, 2, 1.5))
+        coming(table(data, cap=1.5).ledger, requests(data, 2, 1.5))
 
 
 def test_a_fit_that_was_interrupted_costs_nothing_more_and_one_that_is_done_costs_again(data):
     interrupted(data)
     mine = table(data).ledger
-    assert mine.foresee([requested(ladder(), table(data), BUDGET)]).fits == 0
+    assert coming(mine, [requested(ladder(), table(data), BUDGET)]).fits == 0
     ss.fit(ladder(), table(data), BUDGET)
-    assert mine.foresee([requested(ladder(), table(data), BUDGET)]).fits == 1
+    assert coming(mine, [requested(ladder(), table(data), BUDGET)]).fits == 1
 
 
 def test_other_neighbours_and_another_cap_are_refused_as_a_fit_would(data):
     ss.fit(Independent(), table(data, cap=2), BUDGET)
     with pytest.raises(UsageError, match="set once"):
-        table(data, cap=3).ledger.foresee(requests(data, 1, 3))
+        coming(table(data, cap=3).ledger, requests(data, 1, 3))
     with pytest.raises(UsageError, match="cannot be added"):
-        table(data, cap=2).ledger.foresee(requests(data, 1, 2, ss.Budget(1, 1e-9, "replace")))
+        coming(table(data, cap=2).ledger, requests(data, 1, 2, ss.Budget(1, 1e-9, "replace")))
 
 
 def test_a_damaged_ledger_foresees_nothing(data):
@@ -60,7 +60,7 @@ def test_a_damaged_ledger_foresees_nothing(data):
     path = data.with_name("people.ledger")
     path.write_bytes(path.read_bytes().replace(b'"epsilon":1', b'"epsilon":0', 1))
     with pytest.raises(StratsynthError, match="damaged"):
-        table(data, cap=2).ledger.foresee(requests(data, 1))
+        coming(table(data, cap=2).ledger, requests(data, 1))
 
 
 def test_what_a_fit_refuses_is_refused_when_it_is_requested(data):

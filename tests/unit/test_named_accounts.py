@@ -10,7 +10,7 @@ from helpers import small
 from helpers.fits import requested
 from helpers.ledgers import BUDGET, interrupted, kinds, ladder, lines_of, recipe_on_a_ledger
 from stratsynth import cli
-from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.accounting.history import coming, read_ledger
 from stratsynth.accounting.registry import Registry
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
@@ -111,8 +111,8 @@ def test_a_second_ledger_is_refused_in_fits_and_plans(data, ledger):
     fitted(data)
     for act in (
         lambda: fitted(data, "other.ledger"),
-        lambda: opened(data, "other.ledger").ledger.foresee(
-            [requested(Independent(), opened(data, "other.ledger"), BUDGET)]
+        lambda: coming(
+            opened(data, "other.ledger").ledger, [requested(Independent(), opened(data, "other.ledger"), BUDGET)]
         ),
     ):
         with pytest.raises(UsageError, match=r"people\.csv has an account already, people\.ledger.*new_account"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stratsynth.certificate import Certificate, Title
+from stratsynth.certificate import Certificate, FirstQuestionStated, Title
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
@@ -16,7 +16,7 @@ from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.coverage import coverage_line
-from stratsynth.release.declared import DECLARED_SIZE, MEASURED
+from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
 from stratsynth.release.notices import measured_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
@@ -293,6 +293,16 @@ def warnings(certificate: Certificate) -> list[str]:
     return [text[:1].upper() + text[1:] for text in found]
 
 
+def first_words(first: FirstQuestionStated) -> str:
+    """Return a sentence on the first question: its share and its answer, or why it was not asked."""
+    if not first.asked or first.usable is None or first.noise_sd is None:
+        return f"Not asked: {first.why or 'the fit was recorded without it'}."
+    return (
+        f"For {first.share or 0:g} of the budget: {MeasuredCount(first.usable, first.noise_sd)} records are usable, in "
+        f"95 of 100 cases{'; fewer than half of the declared, and the fit was told to go on' if first.too_few else ''}."
+    )
+
+
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
     """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
@@ -305,6 +315,8 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
         yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}."
     if found.by and certificate.weights.groups == MEASURED:
         yield "Rows of each", "As many as the measured sizes say, not the shares; sizes below 0 by noise have none."
+    if (first := certificate.first_question) is not None:
+        yield "First question", first_words(first)
     if found.merged:
         yield "Taken together", merges(certificate)
     if found.small is not None and found.small.policy != "keep":

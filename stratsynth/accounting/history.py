@@ -1,0 +1,87 @@
+"""Past and coming fits of a ledger file, as `ledger show` and plans tell of them. Nothing is spent.
+
+Whoever spends relies on none of it: `FileLedger.open` looks for itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.chain import Chain
+from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.ledger_file import FileLedger, refuse_half_done
+from stratsynth.accounting.lines import Shared, allotment_of, head_of, reservations, runs_of, shared_by
+from stratsynth.accounting.standing import Outlook, afford_all, largest, rule
+from stratsynth.accounting.totals import readable, total
+from stratsynth.errors import UsageError
+
+
+def unfinished(path: Path) -> frozenset[str]:
+    """Return the identities of all fits of a ledger that equal requests would go on with; none if there is no file."""
+    lines = Chain(path).read() if path.exists() else []
+    over = runs_of(lines) if lines and head_of(path, lines) else {}
+    return frozenset(r["identity"] for r in lines if r["kind"] == "reserve" and not over[r["run"]])
+
+
+def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
+    """Return the cost of several requests together, beside what was reserved; refuse them if they pass the cap.
+
+    Nothing is reserved: `open` checks again what other processes may have reserved since.
+    """
+    ledger.refuse_other()
+    lines = Chain(ledger.path).read() if ledger.path.exists() else []
+    cap, delta = ledger.cap_epsilon, requests[0].budget.delta
+    if lines:
+        head = head_of(ledger.path, lines)
+        ledger.check(head, lines, head["data"], requests[0].budget)  # which data these are is not looked at
+        cap, delta = head["cap_epsilon"], head["delta"]
+    over = runs_of(lines)
+    resumed = {line["identity"] for line in lines if line["kind"] == "reserve" and not over[line["run"]]}
+    new = [request for request in requests if request.identity not in resumed]
+    for request in new:
+        refuse_half_done(ledger.path, lines, request)
+    reserved = [allotment_of(line) for line in reservations(lines)]
+    return afford_all(cap, reserved, [request.allot for request in new], delta, requests[0].allot, refuse=refuse)
+
+
+def read_ledger(path: Path) -> dict[str, Any]:
+    """Return a verified ledger as a dict: cap, delta, epsilon spent and left, and its fits; UsageError for no file."""
+    if not path.is_file():
+        raise UsageError(f"there is no ledger {path}.")
+    lines = Chain(path).read()
+    if not lines:
+        return {"ledger": path.name, "cap_epsilon": None, "delta": None, "spent_epsilon": 0.0, "fits": []}
+    head = head_of(path, lines)
+    made, whole = reservations(lines), {line["run"] for line in lines if line["kind"] == "rest"}
+    done = {line["run"] for line in lines if line["kind"] == "done"}
+    asked = Counter(line["run"] for line in lines if line["kind"] == "charge")
+    reserved = [allotment_of(line) for line in made]
+    delta = readable(reserved, head["delta"])
+    spent = total(reserved, delta)
+    cap = head["cap_epsilon"]
+    fits = [
+        {
+            "run": number, "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
+            **line["allot"], "state": "done" if line["run"] in done else "open",
+            "questions": asked[line["run"]],
+            **({"part": "first question"} if line.get("first") and line["run"] not in whole else {}),
+        }
+        for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
+    ]  # fmt: skip
+    left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
+    if cap is not None:
+        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"), public=head.get("public", ()))
+        left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
+    return {
+        "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
+        **({"public_columns": head["public"]} if "public" in head else {}),
+        "spent_epsilon": spent, **left, "rule": rule(head["delta"]), "fits": fits,
+    }  # fmt: skip
+
+
+def _named(whose: Shared) -> dict[str, Any]:
+    return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

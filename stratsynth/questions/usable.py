@@ -1,0 +1,143 @@
+"""`Usable`: noisy numbers of records that a fit counts, and of values that the schema does not know, by column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from stratsynth.accounting.budget import OPENED_IN_RHO, PRICED, Currency
+from stratsynth.accounting.charges import FIRST, Charge
+from stratsynth.errors import MechanismError
+from stratsynth.noise import Entropy, gaussian, laplace
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_positive, read_only, squared
+from stratsynth.questions.counts import Counts, NoisyTable
+from stratsynth.questions.reading import OUTSIDE, Exact, Ints, Wanted
+from stratsynth.strata import StratumPath
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Neighbours
+    from stratsynth.schema import Schema
+
+WIDER = 25.0
+"""Variance in squared records that noise has beside the priced one: `accounting.sampled` needs it beside its steps."""
+
+
+@known
+@dataclass(frozen=True)
+class Usable(Question):
+    """Numbers of records that a fit counts rather than leaves out, and of each column's values outside the schema.
+
+    A value is outside if the schema has no level and no bin for it, or takes it for missing. Records count their
+    weight, at most w. One record more or fewer, or exchanged, moves each of the 1 + columns numbers by at most w: the
+    L2 sensitivity is w sqrt(1 + columns), the L1 sensitivity w (1 + columns). The answer is a `NoisyTable` of OUTSIDE.
+    """
+
+    reads: ClassVar[frozenset[str]] = frozenset({"tables"})
+    dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 1, Currency.PURE: 1}
+    """Price factors: an exchanged row moves the numbers by no more than one row more or fewer."""
+    price: float
+    """rho in zcdp and sampled, pure epsilon in pure and claimed."""
+    currency: Currency = Currency.ZCDP
+    """Currency of the fit."""
+
+    @property
+    def gaussian(self) -> bool:
+        """True for discrete Gaussian noise, which costs rho; False for discrete Laplace noise."""
+        return self.currency in OPENED_IN_RHO
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a price that is not positive, or too small to be paid in noise, and an unknown currency."""
+        check_positive("usable: price", self.price)
+        if type(self.currency) is not Currency or self.scale(schema) > laplace.WIDEST:
+            raise MechanismError("usable: its price is in no currency, or too small to be paid in noise.")
+
+    def sensitivity(self, schema: Schema) -> float:
+        """Return the most that one record moves all numbers, in the norm of the noise, rounded up."""
+        weight, numbers = schema.row_weight.most // schema.row_weight.each, 1 + len(schema.names)
+        return weight * (math.sqrt(numbers) * (1 + 1e-15) if self.gaussian else float(numbers))
+
+    def scale(self, schema: Schema) -> float:
+        """Return sigma of the Gaussian noise, or the scale of the Laplace noise, rounded up."""
+        moved = self.sensitivity(schema)
+        if not self.gaussian:
+            return moved / self.price * (1 + 1e-15)
+        variance = moved**2 / (2 * self.price)
+        return math.sqrt(max(variance, WIDER) + WIDER) * (1 + 1e-15)
+
+    def deviation(self, schema: Schema) -> float:
+        """Return the standard deviation of the noise of each number, in records."""
+        return self.scale(schema) * (1 if self.gaussian else math.sqrt(2))
+
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
+        """Return its one charge; beside steps on samples it is no step, and its rho is among the details."""
+        details = {"sigma" if self.gaussian else "scale": self.scale(schema), "columns": len(schema.names)}
+        beside = {Currency.SAMPLED: {"rho": self.price}, Currency.CLAIMED: {"delta": 0.0}}.get(self.currency, {})
+        amount = 0.0 if self.currency == Currency.SAMPLED else self.price
+        moved = dict.fromkeys(PRICED, self.sensitivity(schema))
+        return (Charge(path, FIRST, amount, moved, {**details, **beside}, self.currency),)
+
+    def wanted(self) -> Wanted:
+        """Return the exact numbers as the only read."""
+        return Wanted(cliques=(OUTSIDE,))
+
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
+        """Return the exact numbers plus integer noise, with the standard deviation of the noise of each."""
+        (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
+        return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
+
+    def noisy(self, schema: Schema, values: Ints) -> NoisyTable:
+        """Return the answer of these numbers, to which noise was added."""
+        read_only([values])
+        return NoisyTable(OUTSIDE, values, self.deviation(schema))
+
+    def tv_error(self, at: Setting) -> float:
+        """Return the total variation between sampled and stated Gaussian noise, over all numbers; 0 for Laplace."""
+        return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
+
+    def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
+        """Return made-up numbers: `rows` usable records and no value outside, with noise; and a plan's `Seen`."""
+        numbers = 1 + len(at.schema.names)
+        noisy = rng.normal(0, self.deviation(at.schema), numbers)
+        noisy[0] += rows
+        return self.noisy(at.schema, np.rint(noisy).astype(np.int64)), Seen(path, FIRST, cells=numbers)
+
+    @classmethod
+    def keep(cls, answer: Answer) -> Kept:
+        """Return the parts for the journal, as those of a table."""
+        return Counts.keep([answer])
+
+    @classmethod
+    def recall(cls, kept: Kept) -> NoisyTable:
+        """Return the noisy numbers, read-only, from the parts that `keep` made."""
+        return Counts.recall(kept)[0]
+
+    def records(self, schema: Schema, answer: Answer) -> list[tuple[float, float]]:
+        """Return the noisy number of usable records with its noise."""
+        return [(float(answer.values[0]), answer.sigma)]
+
+    @classmethod
+    def shape(cls, answer: Answer) -> Any:
+        """Return shape, dtype and sigma; no number."""
+        return Counts.shape([answer])
+
+    def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Return the price of telling `here` from `there`: squared L2 distance / (2 sigma^2), or L1 / scale."""
+        one, other = here.tables[0], there.tables[0]
+        scale = Fraction(self.scale(at.schema))
+        if self.gaussian:
+            return Fraction(squared(one, other)) / (2 * scale**2)
+        return Fraction(int(np.abs(one - other).sum())) / scale
+
+
+def usable(price: float, currency: Currency) -> Program[NoisyTable]:
+    """Ask for the numbers of usable records and values outside: `found = yield from usable(price, currency)`."""
+    answer = yield Usable(float(price), currency)
+    return cast("NoisyTable", answer)
