@@ -121,7 +121,7 @@ def test_a_release_that_predicts_by_chance_is_evaluated_with_a_seed(made):
 def test_the_certificate_and_the_release_hold_the_statement(made):
     certificate = json.loads(run(made, "certificate", "release", "--json"))
     assert certificate["mechanism"]["settings"]["constraints"] == {"equalized_odds": 0.1, "bounded_loss": {"a": 0.4}}
-    assert {charge["kind"] for charge in certificate["charges"]} == {"counts", "total"}
+    assert {charge["kind"] for charge in certificate["charges"]} == {"usable", "counts", "total"}
     assert pd.read_parquet(made / "release" / "goals.parquet").name.tolist() == [
         "error",
         "equalized_odds",

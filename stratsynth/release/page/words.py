@@ -26,6 +26,7 @@ KINDS = {
     "choose": ("private choice", "private choices"),
     "total": ("noisy sum", "noisy sums"),
     "raw": ("claim of third-party code", "claims of third-party code"),
+    "usable": ("first question", "first questions"),
 }
 """Name of one paid answer, and of several, by kind of question."""
 CHARGES = {**KINDS, "counts": ("count of tables", "counts of tables")}
