@@ -228,6 +228,7 @@ def test_the_certificate_has_every_key_and_recomputes(release):
         "charges",
         "not_protected",
         "conversion",
+        "first_question",
     }
     recompute.check(certificate)
     assert certificate["private"] is True
