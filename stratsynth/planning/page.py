@@ -160,7 +160,7 @@ def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
     relative = (
         f"relative to the weighted total, {part:.3g} times that of the sample without weights at the same budget"
         if part is not None
-        else "give the schema's weight mean = population / sample to see the noise relative to the total"
+        else "write mean = ... into the schema's weight, population over sample, for the noise relative to the total"
     )
     text = (
         f"every row as its {weight['column']}, at most {weight['max']:,}: the declared size and all that is released "
