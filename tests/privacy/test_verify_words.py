@@ -30,7 +30,8 @@ def releases(tmp_path_factory):
         "exact": (Stratified(Independent(), by=["SEX"], weights=ss.Weights.invariant(shares)), small.SCHEMA),
     }
     for name, (how, known) in kinds.items():
-        data = place / f"{name}.csv"
+        data = place / f"data-{name}" / f"{name}.csv"  # a folder each: copies in one folder share an account
+        data.parent.mkdir()
         data.write_bytes((place / "people.csv").read_bytes())
         table = open_table(data, schema=known, declared_size=small.SIZE, ledger=place / f"{name}.ledger")
         saved(how, place / name, table)
