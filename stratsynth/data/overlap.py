@@ -137,12 +137,18 @@ def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[It
 
 
 def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
-    """Return a public input's rows as a fit reads them, with the schema of the columns it has; None if it has none."""
+    """Return a public input's rows as a fit reads them, with the schema of the columns it has; None if it has none.
+
+    A table of figures, such as shares, lists each code once, as a private table may too: it needs all columns.
+    """
     try:
         source = other if isinstance(other, Source) else _table(other)
         names = source.columns()
-        part = schema.restrict([name for name in schema.names if names.count(name) == 1])
-        return part, coded(part, source.batches(part.names)) if part.names else None
+        shared = [name for name in schema.names if names.count(name) == 1]
+        if not shared or (source is not other and len(shared) < len(schema.names)):
+            return None, None
+        part = schema.restrict(shared)
+        return part, coded(part, source.batches(part.names))
     except StratsynthError:  # what is no table of rows has none of them
         return None, None
 

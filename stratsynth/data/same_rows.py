@@ -25,7 +25,7 @@ from stratsynth.data.folders import unreadable
 from stratsynth.data.spark_source import SparkSource
 from stratsynth.errors import LedgerError
 from stratsynth.schema.encoding import encode
-from stratsynth.schema.values import digests
+from stratsynth.schema.values import spelling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,8 +38,8 @@ LEAST = 1e-9
 """Largest probability with which other people's table may be equal by chance, for equal tables to be told."""
 KINDS = 31
 """Number of different rows from which on that is less than LEAST: see `chance`."""
-LARGEST = 50_000_000
-"""Largest declared number of values, records times columns, for which an account keeps marks: some take a minute."""
+LARGEST = 200_000_000
+"""Largest declared number of values, records times columns, for which an account keeps marks: half a minute."""
 CELLS = 1 << 22
 """Values that are digested at once."""
 
@@ -108,7 +108,7 @@ def contents(source: Source, schema: Schema | None = None) -> tuple[Content, ...
         columns = [name for name in columns if kinds is None or not unreadable(kinds.field(name).type)]
         sums = [_Sum("values", *columns), *([] if schema is None else [_Sum("codes", schema.sha256, *schema.names)])]
         for part in _parts(source.looked_at(columns), len(columns)):
-            sums[0].add(_digests([digests(part.column(name)) for name in columns]))
+            sums[0].add(_digests([spelling(part.column(name)) for name in columns]))
             if schema is not None:
                 sums[1].add(row_digests(schema, part))
     except LedgerError:
@@ -126,13 +126,13 @@ def _parts(batches: Iterable[pa.Table], columns: int) -> Iterator[pa.Table]:
 def row_digests(schema: Schema, batch: pa.Table) -> list[bytes]:
     """Return the digest of the codes of each row that the schema lets in."""
     codes = encode(schema, batch).codes
-    return _digests([codes[name].astype("<u4")[:, None] for name in schema.names])
+    return _digests([codes[name].astype("<u4") for name in schema.names])
 
 
 def _digests(columns: list[NDArray[Any]]) -> list[bytes]:
-    """Return the digest of each row, a line of the 32-bit numbers in `columns`."""
-    lines = np.ascontiguousarray(np.concatenate(columns, axis=1), "<u4")
-    rows = lines.view(f"V{4 * lines.shape[1]}").ravel().tolist()
+    """Return the digest of each row, a line of the numbers in `columns`, all of one type."""
+    lines = np.stack(columns, axis=1)
+    rows = lines.view(f"V{lines.itemsize * lines.shape[1]}").ravel().tolist()
     return [blake2b(row, digest_size=16).digest() for row in rows]
 
 

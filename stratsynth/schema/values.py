@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -146,23 +145,26 @@ def _unit(text: str) -> str | None:
     return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")
 
 
-def digests(data: pa.ChunkedArray) -> NDArray[np.uint32]:
-    """Return by row 128 bits, equal for equal texts and plain spellings of a number; 0 for null and empty text."""
-    parts = [np.empty((0, 4), np.uint32)]
+def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return by row 64 bits, equal for equal texts and for plain spellings of a number; all ones for null and empty."""
+    from pandas.util import hash_array
+
+    parts = [np.empty(0, np.uint64)]
     for piece in _distinct(data):
-        texts = _texts(piece.dictionary)
+        distinct, kind = piece.dictionary, piece.dictionary.type
+        direct = pa.types.is_integer(kind) or pa.types.is_float64(kind)
+        numbers = _to_float(pa.chunked_array([distinct])) if direct else np.full(len(distinct), np.nan)
+        numbers[(numbers != 0) & ~((np.abs(numbers) >= 1e-4) & (np.abs(numbers) < 1e15))] = np.nan  # spelt otherwise
+        left = np.flatnonzero(np.isnan(numbers))
+        texts = _texts(distinct.take(pa.array(left)))
         plain = pc.if_else(pc.match_substring_regex(texts, _PLAIN), texts, None).cast(pa.float64())
-        numbers = (plain.to_numpy(zero_copy_only=False) + 0.0).tolist()  # -0.0 becomes 0.0; NaN for other texts
-        found = b"".join(_digest(text, number) for text, number in zip(texts.to_pylist(), numbers, strict=True))
-        where = piece.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy()
-        parts.append(np.frombuffer(found + bytes(16), "<u4").reshape(-1, 4)[where])
+        numbers[left] = plain.to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
+        words = np.array(texts.fill_null("").to_pylist(), object)
+        found, named = numbers.view(np.uint64), np.isnan(numbers[left]) & (words != "")
+        found[np.isnan(numbers)] = ~np.uint64(0)
+        found[left[named]] = hash_array(words[named], hash_key="spelling of text", categorize=False)
+        parts.append(np.append(found, ~np.uint64(0))[piece.indices.cast(pa.int64()).fill_null(len(found)).to_numpy()])
     return np.concatenate(parts)
-
-
-def _digest(text: str | None, number: float) -> bytes:
-    if not text:
-        return bytes(16)
-    return blake2b(f"t{text}".encode() if math.isnan(number) else f"n{number!r}".encode(), digest_size=16).digest()
 
 
 def counted(data: pa.ChunkedArray) -> dict[str, int]:

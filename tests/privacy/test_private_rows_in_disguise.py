@@ -137,11 +137,11 @@ def test_a_part_of_the_columns_of_the_private_rows_is_no_sample(tmp_path):
 def test_a_table_of_shares_or_a_published_one_that_lists_the_private_rows_is_refused(tmp_path):
     """A private table of one row for each of many cells, with a column of counts."""
     levels = tuple(str(i) for i in range(40))
-    schema = Schema({"CODE": Categorical(levels=levels), "SIZE": Categorical(levels=("s", "l"))})
-    frame = pd.DataFrame({"CODE": levels, "SIZE": ["s", "l"] * 20, "count": range(1, 41)})
+    schema = Schema({"CODE": Categorical(levels=levels)})
+    frame = pd.DataFrame({"CODE": levels, "count": range(1, 41)})
     data = written(tmp_path / "people.csv", frame)
     table = open_table(data, schema=schema, declared_size=40)
-    by_code = written(tmp_path / "shares.csv", frame[["CODE", "count"]], quoting=1)
+    by_code = written(tmp_path / "shares.csv", frame[::-1], quoting=1)
     with pytest.raises(WeightsError, match="weights: their source is the private"):
         fit(Stratified(Independent(), ["CODE"], Weights.public(by_code, citation=CITATION)), table, BUDGET)
     with pytest.raises(WeightsError, match="prior: it is the private"):
@@ -150,6 +150,16 @@ def test_a_table_of_shares_or_a_published_one_that_lists_the_private_rows_is_ref
 
 
 # What is let in
+
+
+def test_shares_of_codes_that_the_private_table_has_once_each_are_taken(tmp_path):
+    """That a table of shares lists every code once makes it no table of these rows."""
+    levels = tuple(str(i) for i in range(40))
+    schema = Schema({"CODE": Categorical(levels=levels), "SIZE": Categorical(levels=("s", "l"))})
+    frame = pd.DataFrame({"CODE": levels, "SIZE": ["s", "l"] * 20})
+    table = open_table(written(tmp_path / "people.csv", frame), schema=schema, declared_size=40)
+    shares = Weights.public(pd.DataFrame({"CODE": levels, "count": 1}), citation=CITATION)
+    assert fit(Stratified(Independent(), ["CODE"], shares), table, BUDGET).certificate["private"]
 
 
 @pytest.mark.parametrize("other", ["one row fewer", "one row more", "one value", "others", "a part"])
