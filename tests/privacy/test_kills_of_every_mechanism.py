@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from helpers import small
-from helpers.crash import KILLED, Fault, Nursery, command
+from helpers.crash import KILLED, Fault, command
 from helpers.ledgers import lines_of
 from stratsynth import Release
 from stratsynth.accounting.ledger_file import read_ledger
@@ -28,13 +28,6 @@ MECHANISMS = {
     "pooled": (STRATA, 'name = "pooled"\nbase = "aim"\n'),
 }
 HOW = ["KILL", "TERM", "INT", "full", "read-only"]
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 def place(folder, name):

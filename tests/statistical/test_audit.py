@@ -21,12 +21,12 @@ FAMILIES = {
     "counts": (tables, 200_000),
     "one table": (lambda: tables(1), 200_000),
     "move": (move, 200_000),
-    "choose": (choices, 16_000),
+    "choose": (choices, 12_000),
     "total": (gaussian_total, 80_000),
     "exchanged": (lambda: gaussian_total(Neighbours.REPLACE), 80_000),
     "pure": (laplace_total, 50_000),
-    "sampled": (sampled_steps, 14_000),
-    "attribute": (attribute_steps, 40_000),
+    "sampled": (sampled_steps, 11_200),
+    "attribute": (attribute_steps, 24_000),
 }
 
 

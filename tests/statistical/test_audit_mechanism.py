@@ -125,7 +125,7 @@ def test_choices_and_tables_together():
 
 
 def test_gaussian_sums():
-    found = check(audit_mechanism(Summing(), runs=5_000, tables=0), 5_000)
+    found = check(audit_mechanism(Summing(), runs=3_000, tables=0), 3_000)
     assert found.unit == "mu"
     assert found.lower > 0.6 * found.claim
 
