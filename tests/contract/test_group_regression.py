@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from helpers.audits import judged_twice
 from helpers.contract import violations
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
@@ -169,16 +170,9 @@ def test_more_than_the_allotment_is_refused_by_the_driver():
 def test_the_audit_holds_and_its_controls_are_caught(neighbours):
     how = GroupRegression(groups=["GROUP"], accounting="parallel", iterations=1, target="AGE")
     controlled = neighbours == Neighbours.ADD_REMOVE  # an exchange at the full cost is seldom among random ones
-    report = audit_mechanism(
-        how,
-        world=BINARY[0],
-        budget=Budget(3, 1e-6, neighbours),
-        runs=2000,
-        seconds=60,
-        tables=0,
-        neighbours=20,
-        controls=controlled,
-    )
+    settings = {"runs": 2000, "seconds": 1e9, "tables": 0, "neighbours": 20, "controls": controlled}
+    budget = Budget(3, 1e-6, neighbours)
+    report = judged_twice(lambda: audit_mechanism(how, world=BINARY[0], budget=budget, **settings))
     (found,) = report.audits
     assert not found.alarm
     if controlled:
