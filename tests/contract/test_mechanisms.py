@@ -75,7 +75,7 @@ def test_alone(name):
         strata = {"by": world.by, "weights": world.weights} if name in GROUPWISE else {}
         return make(name, {**TINY.get(name, {}), **strata})
 
-    assert violations(build, **REGISTERED, among=among(name)) == []
+    assert violations(build, **REGISTERED, orders=None, among=among(name)) == []
 
 
 @pytest.mark.parametrize("name", [name for name in installed() if name not in GROUPWISE])
@@ -101,7 +101,7 @@ def test_weighted(name):
 
     grouped = name in GROUPWISE
     heavy = [weighed(world) for world in among(name) or worlds()]
-    assert check_contract(build, among=heavy, tables=3, neighbours=3) == []
+    assert check_contract(build, among=heavy, tables=3, neighbours=3, orders=1) == []
 
 
 MEANS = [

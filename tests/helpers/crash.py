@@ -6,6 +6,7 @@ each time rows were looked at, and `seen.log`, a line for each answer that a mec
 """
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -87,8 +88,8 @@ class Fault:
     after: bool = False
     signal: int | None = signal.SIGKILL
     """None only counts."""
-    wait: float = 0.0
-    """Seconds to sleep first."""
+    until: tuple[str, ...] = ()
+    """Files that are waited for first."""
 
     def arm(self):
         """Wrap the function; returns a list that grows with each call."""
@@ -107,7 +108,7 @@ class Fault:
             calls.append(last)
             due = len(calls) == self.at + 1
             if due:
-                time.sleep(self.wait)
+                wait_for(self.until)
             if due and self.signal and not self.after:
                 os.kill(os.getpid(), self.signal)
             result = proper(*arguments, **settings)
@@ -118,6 +119,13 @@ class Fault:
         kind = type(plain)
         setattr(owner, last, kind(wrapped) if kind in {classmethod, staticmethod} else wrapped)
         return calls
+
+
+def wait_for(paths):
+    """Sleep until there are all these files, for a minute at most."""
+    deadline = time.monotonic() + 60
+    while not all(Path(path).exists() for path in paths) and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def arm(faults):
@@ -135,21 +143,25 @@ def fit(
     rungs=6,
     count=None,
     bug=None,
-    wait=0.0,
+    after=(),
     out="release",
     torn=None,
+    mark=None,
     size=None,
     epsilon=1,
     first=None,
     **options,
 ):
-    """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
+    """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called.
+
+    It begins when there are the files `after`; `mark` is a file that it makes at its end, however it ends.
+    """
     from helpers import small
     from stratsynth import Budget, open_table
     from stratsynth.fitting import FitOptions, fitted
 
     folder = Path(folder)
-    time.sleep(wait)
+    wait_for(after)
     watch_reads(folder)
     plant(bug)
     if torn is not None:
@@ -159,10 +171,14 @@ def fit(
     table = open_table(
         folder / "people.csv", schema=small.SCHEMA, declared_size=size or small.SIZE, ledger=folder / "people.ledger"
     )
-    with fitted(
-        Ladder(rungs, str(folder)), table, Budget(epsilon, 1e-9, first=first), FitOptions(**options)
-    ) as release:
-        release.save(folder / out, rows=50)
+    try:
+        with fitted(
+            Ladder(rungs, str(folder)), table, Budget(epsilon, 1e-9, first=first), FitOptions(**options)
+        ) as release:
+            release.save(folder / out, rows=50)
+    finally:
+        if mark is not None:
+            Path(mark).touch()
     return len(counted)
 
 
@@ -376,6 +392,8 @@ def serve(*modules):
     with tempfile.TemporaryDirectory() as folder:
         recipe = small.write_recipe(Path(folder))
         assert stratsynth("fit", recipe.name, cwd=folder).returncode == 0
+    gc.collect()
+    gc.freeze()  # a child that collects garbage need not copy what was there before
     os.fsync = os.fstat  # a killed process loses nothing that it wrote: waiting for the disk would prove nothing
     for line in sys.stdin:
         orders = json.loads(line)
@@ -396,21 +414,29 @@ def start(wanted):
         os.close(said[1])
         os.close(result[1])
         return pid, began, said[0], result[0]
-    code = 1
+    code, running = 1, [True]
+
+    def interrupt(*_):
+        if running:
+            raise KeyboardInterrupt
+
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+        signal.signal(signal.SIGINT, interrupt)  # a background job would ignore it
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.dup2(said[1], 1)
         os.dup2(said[1], 2)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - the descriptor, for good
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        returned = globals()[wanted["task"]](*wanted["arguments"], **wanted["settings"])
+        try:
+            returned = globals()[wanted["task"]](*wanted["arguments"], **wanted["settings"])
+        finally:
+            running.clear()
         os.write(result[1], json.dumps(returned).encode())
         code = 0
     except SystemExit as leave:
         code = leave.code
-    except KeyboardInterrupt:  # before the command had begun
-        code = 130
+    except KeyboardInterrupt as late:  # before the command had begun, or when it had ended
+        code = late.__context__.code if isinstance(late.__context__, SystemExit) else 130
     except BaseException:  # noqa: BLE001 - whatever it is, whoever gave the order wants to see it
         import traceback
 

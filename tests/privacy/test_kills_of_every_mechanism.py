@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from helpers import small
-from helpers.crash import KILLED, Fault, Nursery, command
+from helpers.crash import KILLED, Fault, command
 from helpers.ledgers import lines_of
 from stratsynth import Release
 from stratsynth.accounting.chain import Chain
@@ -38,13 +38,6 @@ SAMPLED = ("fermi", "fair_sgd")
 """Mechanisms whose noise is calibrated by numerical accounting, which takes a second a run."""
 PREDICTORS = ("group_regression", "reductions", "fermi", "fair_sgd")
 HOW = ["KILL", "TERM", "INT", "full", "read-only"]
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 def place(folder, name):

@@ -7,19 +7,12 @@ import signal
 import pytest
 
 from helpers import small
-from helpers.crash import Fault, Nursery, command, program, traces
+from helpers.crash import Fault, command, program, traces
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 
 RUNGS = 6
 LEDGER = 'delta = 1e-9\nledger = "people.ledger"\nledger_epsilon = 3.0\n'
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 @pytest.fixture
@@ -52,7 +45,8 @@ def check_interrupted(ended, folder):
     """What must hold after a run was cut short: nothing half, nothing read that was not charged."""
     # Python itself reports an interrupt that falls into a library's compiled import; that is not our message
     said = IGNORED_BY_PYTHON.sub("", ended.said)
-    assert ended.code == 0 or len(said.strip().splitlines()) <= 2, ended.said
+    complete = "Release written to" in said  # the interrupt came when the command had nothing left to say
+    assert ended.code == 0 or complete or len(said.strip().splitlines()) <= 2, ended.said
     assert "Traceback" not in said, ended.said
     assert left(folder) in ([], ["release"]), left(folder)
     if left(folder):

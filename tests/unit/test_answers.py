@@ -339,7 +339,7 @@ def intervals(times, counted, stated, rng):
     held = {query: [[], []] for query in map(id, QUESTIONS)}
     whole = TRUE.sum()
     asked = [Query(q.columns, q.where, q.by, q.statistic, 0.9, versus=q.versus) for q in QUESTIONS]
-    population = exact(TRUE)
+    true = [a.estimate for a in answers(exact(TRUE), asked)]
     for _ in range(times):
         people = rng.multinomial(int(whole), TRUE.ravel() / whole).reshape(TRUE.shape).astype(float)
         leaves = [
@@ -349,7 +349,6 @@ def intervals(times, counted, stated, rng):
         everybody = Noisy(("AGE",), people.sum(axis=0) + rng.normal(0, counted, 5), stated**2)
         squares = Squares(Tables(WORLD, frozenset({"SEX"}), tuple(leaves), (everybody,)))
         own = [a.estimate for a in answers(exact(people), asked)]
-        true = [a.estimate for a in answers(population, asked)]
         for i, answer in enumerate(answers(squares, asked)):
             known = np.isfinite(answer.estimate) & (answer.noise_sd > 0) & np.isfinite(own[i])
             held[id(QUESTIONS[i])][0] += ((answer.noise_low <= own[i]) & (own[i] <= answer.noise_high))[known].tolist()

@@ -131,10 +131,10 @@ def test_merged_strata_and_private_weights(people, schema):
 def test_groups_are_nearer_than_by_either_alone(people, schema, weights):
     """The reason for it all, at one size and budget; `scripts/bench pooled` measures it at many."""
     every = [("AGEP", "SCHL"), ("AGEP", "MAR"), ("SCHL", "MAR"), ("AGEP", "DIS")]
-    true = census.make(400_000)[list(COLUMNS)]
+    true = census.make(200_000)[list(COLUMNS)]
 
     def error(how):
-        sample = fitted(how, people, schema, epsilon=1.0).sample(200_000, seed=3)
+        sample = fitted(how, people, schema, epsilon=1.0).sample(100_000, seed=3)
         return np.mean(
             [
                 (true[true["RAC1P"] == race].groupby(list(pair), observed=True).size() / (true["RAC1P"] == race).sum())
