@@ -87,6 +87,7 @@ class AccountStated(CertificatePart, frozen=True):
     versions: Annotated[int, described("The number of versions of the data that the account has seen.")] = 1
     accounts: Annotated[Texts, described("All accounts that are known for the data.")] = ()
     new_account: Annotated[str | None, described("Why this account was begun beside another.")] = None
+    corrections: Annotated[Texts, described("Why the data were corrected, oldest first.")] = ()
 
 
 class Merge(CertificatePart, frozen=True):

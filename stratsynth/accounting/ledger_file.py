@@ -138,7 +138,7 @@ class FileLedger:
         delta = readable(reserved, head["delta"])
         return Standing(
             self.path.name, head["cap_epsilon"], total(reserved, delta), len(reserved), note, delta, account=whose.name,
-            versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
+            versions=len(whose.versions), accounts=known, new_account=head.get("reason"), corrections=whose.corrections,
         )  # fmt: skip
 
     def _reserve_rest(self, request: Request, run: str, standing: Callable[[], Standing]) -> Standing:
@@ -172,7 +172,9 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             if self._copies is not None:
-                afford(self.cap_epsilon, [], request.allot, budget.delta)  # before rows are compared with other accounts'
+                afford(
+                    self.cap_epsilon, [], request.allot, budget.delta
+                )  # before rows are compared with other accounts'
                 self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
@@ -212,8 +214,9 @@ class FileLedger:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
         if data not in whose.versions and (whose.name is None or self._account is None):
             remedy = (
-                "each data file has a ledger of its own, and versions of one share a ledger that has a name: the next "
-                'fit of the data that it is of gives it one, with account = "persons 2024"'
+                "each data file has a ledger of its own; if the file was corrected, say so: `stratsynth ledger correct "
+                "LEDGER DATA --reason TEXT`; versions of one share a ledger that has a name, which the next fit of the "
+                'data that it is of gives it, with account = "persons 2024", or `stratsynth ledger name`'
                 if whose.name is None
                 else f"if these are the same people, say so: account = {whose.name!r}"
             )

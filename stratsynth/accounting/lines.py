@@ -65,7 +65,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
             raise ValueError(kind)
         _texts(line, "data", *(["reason"] if "reason" in line else []))
     elif kind in ("account", "version"):
-        _texts(line, "name" if kind == "account" else "data", "at")
+        _texts(line, "name" if kind == "account" else "data", "at", *({"reason"} & line.keys()))
     elif kind in ("reserve", "rest"):
         new = kind == "reserve"
         _texts(line, "run", "at", *(("identity", "mechanism") if new else ()))
@@ -127,13 +127,16 @@ class Shared:
     """Account name given by users; None if the ledger belongs to one data file."""
     versions: tuple[str, ...]
     """Fingerprints of the versions of the data, oldest first."""
+    corrections: tuple[str, ...] = ()
+    """Stated reasons of corrections of the data, oldest first."""
 
 
 def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
-    """Return the account's latest name (None without one) and data versions, oldest first, from ledger lines."""
+    """Return the account's latest name (None without one), data versions and corrections, from ledger lines."""
     names = [line["name"] for line in lines if line["kind"] == "account"]
     versions = [line["data"] for line in lines if line["kind"] in ("ledger", "version")]
-    return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)))
+    why = tuple(line["reason"] for line in lines if line["kind"] == "version" and "reason" in line)
+    return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)), why)
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
-from stratsynth.accounting.lines import allotment_of, head_of, reservations
+from stratsynth.accounting.lines import allotment_of, head_of, reservations, shared_by
 from stratsynth.accounting.totals import readable, total
 from stratsynth.errors import LedgerError
 from stratsynth.release.certificate import sections_digest
@@ -70,6 +70,8 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
         notes.findings.append(
             f"certificate.json and {ledger.name} give different reasons for an account beside another one."
         )
+    if said.corrections != shared_by(lines).corrections[: len(said.corrections)]:
+        notes.findings.append(f"certificate.json and {ledger.name} give different reasons for corrections of the data.")
     check_reserved(_own(same, made, lines, said.releases), record, notes)
     _sections(_own(same, made, lines, said.releases), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)

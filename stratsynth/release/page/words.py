@@ -258,6 +258,7 @@ def account(certificate: Certificate) -> str:
         parts.append(f"these data have {len(ledger.accounts)} accounts: {', '.join(ledger.accounts)}")
     if ledger.new_account is not None:
         parts.append(f"begun beside another account because: {ledger.new_account}")
+    parts += [f"the data were corrected: {reason}" for reason in ledger.corrections]
     return f"{'; '.join(parts)}."
 
 
