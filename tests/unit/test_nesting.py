@@ -18,7 +18,7 @@ from stratsynth.schema.weight import RowWeight
 
 JOBS = tuple(f"{group}{i:02}" for group in range(1, 6) for i in range(40))
 GROUPS = {f"group {g}": tuple(code for code in JOBS if code[0] == str(g)) for g in range(1, 6)}
-BUDGET = ss.Budget(epsilon=1, delta=1e-9)
+BUDGET = ss.Budget(epsilon=1, delta=1e-9, first=0)  # all of it decides at which level codes are counted
 
 
 def column(**keys: object) -> Nested:
