@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import check_account, check_integer, flag, quoted_value
+from stratsynth.checks import check_account, check_integer, flag, path, quoted_value
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -136,6 +135,11 @@ def open_table(
         from stratsynth.accounting.ledger_file import FileLedger
 
         kept = FileLedger(
-            Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account
+            path("the ledger", ledger),
+            rows.fingerprint,
+            ledger_epsilon,
+            account=account,
+            registry=registry,
+            reason=new_account,
         )
     return PrivateTable(rows, known, declared_size, kept, public, source)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import number
+from stratsynth.checks import number, quoted_value
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
@@ -125,6 +125,8 @@ def weight_sensitivity(
         UsageError: A release without strata or without rows, or an invalid argument.
         WeightsError: Intervals of unknown groups, or in which no shares add up to 1.
     """
+    if not hasattr(release, "model"):
+        raise UsageError(f"weights: a Release is wanted, such as Release.load(folder), not {quoted_value(release)}.")
     model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
     number("weights: off", off, least=0, optional=True, hint=", such as 0.1 for a tenth of each share")

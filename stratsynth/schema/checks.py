@@ -47,7 +47,7 @@ def flag(key: str, value: object) -> None:
 
 def choice(key: str, value: object, known: Sequence[str]) -> None:
     """Raise SchemaError, naming `key`, for a value that is not one of the known words."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         refuse(f"{key} must be one of {', '.join(known)}{hint(value, known)}")
 
 

@@ -110,7 +110,7 @@ def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -
     """Return an Arrow array with the text or typed value of each code; of a group of codes, one drawn of it."""
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
-    kind = arrow_type(column)
+    kind = _ARROW[column.dtype] if column.stored is None else arrow_type(column)
     if column.dtype == "category":
         null = codes >= len(column.levels)  # "missing", where the schema added it
         levels = pa.array(column.values[: len(column.levels)], kind)

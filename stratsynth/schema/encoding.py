@@ -117,7 +117,6 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
     codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
     codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
-    # A null of a typed column stands for a number that does not apply.
     if column.not_applicable is not None and not column.missing:
         # a typed column has no other way to say that a number does not apply
         null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))

@@ -184,7 +184,7 @@ def test_a_schema_without_exact_types_is_as_it_was():
 REFUSED = {
     "no such type": (lambda: Numeric(lower=0, upper=9, stored="uint7"), "must be one of float32"),
     "of another kind": (lambda: Numeric(lower=0, upper=9, integer=True, stored="float32"), "must be one of int8"),
-    "no text": (lambda: Numeric(lower=0, upper=9, stored=8), "must be one of"),
+    "no text": (lambda: Numeric(lower=0, upper=9, stored=8), "must be a text"),
     "too small": (lambda: Numeric(lower=0, upper=256, integer=True, stored="uint8"), "cannot hold 256"),
     "no sign": (lambda: Categorical(levels=("-1",), dtype="int64", stored="uint8"), "cannot hold level '-1'"),
     "infinite": (lambda: Numeric(lower=0, upper=9, special=("inf",), stored="decimal128(9, 2)"), "no infinity"),
