@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.checks import check_integer, is_texts, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
 from stratsynth.evaluation.learning.downstream import downstream
@@ -202,6 +203,9 @@ def evaluate(
             but unreadable tables are refused before anything is computed.
     """
     schema = as_schema(schema)
+    if by is not None and not isinstance(by, str) and not is_texts(by):
+        raise UsageError(f"evaluation: `by` is a list of columns, not {quoted_value(by)}.")
+    check_integer("evaluation: k", k, 1)
     names, groups = groups_of(schema, by)
     k = min(k, len(schema.names))
     others_by_name = dict(beside or {})
