@@ -209,12 +209,20 @@ def test_noisy_scores_are_near_the_true_ones():
         NoisyScore(epsilon=0)
 
 
+def test_a_noisy_score_is_no_exact_one():
+    model = classifier().fit(X, Y)
+    exact = (model.predict(X) == Y).mean()
+    assert NoisyScore(epsilon=0.01)(model, X, Y) != pytest.approx(exact, abs=1e-9)
+
+
 def test_each_row_has_a_fold_by_a_draw_of_its_own():
     """One record more moves no other one: with equal folds the boundaries would move."""
     folds = Folds(3)
     parts = [test for _, test in folds.split(X)]
     assert sorted(np.concatenate(parts)) == list(range(len(X)))
-    assert len({len(part) for part in parts}) > 1 or len(parts[0]) * 3 == len(X)
+    drawn = list(folds.drawn(60))
+    assert drawn != sorted(drawn), "else they follow from the place of a row"
+    assert drawn != list(folds.drawn(60))
     fold = folds.drawn(6, ["a", "b", "a", "b", "c", "a"])
     assert fold[0] == fold[2] == fold[5]
     assert fold[1] == fold[3]
