@@ -134,12 +134,8 @@ def open_table(
     else:
         from stratsynth.accounting.ledger_file import FileLedger
 
+        file = path("the ledger", ledger)
         kept = FileLedger(
-            path("the ledger", ledger),
-            rows.fingerprint,
-            ledger_epsilon,
-            account=account,
-            registry=registry,
-            reason=new_account,
+            file, rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account
         )
     return PrivateTable(rows, known, declared_size, kept, public, source)

@@ -65,7 +65,8 @@ def to_frame(schema: Schema, table: pa.Table) -> Any:
             ) from None
     found = to_pandas(table)
     for name in (name for name, column in schema.columns.items() if column.stored == typed.MIXED):
-        found[name] = found[name].astype(object).map(_mixed, na_action="ignore")
+        values = [_mixed(text) if isinstance(text, str) else text for text in found[name]]
+        found[name] = pd.Series(values, dtype=object)  # whatever was drawn
     return found.set_axis([int(name) for name in found.columns], axis=1) if schema.frame == typed.NUMBERED else found
 
 
