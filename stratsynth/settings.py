@@ -78,11 +78,13 @@ class Range:
             check_integer(what, value, int(self.least), self.most)
         elif kind is float:
             number(what, value, least=self.least, above=self.above, most=self.most, below=self.below, hint=hint)
+            return value if type(value) in (int, float) else float(value)  # of numpy's, which no certificate holds
         elif origin is Mapping:
             if not isinstance(value, Mapping):
                 raise UsageError(f"{what} must be a table, not {quoted_value(value)}.")
-            for label, each in value.items() if self.ends else ():
-                self.check(f"{what} of {label}", each, inner[1])
+            checked = {k: self.check(f"{what} of {k}", v, inner[1]) for k, v in value.items()} if self.ends else {}
+            if any(checked[label] is not value[label] for label in checked):
+                return checked
         else:
             return self._listed(what, value, kind)
         return value

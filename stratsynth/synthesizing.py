@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.checks import is_texts, number, quoted_value
+from stratsynth.checks import check_integer, flag, is_texts, number, quoted_value
 from stratsynth.data.table import open_table
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, Unsupported, UsageError
 from stratsynth.fitting import fit
@@ -84,6 +84,8 @@ def synthesize(
     from stratsynth.data.sources import open_source
 
     number("epsilon", epsilon, above=0)
+    flag("public", public)
+    check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     if isinstance(by, str) or not is_texts(by):
         raise UsageError(f'`by` is a list of columns; write ["{by}"].')
     budget = Budget(epsilon, delta)

@@ -44,7 +44,7 @@ class Workload:
         """Refuse texts but `all k-way`, lists but of different columns, and weights outside 1e-6 to 1e6."""
         if isinstance(self.marginals, str):
             _ways(self.marginals)
-        elif not (self.marginals and is_list(self.marginals)) or not all(
+        elif not (is_list(self.marginals) and self.marginals) or not all(
             is_texts(clique) and 0 < len(set(clique)) == len(clique) <= WIDEST for clique in self.marginals
         ):
             raise UsageError(

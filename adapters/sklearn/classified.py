@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -64,7 +64,8 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
     def _declared(self) -> Sequence[Any]:
         """Return the declared classes as a list; refuse (ValueError) fewer than two, or equal ones."""
         classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
-        if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
+        named = is_list(classes) and all(isinstance(each, Hashable) for each in classes)
+        if not named or len(set(classes)) != len(classes) or len(classes) < 2:
             raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
         return classes
 

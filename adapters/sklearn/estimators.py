@@ -15,6 +15,7 @@ from stratsynth.adapters.predictors.accounting import Accounting
 from stratsynth.adapters.predictors.objective import Kind
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator
+from stratsynth.checks import is_list
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         X, owners = self.apart(X)
         X, y = validate_data(self, X, y, y_numeric=True)
         self._spend(X, y, sensitive_features, owners)
-        low, high = (float(end) for end in self.target_bounds)
+        low, high = self.target_ends
         (slopes,), (start,) = self._in_their_unit(X.shape[1])
         half, middle = high / 2 - low / 2, high / 2 + low / 2
         self.coef_, self.intercept_ = slopes * half, float(start * half + middle)
@@ -106,8 +107,16 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
 
     def _target(self) -> Numeric:
         """Return the column of the target, between its bounds."""
-        low, high = (float(end) for end in self.target_bounds)
+        low, high = self.target_ends
         return Numeric(lower=low, upper=high, bins=1)
+
+    @property
+    def target_ends(self) -> tuple[float, float]:
+        """Public lower and upper bound of the target; ValueError where `target_bounds` is no pair of numbers."""
+        ends = self.target_bounds
+        if not is_list(ends) or len(ends) != 2 or not all(isinstance(end, (int, float, np.number)) for end in ends):
+            raise ValueError("target_bounds must be a pair of numbers: (lower, upper).")
+        return float(ends[0]), float(ends[1])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted mean of the target, within its bounds, for each row of `X`: an array of floats."""

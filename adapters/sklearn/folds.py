@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.model_selection import PredefinedSplit
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 
@@ -51,6 +52,9 @@ def cross_validate(
     if cv is not None and (not isinstance(cv, int) or isinstance(cv, bool)):
         raise UsageError("cv is the number of folds here: each row is put in one by a draw of its own.")
     splitter = Folds(folds if cv is None else cv)
+    for name, given, ways in (("X", X, 2), ("y", y, 1)):
+        if not hasattr(given, "__len__") or np.ndim(given) < ways:
+            raise UsageError(f"cross_validate: {name} must be an array, a frame or a list, with one entry a row.")
     if not model.scores_are_open:
         if not is_open(scoring):
             raise UsageError(f"cross_validate: {FREE}")
@@ -61,6 +65,7 @@ def cross_validate(
     split = PredefinedSplit(splitter.drawn(len(y), model.apart(X)[1]))
     name = f"{prefix_of(estimator)}sensitive_features"
     params = {} if sensitive_features is None else {name: sensitive_features}
+    settings.setdefault("error_score", "raise")
     with priced():
         found: dict[str, Any] = sklearn_cross_validate(
             estimator, X, y, cv=split, params=params, scoring=scoring, **settings

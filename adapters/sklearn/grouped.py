@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.checks import is_list
+from stratsynth.checks import is_list, quoted_value
 from stratsynth.data.table import open_table
 from stratsynth.errors import NotPrivateWarning, Stopped, UsageError
 from stratsynth.fitting import fit
@@ -170,15 +170,22 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return low, high
 
     def _levels(self) -> list[Any]:
-        return [EVERYBODY] if self.groups is None else list(self.groups)
+        if self.groups is None:
+            return [EVERYBODY]
+        groups = self.groups.tolist() if isinstance(self.groups, np.ndarray) else self.groups
+        if not is_list(groups) or not groups or not all(isinstance(level, Hashable) for level in groups):
+            raise UsageError(f'groups must be a list of levels, such as ["f", "m"], not {quoted_value(self.groups)}.')
+        return list(groups)
 
     def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
         """Return `given` values by the number, as text, of their level; refuse undeclared levels (UsageError)."""
         labels = {level: str(i) for i, level in enumerate(self._levels())}
-        for level in given or {}:
+        if given is not None and not isinstance(given, Mapping):
+            raise UsageError(f"{what} must be a table from groups to numbers, not {quoted_value(given)}.")
+        for level in () if given is None else given:
             if level not in labels:
                 raise UsageError(f"{what} names {level!r}, which is not among the declared groups.")
-        return {labels[level]: value for level, value in (given or {}).items()}
+        return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
         """Return a mechanism with `own` settings, and the estimator's parameters for the others of equal names."""

@@ -6,7 +6,7 @@ chosen by it. These two are what `scoring` of scikit-learn's searches and of `cr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.adapters.sklearn.grouped import GroupedEstimator, numbered
+from stratsynth.adapters.sklearn.grouped import GroupedEstimator, each, numbered
 from stratsynth.adapters.sklearn.steps import last_step
 from stratsynth.checks import number
 from stratsynth.data.table import open_table
+from stratsynth.errors import UsageError
 from stratsynth.fitting import fit
 from stratsynth.fitting.stages import Fit
 from stratsynth.mechanisms import make
@@ -72,10 +73,13 @@ class NoisyScore:
         """Return each row's mark: "1" for a right class and "0" for a wrong one, or its squared error."""
         predicted = estimator.predict(x)
         if not is_classifier(model):
-            low, high = (float(end) for end in model.target_bounds)
+            low, high = model.target_ends
             return pd.Series((np.clip(np.asarray(y, np.float64), low, high) - predicted) ** 2)
         classes = list(model.classes_)
-        return pd.Series(np.where(numbered(np.asarray(y, object), classes) == numbered(predicted, classes), "1", "0"))
+        truth = each(y)
+        if len(truth) != len(predicted):
+            raise UsageError(f"y has {len(truth)} values for {len(predicted)} rows.")
+        return pd.Series(np.where(numbered(truth, classes) == numbered(predicted, classes), "1", "0"))
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
@@ -83,8 +87,8 @@ class NoisyScore:
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT
         if not is_classifier(model):
-            low, high = model.target_bounds
-            name, column = ERROR, Numeric(lower=0, upper=(float(high) - float(low)) ** 2, bins=1)
+            low, high = model.target_ends
+            name, column = ERROR, Numeric(lower=0, upper=(high - low) ** 2, bins=1)
         frame = pd.DataFrame({name: values})
         schema = Schema({name: column}, unit=model.owned(frame, model.apart(x)[1]))
         return open_table(frame, schema=schema, **model.account_settings())
@@ -99,23 +103,23 @@ class PublicScore:
         y: Their classes or numbers.
     """
 
-    X: Any
-    y: Any
+    X: Any = field(repr=False)
+    y: Any = field(repr=False)
 
     def __call__(self, estimator: Any, X: Any = None, y: Any = None, **_: Any) -> float:
         """Return the score of a fitted estimator or pipeline on the public rows; the rows given here are not read."""
-        predicted = estimator.predict(self.X)
         score = accuracy_score if is_classifier(last_step(estimator)) else r2_score
+        predicted = estimator.predict(self.X)
         return float(score(self.y, predicted))
 
 
 def is_open(scoring: Any) -> bool:
     """True for scorers, one or a table of several, that give nothing of private rows out for free."""
     several = list(scoring.values()) if isinstance(scoring, dict) else [scoring]
-    return bool(several) and all(isinstance(each, (NoisyScore, PublicScore)) for each in several)
+    return bool(several) and all(isinstance(one, (NoisyScore, PublicScore)) for one in several)
 
 
 def noisy(scoring: Any) -> list[NoisyScore]:
     """Return the scorers, of one or a table of several, that are charged."""
     several = scoring.values() if isinstance(scoring, dict) else [scoring]
-    return [each for each in several if isinstance(each, NoisyScore)]
+    return [one for one in several if isinstance(one, NoisyScore)]

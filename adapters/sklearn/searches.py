@@ -43,6 +43,7 @@ FREE = (
     "scoring=PublicScore(X, y); or declare the data public, public=True."
 )
 """Words on scores that nothing pays for, with the remedies."""
+MOST_FOLDS = 1_000
 _PRICED: ContextVar[bool] = ContextVar("_PRICED", default=False)
 
 
@@ -63,7 +64,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         """Refuse (UsageError) fewer than two folds."""
         if isinstance(number, int) and not isinstance(number, bool) and number < 2:
             raise UsageError("cross-validation needs at least 2 folds.")
-        check_integer("the number of folds", number, 2)
+        check_integer("the number of folds", number, 2, MOST_FOLDS)
         self.number = number
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:

@@ -51,7 +51,7 @@ class Query:
             given = getattr(self, key)
             if given is not None and not isinstance(given, Mapping):
                 raise UsageError(f"query: {key} is a table from columns to levels, not {quoted_value(given)}.")
-            object.__setattr__(self, key, dict(given or {}))
+            object.__setattr__(self, key, {} if given is None else dict(given))
         one_of("query: the statistic", self.statistic, STATISTICS)
         number("query: the level", self.level, above=0, below=1, hint="; 0.95 is usual")
         number("query: the quantile", self.quantile, above=0, below=1, hint="; 0.5 is the median")

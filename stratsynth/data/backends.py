@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from stratsynth.checks import quoted_value
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.spark import Spark
@@ -124,5 +125,6 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
 
 def check_engine(engine: str) -> None:
     """Refuse, with a UsageError, the name of an engine that is not in ENGINES."""
-    if engine not in ENGINES:
-        raise UsageError(f"engine: there is no {engine!r}{nearest(engine, ENGINES)}; it is {' or '.join(ENGINES)}.")
+    if not isinstance(engine, str) or engine not in ENGINES:
+        hint = nearest(engine, ENGINES) if isinstance(engine, str) else ""
+        raise UsageError(f"engine: there is no {quoted_value(engine)}{hint}; it is {' or '.join(ENGINES)}.")

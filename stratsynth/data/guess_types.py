@@ -19,7 +19,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.schema import typed, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.temporal import Temporal
-from stratsynth.schema.text import meaning
+from stratsynth.schema.text import INFINITE, figure, meaning
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -106,6 +106,11 @@ def with_type(column: Column, kind: pa.DataType | str | None) -> Column:
         if stored.startswith("decimal") and isinstance(column, Numeric) and not column.integer:
             scale = int(typed.parts_of(stored)[2])
             return replace(column, stored=stored, digits=min(scale, 9) if column.digits is None else column.digits)
+        if stored == "float32" and isinstance(column, Categorical):
+            numbers = pa.array([figure(level) for level in column.levels], pa.float64()).cast(pa.float32(), safe=False)
+            spelt = zip(column.levels, numbers.cast(pa.string()).to_pylist(), strict=True)
+            levels = tuple(level if level in INFINITE else text for level, text in spelt)
+            return replace(column, stored=stored, levels=levels)
         return replace(column, stored=stored)
     except SchemaError:  # bounds rounded outward beyond what the type holds
         return _within(column, stored)

@@ -131,9 +131,8 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
             return ArrowSource(pa.table(data))
         except Exception as error:  # noqa: BLE001 - another library's, whose message may hold values
             raise UsageError(f"the frame cannot be read ({type(error).__name__})") from None
-    remedy = {"Release": "; draw rows first: release.sample(n)", "PrivateTable": "; this table is open already",
-              "dict": "; make it a frame: pandas.DataFrame(data)", "Series": "; make it a frame: data.to_frame()",
-              }.get(type(data).__name__, "")  # fmt: skip
+    remedy = {"Release": "; draw rows: release.sample(n)", "PrivateTable": "; this table is open already", "Series":
+              "; use data.to_frame()", "dict": "; use pandas.DataFrame(data)"}.get(type(data).__name__, "")  # fmt: skip
     raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}{remedy}")
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import check_account, check_integer, flag, quoted_value
+from stratsynth.checks import check_account, check_integer, flag, path, quoted_value
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -140,8 +139,9 @@ def open_table(
     else:
         from stratsynth.accounting.ledger_file import FileLedger
 
+        file = path("the ledger", ledger)
         kept = FileLedger(
-            Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account,
+            file, rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account,
             older=getattr(source, "older_fingerprint", None), copies=copies,
         )  # fmt: skip
     return PrivateTable(rows, known, declared_size, kept, public, source)

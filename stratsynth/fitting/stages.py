@@ -15,7 +15,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.history import unfinished
 from stratsynth.checks import number
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import MechanismError, NoticeWarning, Stopped
+from stratsynth.errors import MechanismError, NoticeWarning, Stopped, UsageError
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.refusals import (
     check_against_table,
@@ -69,7 +69,12 @@ class FitOptions:
 
     @property
     def private(self) -> bool:
-        """True if noise comes from the operating system: a private fit never resumes with answers of other noise."""
+        """True if noise comes from the operating system: a private fit never resumes with answers of other noise.
+
+        Refuses (UsageError) a source of noise that is none.
+        """
+        if self.entropy is not None and not callable(getattr(self.entropy, "uniform64", None)):
+            raise UsageError("entropy is for tests: a source such as SeededEntropy(0), or None.")
         return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:

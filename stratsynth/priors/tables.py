@@ -61,6 +61,13 @@ class PublishedTable:
         object.__setattr__(self, "citation", check_citation("prior", self.citation))
         if isinstance(self.data, str | PathLike):
             path = Path(self.data)
+            try:
+                path.lstat()
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:  # a name that is too long, or holds a null character
+                why = getattr(error, "strerror", None) or error
+                raise UsageError(f"prior: {str(path)[:40]!r} cannot be opened ({why}).") from None
             folder = release_of(path)
             if folder is not None:
                 raise UsageError(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import is_texts, quoted_value
+from stratsynth.errors import UsageError
 from stratsynth.report.drawing import check_path, new_figure, save, stamp
 from stratsynth.schema import Numeric
 from stratsynth.schema.bins import LOG, scale
@@ -43,6 +45,8 @@ def columns_plot(
     if target is not None and real is not None:
         refuse_release_folder(target)
     schema = release.model.schema
+    if columns is not None and (not is_texts(columns) or not columns):
+        raise UsageError(f'columns is a list of columns, such as ["{schema.names[0]}"], not {quoted_value(columns)}.')
     names = schema.names if columns is None else tuple(columns)
     for name in names:
         schema.column(name)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.checks import check_line
+from stratsynth.checks import path as given_path
 from stratsynth.models import Model, TableModel
 from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup
@@ -51,6 +52,10 @@ class Release:
         if not isinstance(self.certificate, CertificateRecord):
             object.__setattr__(self, "certificate", CertificateRecord(self.certificate))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and other processes are given: all but the answers kept for later queries."""
+        return {name: value for name, value in vars(self).items() if name != "answers"}
+
     @property
     def statement(self) -> Certificate:
         """Certificate as typed sections: `release.statement.guarantee.epsilon`."""
@@ -82,7 +87,8 @@ class Release:
         """
         from stratsynth.release.plots import columns_plot
 
-        return columns_plot(self, None if path is None else Path(path), real, columns, seed)
+        file = None if path is None else given_path("the picture", path)
+        return columns_plot(self, file, real, columns, seed)
 
     def _repr_html_(self) -> str:
         """Return the release as HTML for a notebook: guarantee, groups and numbers, published facts only."""
@@ -144,7 +150,7 @@ class Release:
         """Return n synthetic rows as an Arrow table, as `sample` draws them; `moved` counts what rules change."""
         import pyarrow as pa
 
-        wanted, model = SampleRequest(n, where or {}, n_by_group, by, balance), self.table_model
+        wanted, model = SampleRequest(n, {} if where is None else where, n_by_group, by, balance), self.table_model
         check_rows(wanted.n or 0, model.schema)
         drawing = Drawing.of(model, self.statement, wanted, seed)
         check_rows(drawing.rows, model.schema)
@@ -225,7 +231,8 @@ class Release:
         """
         from stratsynth.answers import Query
 
-        asked = Query(columns, where or {}, by or (), statistic, level, quantile, versus or {})
+        conditions, reference = {} if where is None else where, {} if versus is None else versus
+        asked = Query(columns, conditions, () if by is None else by, statistic, level, quantile, reference)
         return self.answers.frame(asked)
 
     def samples(self, m: int = 20, n: int | None = None, *, seed: int | None = None) -> list[pd.DataFrame]:

@@ -65,7 +65,8 @@ def to_frame(schema: Schema, table: pa.Table) -> Any:
             ) from None
     found = to_pandas(table)
     for name in (name for name, column in schema.columns.items() if column.stored == typed.MIXED):
-        found[name] = found[name].astype(object).map(_mixed, na_action="ignore")
+        values = [_mixed(text) if isinstance(text, str) else text for text in found[name]]
+        found[name] = pd.Series(values, dtype=object)  # whatever was drawn
     return found.set_axis([int(name) for name in found.columns], axis=1) if schema.frame == typed.NUMBERED else found
 
 
@@ -110,7 +111,7 @@ def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -
     """Return an Arrow array with the text or typed value of each code; of a group of codes, one drawn of it."""
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
-    kind = arrow_type(column)
+    kind = _ARROW[column.dtype] if column.stored is None else arrow_type(column)
     if column.dtype == "category":
         null = codes >= len(column.levels)  # "missing", where the schema added it
         levels = pa.array(column.values[: len(column.levels)], kind)

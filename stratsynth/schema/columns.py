@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
-from stratsynth.errors import SchemaError, nearest
+from stratsynth.errors import SchemaError
 from stratsynth.schema import checks, typed
 from stratsynth.schema.bins import LOG, SHAPES, Binned
 from stratsynth.schema.text import MISSING, check_text, number
@@ -31,8 +31,7 @@ class Categories(ABC):
     hash includes it if true."""
 
     stored: str | None = field(default=None, metadata={"digest": False})
-    """Type in which tables hold the values, where `dtype` leaves it open: "uint8", "float32", "decimal128(10, 2)",
-    "timestamp[us, tz=UTC]", "duration[ms]", "mixed" and the like (`stratsynth.schema.typed`)."""
+    """Type in which tables hold values, where `dtype` leaves it open: "uint8", "timestamp[us, tz=UTC]", "mixed"."""
 
     @property
     @abstractmethod
@@ -50,7 +49,6 @@ class Categories(ABC):
         return {level: code for code, level in enumerate(self.all_levels)}
 
 
-@typed.by_name("levels=[...]")
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Categories):
     """A column whose values are a fixed list of texts.
@@ -59,7 +57,7 @@ class Categorical(Categories):
     ("true" is level "1"), when exactly one level has that value.
     """
 
-    levels: tuple[str, ...]
+    levels: tuple[str, ...] = field(kw_only=False)
     """All levels, as text, as in the file. Their order is that of the codes."""
 
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -89,17 +87,18 @@ class Categorical(Categories):
         checks.count("levels", len(levels))
         object.__setattr__(self, "levels", tuple(check_text("a level", level) for level in levels))
         checks.unique("levels", self.levels)
-        if self.not_applicable is not None and self.not_applicable not in self.levels:
-            checks.refuse(f"not_applicable must be one of the levels{nearest(self.not_applicable, self.levels)}")
-        if self.outside not in (None, MISSING, *self.levels):
-            checks.refuse(f'outside must be "missing" or one of the levels{nearest(self.outside, self.levels)}')
+        if not isinstance(self.not_applicable, str | None) or self.not_applicable not in (None, *self.levels):
+            checks.refuse(f"not_applicable must be one of the levels{checks.hint(self.not_applicable, self.levels)}")
+        if not isinstance(self.outside, str | None) or self.outside not in (None, MISSING, *self.levels):
+            checks.refuse(f'outside must be "missing" or one of the levels{checks.hint(self.outside, self.levels)}')
         object.__setattr__(self, "labels", checks.labels(self.labels, self._named))
         checks.choice("dtype", self.dtype, ("string", "category", "int64", "float64", "bool"))
         flag("ordered", self.ordered, error=SchemaError)
         flag("public", self.public, error=SchemaError)
         if self.ordered and self.dtype != "category":
             checks.refuse('ordered needs dtype = "category"')
-        self._check_typed()
+        if self.stored is not None or self.dtype not in {"string", "category"}:
+            self._check_typed()
 
     @property
     def admits_all(self) -> bool:
@@ -127,7 +126,6 @@ class Categorical(Categories):
         typed.check(self)
 
 
-@typed.by_name("lower=..., upper=...")
 @dataclass(frozen=True, kw_only=True)
 class Numeric(Binned, Categories):
     """A column of numbers between public bounds, counted in public bins.
@@ -136,10 +134,10 @@ class Numeric(Binned, Categories):
     "missing" where that level exists, and otherwise its row is left out.
     """
 
-    lower: float
+    lower: float = field(kw_only=False)
     """Smallest value that a record can have."""
 
-    upper: float
+    upper: float = field(kw_only=False)
     """Largest value that a record can have."""
 
     edges: tuple[float, ...] | None = None
@@ -209,7 +207,7 @@ class Numeric(Binned, Categories):
         checks.choice("outside", self.outside, ("clip", MISSING))
         object.__setattr__(self, "missing", self.missing or self.outside == MISSING)
         for key in ("edges", "spikes"):
-            if getattr(self, key) is not None:
+            if key == "spikes" or getattr(self, key) is not None:
                 given = checks.items(key, getattr(self, key))
                 if key == "edges" or given:
                     checks.count(key, len(given))
@@ -224,7 +222,8 @@ class Numeric(Binned, Categories):
         self._check_bins()
         self._check_words()
         self._check_dtype()
-        typed.check_stored(self)
+        if self.stored is not None:
+            typed.check_stored(self)
         checks.count("bins", self.size)
         checks.unique("bins", self.all_levels)
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))

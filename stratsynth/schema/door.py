@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.checks import is_texts, is_whole, quoted_value
+from stratsynth.checks import is_whole, quoted_value
 from stratsynth.checks import path as given_path
 from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
@@ -33,13 +33,17 @@ class SchemaDoor:
 
     def restrict(self, names: Iterable[str]) -> Schema:
         """Return the schema of the columns `names` alone, in its own order, without rules that mention others."""
-        schema, kept = cast("Schema", self), _named(cast("Schema", self), names)
+        schema, kept = cast("Schema", self), _named(names)
+        for name in kept:
+            schema.column(name)
         columns = {name: column for name, column in schema.columns.items() if name in kept}
         return replace(schema, columns=columns, rules=tuple(r for r in schema.rules if r.names <= kept))
 
     def without(self, names: Iterable[str]) -> Schema:
         """Return the schema without the columns `names`, and without rules that mention one of them."""
-        schema, gone = cast("Schema", self), _named(cast("Schema", self), names)
+        schema, gone = cast("Schema", self), _named(names)
+        for name in gone:
+            schema.column(name)
         return self.restrict(name for name in schema.columns if name not in gone)
 
     @staticmethod
@@ -106,7 +110,12 @@ class SchemaDoor:
         Raises:
             SchemaError: A schema that files cannot express.
         """
-        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
+        file, text = given_path("the schema", path, error=SchemaError), self.to_toml()
+        try:
+            file.write_text(text, encoding="utf-8", newline="\n")
+        except (OSError, ValueError) as error:  # a null character, too
+            why = getattr(error, "strerror", None) or error
+            raise SchemaError(f"{str(file)[:100]!r} cannot be written ({why}).") from None
 
     @staticmethod
     def from_toml(path: str | PathLike[str]) -> Schema:
@@ -123,7 +132,9 @@ class SchemaDoor:
         """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
         from stratsynth.schema.schema import Schema, Unit
 
-        with toml.blame(name):
+        if not isinstance(text, str):
+            raise SchemaError(f"the text of a schema must be a text, not {quoted_value(text)}.")
+        with toml.blame(str(name)):
             said = toml.parse(text)
             if isinstance(said["unit"], dict):
                 said["unit"] = Unit(**said["unit"])
@@ -140,9 +151,10 @@ class SchemaDoor:
         """
         from stratsynth.schema.schema import Schema
 
-        with toml.blame(Path(path).name):
+        file = given_path("the domain", path, error=SchemaError)
+        with toml.blame(file.name):
             try:
-                domain = json.loads(toml.read_text(path))
+                domain = json.loads(toml.read_text(file))
             except (ValueError, RecursionError):
                 domain = None
             if not isinstance(domain, dict) or not domain:
@@ -168,17 +180,15 @@ class SchemaDoor:
         raise UsageError(f"{path}: a schema is a .toml file, or a domain .json file")
 
 
+def _named(names: Iterable[str]) -> set[str]:
+    """Return the set of some column names; refuse (SchemaError) what is no list of texts."""
+    found = None if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if found is None or not all(isinstance(name, str) for name in found):
+        raise SchemaError(f'names are a list of columns, such as ["SEX", "MAR"], not {quoted_value(names)}.')
+    return set(found)
+
+
 def _counting(size: object) -> Categorical:
     if not is_whole(size) or not 1 <= size <= MAX_LEVELS:
         raise SchemaError(f"the number of values must be a whole number from 1 to {MAX_LEVELS:,}")
     return Categorical(levels=tuple(str(i) for i in range(size)), dtype="int64")
-
-
-def _named(schema: Schema, names: Iterable[str]) -> set[str]:
-    """Return the names of columns as a set; UsageError if they are no texts, SchemaError for an unknown column."""
-    found: object = names if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    if not is_texts(found):
-        raise UsageError(f'columns are a list of names, such as ["SEX", "AGE"], not {quoted_value(found)}.')
-    for name in found:
-        schema.column(name)
-    return set(found)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import nearest
-from stratsynth.schema import checks, typed
+from stratsynth.schema import checks
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.text import MISSING, check_text
 
@@ -27,7 +27,6 @@ Grouping = Mapping[str, tuple[str, ...]]
 AUTO = "auto"
 
 
-@typed.by_name("levels=[...]")
 @dataclass(frozen=True, kw_only=True)
 class Nested(Categorical):
     """A column of codes that can be counted in groups.
@@ -61,7 +60,8 @@ class Nested(Categorical):
         for each in self.groupings:
             self._check_grouping(each)
         self._check_shares()
-        if self.measure != AUTO and (not is_whole(self.measure) or not 0 <= int(self.measure) <= len(self.groupings)):
+        auto = isinstance(self.measure, str) and self.measure == AUTO
+        if not auto and (not is_whole(self.measure) or not 0 <= self.measure <= len(self.groupings)):
             checks.refuse(f'measure must be "auto", or a number from 0, the levels, to {len(self.groupings)}')
 
     @cached_property

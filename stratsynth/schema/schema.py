@@ -84,17 +84,17 @@ class Schema(SchemaDoor):
                     f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
                     f"not {quoted_value(column)}"
                 )
-        if self.origin not in (PUBLIC, PRIVATE):
-            raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
+        checks.choice("origin", self.origin, (PUBLIC, PRIVATE))
         if self.reviewed_by is not None:
             check_text("reviewed_by", self.reviewed_by)
-        if self.unit != "record" and not isinstance(self.unit, Unit):
+        if not isinstance(self.unit, Unit) and not (isinstance(self.unit, str) and self.unit == "record"):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
         if isinstance(self.unit, Unit) and self.unit.column in self.columns:
             raise SchemaError(
                 f"unit: {self.unit.column} tells people apart, so it must not be released: leave it out of the columns"
             )
-        typed.check_frame(self.frame, self.names)
+        if self.frame is not typed.PANDAS:
+            typed.check_frame(self.frame, self.names)
         self._check_weight()
         for i, rule in enumerate(self.rules, start=1):
             if not isinstance(rule, Rule):

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import fields
 from decimal import Decimal
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zoneinfo import ZoneInfo
 
-from stratsynth.errors import SchemaError, nearest
+from stratsynth.checks import quoted_value
+from stratsynth.errors import SchemaError
 from stratsynth.schema import checks
 from stratsynth.schema.text import INFINITE, MISSING, meaning
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from stratsynth.schema.columns import Categorical, Numeric
 
-C = TypeVar("C")
 TypedValue: TypeAlias = str | float | Decimal | None
 """Value of a level in a synthetic table, a whole number or truth value too; None for null."""
 MIXED = "mixed"
@@ -60,7 +57,8 @@ def value(column: Categorical, level: str) -> TypedValue:
 
 def check(column: Categorical) -> None:
     """Raise SchemaError if some level cannot be recovered from its value in the column's `dtype` and `stored`."""
-    check_stored(column)
+    if column.stored is not None:
+        check_stored(column)
     kind = column.stored or column.dtype
     if kind in {"string", "category", MIXED}:
         return
@@ -97,10 +95,9 @@ def span(kind: str) -> tuple[int, int]:
 
 def check_stored(column: Categorical | Numeric) -> None:
     """Raise SchemaError for a `stored` that is no type of the column's `dtype`, or that its numbers do not fit."""
-    kind = column.stored
-    if kind is None:
-        return
-    dtype = str(column.dtype)
+    kind, dtype = column.stored, str(column.dtype)
+    if not isinstance(kind, str):
+        checks.refuse(f'stored must be a text, such as "float32", not {quoted_value(kind)}')
     known = {
         "int64": tuple(_INTEGERS),
         "float64": (*_FLOATS, "decimal128(P, S)"),
@@ -110,9 +107,9 @@ def check_stored(column: Categorical | Numeric) -> None:
         "duration": ("duration[UNIT]",),
         "time": ("time32[s]", "time32[ms]", "time64[us]", "time64[ns]"),
     }.get(dtype, ())
-    times = _TIMES.fullmatch(kind) if isinstance(kind, str) else None
+    times = _TIMES.fullmatch(kind)
     form = f"{times[1]}[UNIT{', tz=ZONE' * bool(times[3])}]" if times else kind
-    form = "decimal128(P, S)" if isinstance(kind, str) and _DECIMAL.fullmatch(kind) else form
+    form = "decimal128(P, S)" if _DECIMAL.fullmatch(kind) else form
     if kind not in known and form not in known:
         words = f"be one of {', '.join(known)}" if known else "be left out"
         checks.refuse(f"stored must {words}, where the dtype is {dtype}, not {kind!r}")
@@ -166,33 +163,3 @@ def parts_of(stored: str) -> tuple[str, ...]:
         return ("decimal128", exact[1], exact[2])
     times = _TIMES.fullmatch(stored)
     return (stored,) if times is None else (times[1], times[2], times[3] or "")
-
-
-def by_name(example: str) -> Callable[[type[C]], type[C]]:
-    """Return a decorator of a column's class that refuses values without their key's name, and unknown keys.
-
-    `example` are the keys that such a column needs, as a message shows them.
-    """
-
-    def named(kind: type[C]) -> type[C]:
-        made = kind.__init__
-        known = [each.name for each in fields(cast("Any", kind))]
-        needed = [part.partition("=")[0] for part in example.split(", ")]
-
-        @wraps(made)
-        def init(self: Any, *given: object, **keys: Any) -> None:
-            name = kind.__name__
-            if given:
-                raise SchemaError(f"{name} takes its keys by name: {name}({example}).")
-            for key in keys:
-                if key not in known:
-                    raise SchemaError(f"{name} has no key {key!r}{nearest(key, known)}.")
-            for key in needed:
-                if key not in keys:
-                    raise SchemaError(f"{name} needs {key}: {name}({example}).")
-            made(self, **keys)
-
-        kind.__init__ = init  # type: ignore[method-assign]
-        return kind
-
-    return named

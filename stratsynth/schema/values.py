@@ -61,6 +61,8 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
     """Return an int32 array: each value's index in `column.levels`; -1 for null and values that are no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
+    if column.stored == "float32" and pa.types.is_floating(data.type):
+        data = data.cast(pa.float32(), safe=False)  # frames' reals have 64 bits, and the levels are spelt in 32
 
     def match(texts: pa.LargeStringArray) -> Array:
         found: Array = pc.index_in(texts, levels, skip_nulls=True).fill_null(-1).to_numpy().astype(np.int32)

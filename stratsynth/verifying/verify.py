@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from stratsynth.checks import path
+from stratsynth.checks import is_list, path, quoted_value
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.release.certificate import read_record
 from stratsynth.release.consistency import read_stated
@@ -48,7 +48,9 @@ def verify(
         raise UsageError(f"there is no release folder {folder}.")
     if account is not None and not os.path.isfile(account):  # noqa: PTH113 - the same
         raise UsageError(f"there is no ledger {account}.")
-    some = [prior] if isinstance(prior, str | os.PathLike) else prior or ()
+    some = [prior] if isinstance(prior, str | os.PathLike) else () if prior is None else prior
+    if not is_list(some):
+        raise UsageError(f"the prior is a path, or a list of paths, not {quoted_value(prior)}.")
     priors = [path("the prior", each) for each in some]
     for each in priors:
         if not os.path.exists(each):  # noqa: PTH110 - the same

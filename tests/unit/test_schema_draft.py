@@ -508,7 +508,7 @@ def test_frames_of_other_forms_are_refused_with_the_remedy():
     several = pd.DataFrame(np.zeros((3, 2)), columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
     with pytest.raises(SchemaError, match=r"several levels; give each one name first: frame\.columns = "):
         Schema.draft(several)
-    with pytest.raises(UsageError, match=r"not Series; make it a frame: data\.to_frame\(\)"):
+    with pytest.raises(UsageError, match=r"not Series; use data\.to_frame\(\)"):
         Schema.draft(pd.Series([1, 2, 3]))
 
 

@@ -209,12 +209,20 @@ def test_noisy_scores_are_near_the_true_ones():
         NoisyScore(epsilon=0)
 
 
+def test_a_noisy_score_is_no_exact_one():
+    model = classifier().fit(X, Y)
+    exact = (model.predict(X) == Y).mean()
+    assert NoisyScore(epsilon=0.01)(model, X, Y) != pytest.approx(exact, abs=1e-9)
+
+
 def test_each_row_has_a_fold_by_a_draw_of_its_own():
     """One record more moves no other one: with equal folds the boundaries would move."""
     folds = Folds(3)
     parts = [test for _, test in folds.split(X)]
     assert sorted(np.concatenate(parts)) == list(range(len(X)))
-    assert len({len(part) for part in parts}) > 1 or len(parts[0]) * 3 == len(X)
+    drawn = list(folds.drawn(60))
+    assert drawn != sorted(drawn), "else they follow from the place of a row"
+    assert drawn != list(folds.drawn(60))
     fold = folds.drawn(6, ["a", "b", "a", "b", "c", "a"])
     assert fold[0] == fold[2] == fold[5]
     assert fold[1] == fold[3]
@@ -280,3 +288,28 @@ def test_so_are_groups_and_objects_tell_nothing():
     group[0] = 3
     model.fit(X, Y.astype(str), sensitive_features=group)
     classifier(classes=[False, True]).fit(X, Y)
+
+
+REFUSED = {
+    "groups": ({"groups": 0}, "groups must be a list of levels"),
+    "groups as a text": ({"groups": "fm"}, "groups must be a list of levels"),
+    "bounds of losses": ({"loss_bounds": 1}, "loss_bounds must be a table"),
+    "classes": ({"classes": [[1], [2]]}, "classes must be a list"),
+    "a unit": ({"unit": "subject"}, "unit must be Unit"),
+}
+
+
+@pytest.mark.parametrize(("settings", "words"), REFUSED.values(), ids=REFUSED)
+def test_parameters_of_odd_types_are_refused(settings, words):
+    with pytest.raises((UsageError, ValueError), match=words):
+        classifier(**settings).fit(X, Y, sensitive_features=Y if "groups" in settings else None)
+    with pytest.raises(ValueError, match="target_bounds must be a pair"):
+        GroupRegressor(**SPEND, target_bounds=3).fit(X, Y)
+
+
+def test_numbers_of_numpy_as_a_search_has_them_cost_no_fit():
+    """A number of numpy among the settings made a certificate that could not be written, after the charge."""
+    grid = {"clip": np.linspace(0.5, 1.0, 2)}
+    search = GridSearchCV(classifier(epsilon=np.float64(1)), grid, scoring=PublicScore(*OPEN), cv=Folds(2))
+    with pytest.warns(EveryFoldSpends):
+        assert search.fit(X, Y).best_params_["clip"] in (0.5, 1.0)

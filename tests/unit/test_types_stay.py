@@ -63,7 +63,7 @@ def back(schema, source, rng=None):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_comes_back_in_its_type(name):
+def test_a_column_comes_back_in_its_type(name, tmp_path):
     """users3, A.5: each line of it."""
     frame = pd.DataFrame({"x": COLUMNS[name]})
     source = open_source(frame)
@@ -72,11 +72,15 @@ def test_a_column_comes_back_in_its_type(name):
     came = to_frame(schema, table)["x"]
     assert came.dtype == frame["x"].dtype
     assert came.isna().sum() == frame["x"].isna().sum()
+    assert to_frame(schema, table.slice(1, 1))["x"].dtype == frame["x"].dtype, "of one row as of many"
     if frame["x"].dtype == object:
         assert {type(value) for value in came} >= {type(value) for value in frame["x"]} - {float}
     assert (came == np.inf).sum() == (frame["x"] == np.inf).sum()
     again = encode(schema, open_source(pd.DataFrame({"x": came})).read(["x"]))
     assert again.codes["x"].tolist() == coded.codes["x"].tolist(), "a value is drawn in its own bin"
+    for file in (tmp_path / "made.csv", tmp_path / "made.parquet"):
+        write_table(table, file)
+        assert check(schema, open_source(file)).columns["x"].outside == 0, "files of a release are read by its schema"
 
 
 ARROW = {
@@ -184,7 +188,7 @@ def test_a_schema_without_exact_types_is_as_it_was():
 REFUSED = {
     "no such type": (lambda: Numeric(lower=0, upper=9, stored="uint7"), "must be one of float32"),
     "of another kind": (lambda: Numeric(lower=0, upper=9, integer=True, stored="float32"), "must be one of int8"),
-    "no text": (lambda: Numeric(lower=0, upper=9, stored=8), "must be one of"),
+    "no text": (lambda: Numeric(lower=0, upper=9, stored=8), "must be a text"),
     "too small": (lambda: Numeric(lower=0, upper=256, integer=True, stored="uint8"), "cannot hold 256"),
     "no sign": (lambda: Categorical(levels=("-1",), dtype="int64", stored="uint8"), "cannot hold level '-1'"),
     "infinite": (lambda: Numeric(lower=0, upper=9, special=("inf",), stored="decimal128(9, 2)"), "no infinity"),

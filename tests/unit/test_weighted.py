@@ -101,7 +101,9 @@ def test_what_is_saved_makes_the_other_tables_less_noisy(name: str):
 def test_the_first_tables_of_aim_and_gem_are_less_noisy_too():
     for name in ("aim", "gem"):
         without, given = (
-            next(charge["sigma"] for charge in fitted(name, **more).certificate["charges"] if charge["kind"] == "counts")
+            next(
+                charge["sigma"] for charge in fitted(name, **more).certificate["charges"] if charge["kind"] == "counts"
+            )
             for more in ({}, {"weights": shares()})
         )
         assert given < without
