@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.checks import check_line
 from stratsynth.checks import path as given_path
+from stratsynth.errors import UsageError
 from stratsynth.models import Model, TableModel
 from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup
@@ -155,6 +156,8 @@ class Release:
         drawing = Drawing.of(model, self.statement, wanted, seed)
         check_rows(drawing.rows, model.schema)
         counts = Moved() if moved is None else moved
+        if not isinstance(counts, Moved):
+            raise UsageError("moved counts rows: a Moved(), or None.")
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from fuzzing.__main__ import PARTS
 from fuzzing.harness import Outcomes
 from stratsynth.errors import UsageError
 
-CASES = {"arguments": 90, "files": 40, "commands": 40}
+CASES = {"arguments": 200, "files": 40, "commands": 40}
 
 
 def refused():
