@@ -79,8 +79,8 @@ def _strata(plan: Plan) -> Iterator[Figure]:
             s.tables,
             f"{s.megabytes:.1f}",
             s.sigma,
-            percent(s.oneway_error),
-            percent(s.twoway_error),
+            bracketed(percent(s.oneway_error), s.oneway_borrowed),
+            bracketed(percent(s.twoway_error), s.twoway_borrowed),
             f"{s.verdict}{'; one-way tables only' if s.one_way else ''}",
         ]
 
@@ -101,8 +101,8 @@ def _notes(plan: Plan) -> Iterator[str]:
     yield "noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone."
     if plan.everybody_first:
         yield (
-            "Where a stratum measures no table of a kind, the error shown is that of the model of everybody. It "
-            "leaves out the difference between the stratum and everybody, which only data could tell."
+            "(in brackets): the stratum measures no table of this kind, and the error is that of the model of "
+            "everybody. It leaves out the difference between the stratum and everybody, which only data could tell."
         )
     missing = [
         words
@@ -241,6 +241,11 @@ def _merged(plan: Plan) -> Table:
     rows = [[merge["stratum"], joined(merge["levels"]), merge["why"]] for merge in plan.merged]
     heads = [Column(name, "text") for name in ("stratum", "of", "why")]
     return Table("", heads, rows, most=MOST, ends=ENDS, rest="merges between, which --json has")
+
+
+def bracketed(text: str | None, borrowed: bool) -> str | None:
+    """Return the text in brackets if the error is of everybody's model; itself otherwise."""
+    return f"({text})" if borrowed and text is not None else text
 
 
 def percent(error: float | None) -> str | None:

@@ -66,6 +66,10 @@ class StratumPlan:
     verdict: str
     small: str
     """Reason why the policy for small groups counts the stratum as small; empty where it does not."""
+    oneway_borrowed: bool = False
+    """True if `oneway_error` is that of everybody's model, as the stratum measures no one-way table."""
+    twoway_borrowed: bool = False
+    """True if `twoway_error` is that of everybody's model, as the stratum measures no table of two columns."""
 
 
 class _Placed(Protocol):
@@ -121,6 +125,7 @@ class Foreseen:
         layout, declared_size, size = prepared.strata, prepared.public.size or 0, size_of(path, prepared)
         one, two = (_relative(noise, size) for noise in asked.noise)
         pooled = bool(path) and self.pooled(path)
+        borrowed = pooled and one is None, pooled and two is None
         if pooled:  # what it does not measure stays as in everybody's model
             whole = [_relative(noise, float(declared_size)) for noise in asked.whole]
             one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
@@ -146,6 +151,7 @@ class Foreseen:
             asked.megabytes,
             said or own_words or f"{verdict(one)}{'; columns alone, nothing of how they go together' * alone}{lacking}",
             layout.small.get(path[0], "") if layout and path else "",
+            *borrowed,
         )
 
     def pooled(self, path: StratumPath) -> bool:
