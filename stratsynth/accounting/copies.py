@@ -63,15 +63,17 @@ class Copies:
         """
         place = self.registry.place(ledger)
         mine = [line for line in self.registry.known() if line["ledger"] == place]
-        if mine and data not in _noted(mine[0]) and os.access(self.registry.path.parent, os.W_OK):
-            found = self.read()(key_of(ledger, new=False))
-            with self.registry.locked():
-                known = self.registry.known()
-                for line in known:
-                    if found and line["ledger"] == place:
-                        line["contents"] = {**_noted(line), data: found}
-                with contextlib.suppress(LedgerError, OSError):  # a list that would be too large, or a full disk
-                    self.registry.write(known)
+        if not mine or data in _noted(mine[0]) or not os.access(self.registry.path.parent, os.W_OK):
+            return
+        found = self.read()(key_of(ledger, new=False))
+        if not found:
+            return
+        with self.registry.locked(), contextlib.suppress(LedgerError, OSError):  # a list too large, or a full disk
+            known = self.registry.known()
+            for line in known:
+                if line["ledger"] == place:
+                    line["contents"] = {**_noted(line), data: found}
+            self.registry.write(known)
 
 
 def _noted(line: dict[str, Any]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from stratsynth.data.frames import declared, own_types, to_arrow
-from stratsynth.data.sources import Source
+from stratsynth.data.sources import BATCH, Source
 from stratsynth.schema.encoding import locate
 
 if TYPE_CHECKING:
@@ -85,11 +85,10 @@ class FrameSource(Source):
 
     def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield batches of the table that `all_columns` has converted, which stays the one that is read next."""
-        kept = list(self._next)
-        try:
-            yield from self.batches(columns)
-        finally:
-            self._next[:] = kept
+        places = locate(columns, self.columns())
+        table = self._next[0].select(places) if self._next else self._converted(places)
+        for start in range(0, table.num_rows, BATCH):
+            yield table.slice(start, BATCH)
 
     def _converted(self, places: Sequence[int]) -> pa.Table:
         arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]

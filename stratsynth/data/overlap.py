@@ -148,7 +148,7 @@ def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
         if not shared or (source is not other and len(shared) < len(schema.names)):
             return None, None
         part = schema.restrict(shared)
-        return part, coded(part, source.batches(part.names))
+        return part, coded(part, source.looked_at(part.names))
     except StratsynthError:  # what is no table of rows has none of them
         return None, None
 

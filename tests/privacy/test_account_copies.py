@@ -11,10 +11,12 @@ from helpers.ledgers import BUDGET, kinds, ladder
 from helpers.priors import CITATION, SCHEMA, people
 from stratsynth.accounting.registry import Registry
 from stratsynth.adapters import Independent
+from stratsynth.census.acs.shares import shares
 from stratsynth.data import same_rows
 from stratsynth.data.sources import ParquetSource
 from stratsynth.errors import BudgetRefused, StratsynthError, UsageError
 from stratsynth.schema import Numeric, Schema
+from stratsynth.weights.totals import write_totals
 
 ROWS = 300
 FRAME = people(ROWS, 6).assign(AGE=[i % 90 for i in range(ROWS)])
@@ -97,6 +99,8 @@ def test_a_copy_is_not_public(data):
         lambda: opened(copy, None, public=True),
         lambda: ss.Prior.public(copy, citation=CITATION),
         lambda: ss.PublishedTable(copy, CITATION),
+        lambda: write_totals(copy, data, ["G"], None, data.with_name("shares.csv")),
+        lambda: shares(copy, ["SEX"], year=2023),
     ):
         with pytest.raises(UsageError, match=r"others\.csv has the rows of people\.parquet, which has an account"):
             act()
