@@ -83,7 +83,7 @@ def test_stratified(name):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
 
-    assert violations(build, **REGISTERED, among=among(name)) == []
+    assert violations(build, among=among(name)) == []
 
 
 def weighed(world):
