@@ -85,6 +85,12 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     return (yield from without_network(item))
 
 
+def pytest_runtest_teardown() -> None:
+    from helpers import kept_prices
+
+    kept_prices.write()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return (yield from without_network(item))

@@ -14,6 +14,8 @@ from pathlib import Path
 from stratsynth.accounting import sampled
 
 LIBRARIES = ("dp-accounting", "numpy", "scipy")
+_computed: dict[Path, float] = {}
+"""Prices by the files that they will be written to: not during a fit, which may write nothing."""
 
 
 def keep(folder: Path) -> None:
@@ -29,14 +31,21 @@ def made_by() -> str:
 
 
 def kept(computed: Callable[..., float], folder: Path, maker: str) -> Callable[..., float]:
-    """The same function, which writes what it computes into a file of the folder, and reads that where there is one."""
+    """The same function, which reads what it would compute in a file of the folder, where there is one."""
 
     def price(*arguments: object) -> float:
         path = folder / hashlib.sha256(repr((maker, arguments)).encode()).hexdigest()
-        if not path.exists():
-            new = path.with_name(f"{path.name}.{os.getpid()}")
-            new.write_text(computed(*arguments).hex(), encoding="utf-8")
-            new.replace(path)
-        return float.fromhex(path.read_text(encoding="utf-8"))
+        if path.exists():
+            return float.fromhex(path.read_text(encoding="utf-8"))
+        return _computed.setdefault(path, computed(*arguments))
 
     return price
+
+
+def write() -> None:
+    """Write what was computed since the last time, each price whole."""
+    while _computed:
+        path, price = _computed.popitem()
+        new = path.with_name(f"{path.name}.{os.getpid()}")
+        new.write_text(price.hex(), encoding="utf-8")
+        new.replace(path)
