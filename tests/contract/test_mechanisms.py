@@ -83,7 +83,7 @@ def test_stratified(name):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
 
-    assert violations(build, **REGISTERED, among=among(name)) == []
+    assert violations(build, among=among(name)) == []
 
 
 def weighed(world):
@@ -101,7 +101,7 @@ def test_weighted(name):
 
     grouped = name in GROUPWISE
     heavy = [weighed(world) for world in among(name) or worlds()]
-    assert check_contract(build, among=heavy, tables=3, neighbours=3, orders=1) == []
+    assert check_contract(build, among=heavy, tables=3, neighbours=3) == []
 
 
 MEANS = [

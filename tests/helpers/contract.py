@@ -12,7 +12,7 @@ from stratsynth.testing import check_contract, worlds
 DEEP = {"tables": 20, "neighbours": 10}
 """The depth of a user's own check, which `--slow` has too."""
 REGISTERED = {"tables": 8, "neighbours": 6}
-"""The depth of every registered mechanism; another way of one, or a mechanism of the tests, is checked less deep.
+"""The depth of every registered mechanism alone; in strata, in another way, or a mechanism of the tests less deep.
 
 Two tables in both orders, each in a process of its own, take half of a short check: they are fitted in all worlds where
 a mechanism is checked alone, and elsewhere in one world, another with every commit.

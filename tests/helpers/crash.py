@@ -219,6 +219,14 @@ def command(*arguments, cwd, faults=(), limit=None, wait=0.0, unprivileged=False
     sys.exit(cli.run(list(arguments)))
 
 
+def capped(code, folder, *, memory):
+    """Run code that knows the folder's name, in at most so many bytes more than there are now, and in a minute."""
+    signal.alarm(60)
+    used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory,) * 2)
+    exec(code, {"folder": folder})  # noqa: S102 - a test's
+
+
 def program(*arguments, cwd):
     """Become the command `stratsynth`, in this very process."""
     from helpers.command import STRATSYNTH
