@@ -94,9 +94,12 @@ def test_a_search_says_what_it_costs_before_its_first_fit_and_its_scores_are_pai
 
 def test_a_search_over_epsilon_is_priced_by_its_candidates():
     search = GridSearchCV(
-        make_pipeline(FunctionTransformer(), classifier()), {"groupclassifier__epsilon": [1.0, 2.0]},
-        scoring=PublicScore(*OPEN), cv=Folds(2), refit=False,
-    )  # fmt: skip
+        make_pipeline(FunctionTransformer(), classifier()),
+        {"groupclassifier__epsilon": [1.0, 2.0]},
+        scoring=PublicScore(*OPEN),
+        cv=Folds(2),
+        refit=False,
+    )
     with pytest.warns(EveryFoldSpends, match="4 fits on private rows.* epsilon 6 "):
         search.fit(X, Y)
 
