@@ -44,6 +44,7 @@ FREE = (
 )
 """Words on scores that nothing pays for, with the remedies."""
 MOST_FOLDS = 1_000
+VALIDATION = "sklearn.model_selection._validation"
 _PRICED: ContextVar[bool] = ContextVar("_PRICED", default=False)
 
 
@@ -100,8 +101,8 @@ def check_clone(model: GroupedEstimator) -> None:
     """Refuse (UsageError) or price what scikit-learn clones `model` for, if it would score private rows.
 
     Raises:
-        UsageError: A search by scores that nothing pays for, by folds that one record changes, or of unknown length; or
-            one of scikit-learn's own cross-validations.
+        UsageError: A search by scores that nothing pays for, by folds that one record changes, or of unknown length;
+            one with estimators as candidates; or one of scikit-learn's own cross-validations.
         BudgetRefused: The fits and scores together cost more than the ledger has left.
 
     Warns:
@@ -110,12 +111,17 @@ def check_clone(model: GroupedEstimator) -> None:
     if model.scores_are_open or _PRICED.get():
         return
     for frame in _callers():
-        owner = frame.f_locals.get("self")
+        owner, inside = frame.f_locals.get("self"), frame.f_globals.get("__name__") == VALIDATION
+        if inside and frame.f_code.co_name == "_fit_and_score":
+            raise UsageError(
+                "an estimator among the values of a search's grid is priced by nobody: make it the search's own, or "
+                "the last step of its pipeline, and name its parameters in the grid."
+            )
         if frame.f_code.co_name == "fit" and isinstance(owner, BaseSearchCV):
             if "base_estimator" not in frame.f_locals:  # else it was asked for before
                 _check_search(owner, model, frame.f_locals["X"])
             return
-        if frame.f_globals.get("__name__") == "sklearn.model_selection._validation" and "scoring" in frame.f_locals:
+        if inside and "scoring" in frame.f_locals:
             raise UsageError(
                 f"{frame.f_code.co_name} of scikit-learn says nothing of what its fits cost together, and {FREE} "
                 "stratsynth.adapters.sklearn.cross_validate takes these, and prices all folds before the first."

@@ -6,10 +6,8 @@ reviewed it, and nothing made here may lie in a release folder.
 
 from __future__ import annotations
 
-import json
-import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from stratsynth.data.guess_people import named_as_people, repeats
 from stratsynth.data.guess_types import exact_types, frame_kind, unreadable, with_type
 from stratsynth.data.load import places
 from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
+from stratsynth.data.remarks import together
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.schema import encoding, toml, values
@@ -40,10 +39,6 @@ _HEADER = """\
 # INTERNAL: then set reviewed_by = "name" below `origin`. Until then nothing is fitted; afterwards, the name
 # INTERNAL: and the origin are repeated in every certificate.
 """
-
-
-NAMED = 12
-"""Largest number of columns that a sentence about several names."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,13 @@ class Draft:
         Remarks that differ in their numbers alone are one sentence, with all their columns.
         """
         remarks = [(name, note) for name, notes in self.notes.items() for note in notes]
-        notes = [f"{names}: {note}" for names, note in _together(remarks)]
+        notes = [f"{names}: {note}" for names, note in together(remarks)]
         return [*self.lacking, *weight_warnings(self.schema), *notes]
 
     @property
     def lacking(self) -> list[str]:
         """Sentence for each reason for which columns are left out."""
-        return [f"{names} left out: {why}" for names, why in _together(self.left_out.items(), "is", "are")]
+        return [f"{names} left out: {why}" for names, why in together(self.left_out.items(), "is", "are")]
 
     def to_toml(self) -> str:
         """Return the draft as the text of a schema file, with REVIEW comments on each column."""
@@ -90,26 +85,6 @@ class Draft:
             parts.append("\n" + "".join(f"# REVIEW: {remark}\n" for remark in remarks))
             parts.append(toml.dumped({"columns": {name: keys}}))
         return "".join([_HEADER, *notes, toml.dumped(said), *parts])
-
-
-_FIGURE = re.compile(r"-?\d[\d,.]*%?")
-
-
-def _together(said: Iterable[tuple[str, str]], one: str = "", several: str = "") -> list[tuple[str, str]]:
-    """Return words for columns, with a verb if there is one, beside the text that they share but for its numbers.
-
-    The numbers are those of the first column.
-    """
-    found: dict[str, tuple[str, list[str]]] = {}
-    for name, text in said:
-        found.setdefault(_FIGURE.sub("#", text.replace(json.dumps(name), "#")), (text, []))[1].append(name)
-    shared = []
-    for key, (text, names) in found.items():
-        listed = ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-        what, verb = ("column", one) if len(names) == 1 else ("columns", several)
-        first = f" (the numbers are those of {names[0]!r})" if len(names) > 1 and "#" in key else ""
-        shared.append((" ".join(filter(None, (what, listed, verb))), text + first))
-    return shared
 
 
 def drafted(source: Source, data: Any = None) -> Draft:
@@ -138,7 +113,7 @@ def drafted(source: Source, data: Any = None) -> Draft:
         else:
             columns[name], notes[name] = with_type(found.column, exact.get(name)), found.notes
     if not columns:
-        reasons = "; ".join(f"{names}: {why}" for names, why in _together(left_out.items()))
+        reasons = "; ".join(f"{names}: {why}" for names, why in together(left_out.items()))
         raise SchemaError(
             f"no column of this table can be drafted ({reasons or 'it has none'}); change the table, or "
             "write the schema by hand"

@@ -92,10 +92,16 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 _TEXT = pd.StringDtype(na_value=np.nan)
 _NULLABLE: dict[pa.DataType, Any] = {
-    pa.bool_(): pd.BooleanDtype(), pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(),
-    pa.int64(): pd.Int64Dtype(), pa.uint8(): pd.UInt8Dtype(), pa.uint16(): pd.UInt16Dtype(),
-    pa.uint32(): pd.UInt32Dtype(), pa.uint64(): pd.UInt64Dtype(),
-}  # fmt: skip
+    pa.bool_(): pd.BooleanDtype(),
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
 """Types of pandas for whole numbers and truth values that may be null."""
 
 

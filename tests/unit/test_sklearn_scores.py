@@ -10,7 +10,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - what i
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import stratsynth as ss
@@ -94,9 +94,12 @@ def test_a_search_says_what_it_costs_before_its_first_fit_and_its_scores_are_pai
 
 def test_a_search_over_epsilon_is_priced_by_its_candidates():
     search = GridSearchCV(
-        make_pipeline(FunctionTransformer(), classifier()), {"groupclassifier__epsilon": [1.0, 2.0]},
-        scoring=PublicScore(*OPEN), cv=Folds(2), refit=False,
-    )  # fmt: skip
+        make_pipeline(FunctionTransformer(), classifier()),
+        {"groupclassifier__epsilon": [1.0, 2.0]},
+        scoring=PublicScore(*OPEN),
+        cv=Folds(2),
+        refit=False,
+    )
     with pytest.warns(EveryFoldSpends, match="4 fits on private rows.* epsilon 6 "):
         search.fit(X, Y)
 
@@ -126,6 +129,14 @@ def test_folds_that_one_record_moves_and_searches_of_unknown_length_are_refused(
         GridSearchCV(classifier(), {"clip": [1.0]}, scoring=PAID, cv=5).fit(X, Y)
     with pytest.raises(UsageError, match="before its first fit"):
         HalvingGridSearchCV(classifier(), {"clip": [1.0]}, scoring=PAID, cv=Folds(2)).fit(X, Y)
+
+
+def test_an_estimator_among_the_candidates_is_refused_with_nothing_spent(tmp_path):
+    """It is cloned when the search has begun, and was priced by nobody."""
+    steps = Pipeline([("last", LogisticRegression())])
+    with pytest.raises(UsageError, match="among the values of a search's grid"):
+        GridSearchCV(steps, {"last": [named(tmp_path)]}, cv=Folds(2)).fit(X, Y)
+    assert not (tmp_path / "cv.ledger").exists()
 
 
 def test_scikit_learn_s_own_cross_validation_is_refused_with_ours_as_the_remedy():
