@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.questions import Usable
+from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
@@ -26,6 +27,7 @@ LEAST = 0.5
 """Share of the declared records below which a fit stops."""
 
 OFF = "switched off: [budget] first = 0"
+ONE_WEIGHT = "every record has one weight above 1, so a declared size may be of records or of weights"
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ NORMAL_95 = NormalDist().inv_cdf(0.975)
 def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[Budget, str]:
     """Return the budget with the share of its first question settled, and why there is none (else empty)."""
     share = SHARE if budget.first is None else budget.first
-    if not share:
-        return budget.plain, OFF
+    weight = public.schema.row_weight
+    if not share or (weight.column is None and weight != ONE):
+        return budget.plain, OFF if not share else ONE_WEIGHT
     layout = mechanism.strata(public, budget)
     least = min(layout.epsilons.values()) if layout is not None and layout.own_budgets else None
     return replace(budget, first=share, least=least), ""

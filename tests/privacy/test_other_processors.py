@@ -23,7 +23,7 @@ from stratsynth.questions import Columns, Design, Distance, Gradients, Independe
 ROWS = 2_000
 SHARES = (0.6, 0.4)
 SCHEMA = schema_of({"g": 2, "a": 3, "b": 2, "c": 4})
-BUDGET = Budget(3, 1e-9)
+BUDGET = Budget(3, 1e-9, first=0)  # moments are counted from the first question of the mechanism
 TINY = GEM(components=16, hidden=[8], latent=4, iterations=5, rounds=3, least=20)
 
 

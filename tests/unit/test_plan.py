@@ -22,7 +22,7 @@ SCHEMA = ss.Schema(
         "WORK": ss.Categorical(levels=("N", "yes", "no"), not_applicable="N"),
     }
 )
-BUDGET = ss.Budget(1, 1e-9)
+BUDGET = ss.Budget(1, 1e-9, first=0)  # all of it is for the tables that are foreseen here
 SHARES = pd.DataFrame({"GROUP": ["big", "small", "none"], "share": [0.99, 0.01, 0.0]})
 HOW = ss.Stratified(Independent(), ["GROUP"], ss.Weights.public(SHARES, citation="made up"))
 

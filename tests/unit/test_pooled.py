@@ -37,7 +37,7 @@ def weights():
 
 def fitted(mechanism, people, schema, epsilon=3.0, seed=1):
     table = ss.open_table(people, schema=schema, declared_size=ROWS)
-    return ss.fit(mechanism, table, Budget(epsilon, 1e-9), seed=seed, entropy=SeededEntropy(seed))
+    return ss.fit(mechanism, table, Budget(epsilon, 1e-9, first=0), seed=seed, entropy=SeededEntropy(seed))
 
 
 def spent(release):

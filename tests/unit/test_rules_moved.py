@@ -93,7 +93,7 @@ def test_strata_of_strata_are_told_apart():
     inner = ss.Stratified(make("independent", {}), ["GROUP"], small.even(schema, "GROUP"))
     how = ss.Stratified(inner, ["SEX"], small.even(schema, "SEX"))
     table = ss.open_table(small.people(3_000), schema=schema, declared_size=3_000)
-    moved = ss.fit(how, table, ss.Budget(5, 1e-9), entropy=SeededEntropy(2)).rules_moved(8_000, seed=1)
+    moved = ss.fit(how, table, ss.Budget(5, 1e-9, first=0), entropy=SeededEntropy(2)).rules_moved(8_000, seed=1)
     assert set(moved["strata"]) == {"1|a", "1|b", "2|a", "2|b"}
     assert moved["redrawn"] == sum(part["redrawn"] for part in moved["strata"].values())
 

@@ -48,7 +48,7 @@ def test_no_row_breaks_a_rule(name, stratified, n):
     if stratified:
         how = ss.Stratified(how, ["GROUP"], ss.Weights.public(SHARES, citation="made up"))
     table = ss.open_table(people(n), schema=SCHEMA, declared_size=3_000)
-    release = ss.fit(how, table, ss.Budget(1, 1e-9), seed=0, entropy=SeededEntropy(3))
+    release = ss.fit(how, table, ss.Budget(1, 1e-9, first=0), seed=0, entropy=SeededEntropy(3))
     rows = release.sample(5_000, seed=1)
     assert len(rows) == 5_000
     assert not is_broken(rows).any()
