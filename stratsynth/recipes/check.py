@@ -5,6 +5,7 @@ Each check is a function that says what it found, or raises what a fit would ref
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections import Counter
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.data.draft import Check
 from stratsynth.data.draft import check as check_rows
 from stratsynth.data.lost import absent_words, broken_lines, grave_rules, part
-from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.errors import SchemaError, StratsynthError, UsageError
 from stratsynth.recipes.outlook import planned
 from stratsynth.recipes.recipe import Recipe
 
@@ -202,14 +203,23 @@ class _Checks:
         return OK, f"{shares}; {'no prior' if recipe.given_prior is None else 'the prior has rows of this schema'}"
 
     def _copies(self) -> tuple[str, str]:
-        """Refuse the private table among shares or prior, by path and by content; partial overlaps would go here."""
+        """Refuse the private table among shares or prior, by path and by content; count rows that both tables have."""
+        from stratsynth.data.shared_rows import overlap
         from stratsynth.fitting.refusals import check_inputs
+        from stratsynth.mechanisms.prepared import origins_of
 
         if self.recipe.data.public:
             return OK, "the data are public"
-        table = self.recipe.table()
-        check_inputs(self.recipe.prepared, private=table.source, rows=table.backend)
-        return OK, "neither shares nor prior are the private table"
+        table, prepared = self.recipe.table(), self.recipe.prepared
+        check_inputs(prepared, private=table.source, rows=table.backend)
+        prior = () if prepared.prior is None else prepared.prior.origins
+        shared = []
+        for public in (*origins_of(prepared.mechanism, prepared.strata), *prior):
+            with contextlib.suppress(SchemaError):  # nothing in common
+                shared.append(overlap(table.source, public, table.schema))
+        if suspicious := [each for each in shared if each.suspicious]:
+            return NOTE, " ".join(map(str, suspicious))
+        return OK, "neither shares nor prior are the private table, or most of it"
 
     def _plan(self) -> tuple[str, str]:
         if self.recipe.data.declared_size is None:

@@ -7,7 +7,7 @@ import pytest
 
 import stratsynth as ss
 from helpers import small
-from stratsynth import cli
+from stratsynth import census, cli
 
 LEDGER = 'delta = 1e-9\nledger = "people.ledger"\n'
 
@@ -152,3 +152,25 @@ def test_a_canary_of_the_rows_is_in_no_file_afterwards(recipe):
     before = set(small.tree(recipe.parent))
     assert "'canary-77' in 1" in str(ss.check(recipe))  # INTERNAL
     assert set(small.tree(recipe.parent)) == before
+
+
+def test_a_prior_that_is_most_of_the_private_table_is_asked_about(recipe):
+    """One row left out decides nothing in a fit; here whoever holds the rows is told how many both have."""
+    people, names = census.make(300, seed=1), ["SEX", "RAC1P", "AGEP", "SCHL", "MAR", "OCC", "PINCP"]
+    census.schema().restrict(names).write_toml(recipe.parent / "census.toml")
+    people.to_csv(recipe.parent / "people.csv", index=False)
+    people[1:].to_csv(recipe.parent / "last.csv", index=False)
+    recipe.write_text(
+        '[data]\npath = "people.csv"\nschema = "census.toml"\ndeclared_size = 300\n'
+        '[prior]\npath = "last.csv"\ncitation = "made up"\n'
+        '[mechanism]\nname = "mst"\n[budget]\nepsilon = 1.0\ndelta = 1e-9\n[release]\ndirectory = "release"\n',
+        encoding="utf-8",
+    )
+    verdict, text = verdicts(recipe)["same rows"]
+    assert verdict == "note"
+    assert "of 299 rows of the public table, 299 are also among the 300 private ones" in text
+    assert "are these the same people? Their rows are not public then." in text
+    people.assign(AGEP=people.AGEP.sample(frac=1, random_state=1).to_numpy()).to_csv(
+        recipe.parent / "last.csv", index=False
+    )
+    assert verdicts(recipe)["same rows"][0] == "ok"
