@@ -151,7 +151,7 @@ class AIM(Poolable[Graphical]):
         yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of the workload's parts, all sets of columns inside one of its marginals."""
+        """Return clique -> weight of all sets of columns inside one of the workload's marginals; `rho` is not used."""
         return self._workload.parts(public.schema.names)
 
     @property
@@ -183,7 +183,7 @@ class AIM(Poolable[Graphical]):
         return worth_measuring(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 
     def _first(self, public: Public, rho: float) -> float:
-        """Return the rho that measures every column: `FIRST` of `rho`, or all if no candidate is affordable."""
+        """Return the rho that pays for all one-column tables: `FIRST` of `rho`, or all if no other is affordable."""
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:

@@ -7,13 +7,14 @@ can neither check nor resume. The rows it draws at fitting are the release's mod
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
+from stratsynth.errors import FewPeopleWarning, MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
@@ -45,7 +46,7 @@ class External(Mechanism["Drawn"]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     synthesizer: Synthesizer
     """Third-party function: a `Synthesizer`, or with `values` the function of `External.plain`."""
-    by: str
+    by: str = ""
     """Author of the claim, such as a package and its version, for the certificate."""
     counts_rows: bool = True
     """True if the synthesizer treats the number of rows as public; False only if its documentation says otherwise."""
@@ -67,12 +68,15 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer that is no named function, a claim without an author, and `rows` below 1."""
+        """Refuse a synthesizer that is no named function, a claim without author `by`, and settings out of range."""
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
-        if not self.by:
-            raise UsageError("external: say by= whom the claim is, such as a package and its version.")
+        if not isinstance(self.by, str) or not self.by:
+            raise UsageError(
+                "external: say by= whom the claim is, such as a package and its version. A function that claims no "
+                "privacy, for public rows, is External.plain(function)."
+            )
 
     @property
     def takes_row_count(self) -> bool:
@@ -100,7 +104,7 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Hand all rows to the synthesizer, and return the rows that come back, as a model; refuse unsound ones."""
+        """Hand all rows to the synthesizer; return the rows it gives back as a model; refuse any other result."""
         schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
         frame = yield from raw(self._claim(budget))
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
@@ -118,12 +122,19 @@ class External(Mechanism["Drawn"]):
         model = Drawn.of(schema, codes)
         if self.values and not len(codes[schema.names[0]]):
             raise MechanismError("the function returned no row that the schema knows.")
+        if self.values and 2 * len(codes[schema.names[0]]) < number:
+            warnings.warn(
+                f"{self.synthesizer.__name__} returned {len(codes[schema.names[0]]):,} rows that the schema knows, "
+                f"where {number:,} were wanted: a release draws from these, each again and again.",
+                FewPeopleWarning,
+                stacklevel=2,
+            )
         if not self.values and len(codes[schema.names[0]]) != number:
             raise MechanismError(f"{self.by} returned another number of rows than the {number} asked for.")
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return the function's columns, level numbers; with `values` it is called on values, which are encoded."""
+        """Return the function's rows for `frame` as level numbers by column; with `values`, it is called on values."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -137,7 +148,10 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call a function on decoded values; return its rows as level numbers by column; refuse lacking columns."""
+    """Call `function` on decoded values, and `facts` as keywords; return its rows as level numbers by column.
+
+    A result that is no frame, or lacks a column, is refused (TypeError).
+    """
     import pyarrow as pa
 
     parameters = inspect.signature(function).parameters
@@ -160,7 +174,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a model of level numbers by column; refuse columns of other numbers, or of different lengths."""
+        """Return a model that draws from rows, level numbers by column; refuse other columns, unequal lengths."""
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
             column = codes[name]

@@ -44,7 +44,7 @@ class Independent(Mechanism[TableModel]):
     samples_hold: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment: rho per row."""
+        """Return the whole budget as a zCDP allotment, its amount being rho per row; nothing is refused."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
@@ -72,7 +72,7 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Return the model of noisy counts by column: negative ones become 0; without a positive one all are equal."""
+        """Return the model of columns' noisy tables: negative counts become 0; without a positive one, uniform."""
         probabilities = {}
         for table in tables:
             weight = np.maximum(table.values, 0).astype(np.float64)
@@ -102,7 +102,7 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each.
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
 
         A column whose levels have probability 0 is uniform on them.
         """
@@ -127,7 +127,10 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures, refitted: groups share every other column's distribution, redrawn once for all."""
+        """Return `times` mixtures refitted to everybody's tables (clique, sigma) plus fresh noise.
+
+        Groups share every other column's distribution, redrawn once for all.
+        """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
         return [

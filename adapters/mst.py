@@ -45,7 +45,7 @@ from stratsynth.questions import (
     counts,
     work,
 )
-from stratsynth.questions.counts import NoisyTable, check_cells
+from stratsynth.questions.counts import MAX_CELLS, NoisyTable
 from stratsynth.settings import at
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
 
 
+REMEDY = "leave columns out, use fewer bins, or take the mechanism independent, which counts no pairs."
+"""Words on tables that are too wide."""
 MOST_KNOWN = 2**18
 """Largest number of cells that public tables may give the model; of many tables, the first ones are taken."""
 
@@ -95,9 +97,13 @@ class MST(Poolable[Graphical]):
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
         if largest > MOST_CELLS:
             raise Unsupported(
-                f"mst: the pairs of a tree may hold {largest:,} cells, more than {MOST_CELLS:,}; use fewer bins."
+                f"mst: the pairs of a tree may hold {largest:,} cells, more than {MOST_CELLS:,}; {REMEDY}"
             )
-        check_cells("mst", list(combinations(schema.names, 2)), schema)  # the choices count every pair
+        if sum(pairs) > MAX_CELLS:  # the choices count every pair
+            raise Unsupported(
+                f"mst counts all {len(pairs):,} pairs of {len(schema.names):,} columns, which have {sum(pairs):,} "
+                f"cells, more than {MAX_CELLS:,}; {REMEDY}"
+            )
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
@@ -157,7 +163,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all pairs of columns, and of the columns; `rho` is not used."""
+        """Return clique -> weight of all pairs of columns, and of single columns; `rho` is not used."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -171,7 +177,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Return the pairs of a spanning tree, each drawn by the exponential mechanism; `rehearsed` omits candidates.
+    """Return the pairs of a spanning tree, each drawn for its part of `rho` by the exponential mechanism.
 
     The columns of a certain public table are joined already.
     """

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Fit MST of dpmm 0.1.9, without its pipeline, which drops the columns that are constant in the private rows.
+    """Return `rows` synthetic rows, level numbers, by MST of dpmm 0.1.9 fitted to `frame`, without its pipeline.
+
+    The pipeline drops the columns that are constant in the private rows.
 
     Known: its choices come from a Mersenne twister, its noise is a float. It estimates the number of rows from noisy
     tables, but promises nothing about it, so it is treated as if it took the number as public.
@@ -62,7 +64,9 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
 
 
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Fit MST of OpenDP 0.16.0's mbi extra, with every level declared as a bin of its own, without a null level.
+    """Return `rows` synthetic rows, level numbers, by MST of OpenDP 0.16.0's mbi extra fitted to `frame`.
+
+    Every level of `sizes` is declared as a bin of its own, without a null level.
 
     The number of rows is estimated from noisy tables. Two contributions are declared, which covers an exchanged record
     as well as one added or removed.

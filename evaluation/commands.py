@@ -309,7 +309,7 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score marginals from counts, write the scores as files into the new folder `out`, and print them."""
+    """Score k-way marginals from counts, by group; write the scores into the new folder `out`, and print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 

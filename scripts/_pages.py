@@ -47,10 +47,9 @@ def main(arguments: list[str]) -> int:
 
         _reference.write(folder)
     for page in [folder / name for name in only] or sorted(folder.rglob("*.md")):
-        if not page.is_relative_to(folder / "reference"):
-            page.write_text(executed(page), encoding="utf-8")
-            if only:
-                print(page.read_text(encoding="utf-8"))
+        page.write_text(executed(page), encoding="utf-8")
+        if only:
+            print(page.read_text(encoding="utf-8"))
     return 0
 
 

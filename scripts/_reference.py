@@ -162,6 +162,8 @@ def interface(module: str, names: Sequence[str] = ()) -> str:
     """The names of a module, each with what mkdocstrings makes of its docstring."""
     found = import_module(module)
     parts = [f"# {module}", _MADE, _first(found)]
+    if module == "stratsynth":
+        parts.append("[Examples](examples.md) has one for each name.")
     for name in names or sorted(found.__all__, key=str.lower):
         thing = getattr(found, name)
         home = thing.__name__ if inspect.ismodule(thing) else f"{getattr(thing, '__module__', module)}.{name}"

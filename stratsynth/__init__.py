@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from stratsynth.layout.budgets import StratumBudgets
     from stratsynth.planning import plan
     from stratsynth.priors import Prior, PublishedTable
+    from stratsynth.recipes.check import check
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
-    from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
+    from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, Unit
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified, Weighted
     from stratsynth.synthesizing import synthesize
@@ -65,8 +66,10 @@ _HOME = {
     "StratumBudgets": "layout.budgets",
     "Stratified": "stratified",
     "Temporal": "schema",
+    "Unit": "schema",
     "Weighted": "stratified",
     "Weights": "weights",
+    "check": "recipes.check",
     "database": "data.duckdb_source",
     "fit": "fitting",
     "open_table": "data.table",
@@ -93,9 +96,11 @@ __all__ = [
     "StratsynthError",
     "StratumBudgets",
     "Temporal",
+    "Unit",
     "Weighted",
     "Weights",
     "census",
+    "check",
     "database",
     "fit",
     "open_table",

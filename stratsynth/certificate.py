@@ -33,7 +33,7 @@ class CertificatePart(Struct, frozen=True, omit_defaults=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the section as JSON values by key, without fields at their defaults."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))  # lists, as in a file
         return found
 
 
@@ -87,6 +87,7 @@ class AccountStated(CertificatePart, frozen=True):
     versions: Annotated[int, described("The number of versions of the data that the account has seen.")] = 1
     accounts: Annotated[Texts, described("All accounts that are known for the data.")] = ()
     new_account: Annotated[str | None, described("Why this account was begun beside another.")] = None
+    corrections: Annotated[Texts, described("Why the data were corrected, oldest first.")] = ()
 
 
 class Merge(CertificatePart, frozen=True):
@@ -139,6 +140,9 @@ class WeightsStated(CertificatePart, frozen=True):
     start: Annotated[dict[str, Any] | None, described("Source raked: the table that was raked.")] = None
     margins: Annotated[tuple[dict[str, Any], ...], described("Source raked: the margins.")] = ()
     worst: Annotated[str | None, described("Source raked: the least public of its sources.")] = None
+    groups: Annotated[
+        Literal["declared", "measured"], described("Rows follow the declared shares, or the measured sizes of groups.")
+    ] = "declared"
 
 
 class SchemaStated(CertificatePart, frozen=True):
@@ -230,6 +234,18 @@ class CodeListStated(CertificatePart, frozen=True):
     why: str
 
 
+class AgreementStated(CertificatePart, frozen=True):
+    """The equivalence test by which declared and measured numbers of records are compared."""
+
+    margin: Annotated[float, Meta(gt=0, lt=1, description="Relative difference that counts as none.")]
+    level: Annotated[float, Meta(gt=0, lt=1, description="Probability that all intervals hold at once.")]
+    correction: Annotated[str, described("Correction of the level for the number of statements.")]
+    statements: Annotated[Count, described("Number of figures that are compared.")]
+    records: Annotated[
+        Amount | None, described("Records in which the shares were counted; null: unknown, and taken for exact.")
+    ] = None
+
+
 class FirstQuestionStated(CertificatePart, frozen=True):
     """The first question, asked before the rest of the budget was reserved; or the reason why there was none."""
 
@@ -255,11 +271,30 @@ class ComparisonStated(CertificatePart, frozen=True):
 
     what: Annotated[str, described("declared_size, or share.")]
     stratum: Annotated[str, described("The group's label; empty for everybody.")]
-    declared: Number | None
-    measured: Number
+    declared: Annotated[Number | None, described("The declared size, or the group's share of the measured total.")]
+    measured: Annotated[Number, described("Noisy size in records, by least squares over all tables.")]
     noise_sd: Annotated[Number, described("Standard deviation of the noise of the measurement, in records.")]
-    z: Annotated[Number | None, described("Measured less declared, in standard deviations.")]
-    verdict: str
+    z: Annotated[Number | None, described("Measured less declared, in standard deviations of the difference.")]
+    verdict: Annotated[
+        str, described("agrees, differs, not to be told, or not declared; other words in older versions.")
+    ]
+    share: Annotated[Number | None, described("Declared share of a group.")] = None
+    difference: Annotated[Number | None, described("measured / declared - 1.")] = None
+    low: Annotated[Number | None, described("Lower end of its interval.")] = None
+    high: Annotated[Number | None, described("Upper end.")] = None
+    rows: Annotated[Number | None, described("Part of the synthetic rows that is drawn of the group.")] = None
+
+
+class MeasuredStated(CertificatePart, frozen=True):
+    """Columns and pairs of columns that noisy tables cover."""
+
+    columns: Annotated[int, Meta(ge=1, description="Number of columns.")]
+    unmeasured: Annotated[Texts, described("Columns that no noisy table has.")] = ()
+    partly: Annotated[Texts, described("Columns that were measured in some groups only.")] = ()
+    pairs: Annotated[
+        Count, described("Number of pairs of columns measured together, of everybody or in every group.")
+    ] = 0
+    pairs_in_some: Annotated[Count, described("Number of further pairs, measured together in some groups only.")] = 0
 
 
 class Notice(CertificatePart, frozen=True):
@@ -316,6 +351,10 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     code_lists: tuple[CodeListStated, ...] = ()
     first_question: FirstQuestionStated | None = None
     declared_and_measured: tuple[ComparisonStated, ...] = ()
+    measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
+        None
+    )
+    agreement: AgreementStated | None = None
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()
     not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()

@@ -46,7 +46,7 @@ def check_integer(
     what: str, value: object, least: int = 0, most: float = math.inf, *, optional: bool = False,
     error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse, with `error`, all but a whole number from `least` to `most`, both included; None passes if `optional`."""
+    """Refuse, with `error`, a `value` that is no whole number from `least` to `most`; None passes if `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
         raise error(f"{what} must be a {whole_words(least, most)}, not {quoted_value(value)}.")
 
@@ -92,7 +92,7 @@ def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError)
 
 
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
-    """Return a text or path-like as a Path; refuse other values, blank texts and texts of several lines."""
+    """Return a text or path-like `value` as a Path; refuse, with `error`, others, blank texts and several lines."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
         raise error(f"{what} must be a path, such as 'folder/name', not {quoted_value(value)}.")
     if "\n" in str(value):
@@ -125,7 +125,7 @@ def check_line(what: str, value: object) -> None:
 
 
 def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
-    """Refuse a ledger's cap that is no positive number, and names and reasons that are no line of text; None passes."""
+    """Refuse a cap `ledger_epsilon` that is no positive number, and names that are no line of text; None passes."""
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
     check_line("account", account)
     check_line("new_account", new_account)

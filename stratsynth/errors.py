@@ -66,12 +66,12 @@ class FewPeopleWarning(UserWarning):
     """Rows are drawn of a group of very few people, or of one that was fitted only together with others."""
 
 
+class NoticeWarning(UserWarning):
+    """A notice of a release's certificate: something that a reader has to know before using the release."""
+
+
 class DraftWarning(UserWarning):
     """INTERNAL. A remark for the reviewer of a draft schema, which was read from private rows."""
-
-
-class NoticeWarning(UserWarning):
-    """A notice of a release's certificate, which its readers have to know."""
 
 
 class NotPrivateWarning(UserWarning):

@@ -35,7 +35,7 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
 
 
 def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
-    """Refuse, with a RecipeError, a key not among `keys`, or a value not of the type given there.
+    """Refuse, with a RecipeError, a key of `section` not among `keys`, or a value not of the type given there.
 
     `among` is added to the message about an unknown key: the condition under which it would be known.
     """
@@ -54,10 +54,24 @@ def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
     return path
 
 
+SHORTEST = 6
+"""Smallest number of letters and figures of a citation."""
+
+
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """Return a citation without outer spaces; raise `error` for words of a template, or no words."""
+    """Return the citation `text` without outer spaces; raise `error` for words of a template, or no words."""
     found = TEMPLATE.search(text)
-    if found or not any(character.isalnum() for character in text):
-        wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"
-        raise error(f"{what}: the citation {wrong}; say where it was published, so that a reader can look them up.")
+    size, words = sum(character.isalnum() for character in text), text.split()
+    if found or size < SHORTEST or (len(words) < 2 and text.isascii()):
+        wrong = (
+            f"still holds the words {found[0]!r} of a template"
+            if found
+            else f"{text.strip()!r} is too short to find anything by"
+            if size
+            else "has no words"
+        )
+        raise error(
+            f"{what}: the citation {wrong}; say where it was published, so that a reader can look them up: who "
+            "published what, of which year, as in 'U.S. Census Bureau, 2020 Census, table P9'."
+        )
     return text.strip()

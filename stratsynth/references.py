@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import one_of
 
 Kind = Literal["article", "inproceedings", "misc", "software", "dataset"]
 """Kinds of works: a journal's article, a paper of a conference, a preprint, a program, or data."""
@@ -130,14 +130,13 @@ def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
     Raises:
         UsageError: Another form.
     """
+    one_of("format", form, ("bibtex", "apa", "json"))
     entries = list(dict.fromkeys(references))
     if form == "bibtex":
         return "\n\n".join(entry.bibtex() for entry in entries)
     if form == "apa":
         return "\n".join(map(str, entries))
-    if form == "json":
-        return json.dumps([entry.csl() for entry in entries], indent=1, ensure_ascii=False)
-    raise UsageError(f"format: {form!r} is unknown; choose bibtex, apa or json.")
+    return json.dumps([entry.csl() for entry in entries], indent=1, ensure_ascii=False)
 
 
 def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:

@@ -78,17 +78,19 @@ class Range:
             check_integer(what, value, int(self.least), self.most)
         elif kind is float:
             number(what, value, least=self.least, above=self.above, most=self.most, below=self.below, hint=hint)
+            return value if type(value) in (int, float) else float(value)  # of numpy's, which no certificate holds
         elif origin is Mapping:
             if not isinstance(value, Mapping):
                 raise UsageError(f"{what} must be a table, not {quoted_value(value)}.")
-            for label, each in value.items() if self.ends else ():
-                self.check(f"{what} of {label}", each, inner[1])
+            checked = {k: self.check(f"{what} of {k}", v, inner[1]) for k, v in value.items()} if self.ends else {}
+            if any(checked[label] is not value[label] for label in checked):
+                return checked
         else:
             return self._listed(what, value, kind)
         return value
 
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
-        """Return a list of numbers, or of different names, as a tuple; UsageError for anything else."""
+        """Return a list of numbers, or of different names, as a tuple; UsageError, naming `what`, for another value."""
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
@@ -134,7 +136,7 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and `Range`, to be checked by `check_fields`.
+    """Return a dataclass field with this default and a `Range` of these ends, to be checked by `check_fields`.
 
     A table is copied for each object, and no part of its hash.
     """

@@ -9,12 +9,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.checks import is_texts, number
+from stratsynth.checks import check_integer, flag, is_texts, number, quoted_value
 from stratsynth.data.table import open_table
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, Unsupported, UsageError
 from stratsynth.fitting import fit
 from stratsynth.mechanisms import Mechanism, as_mechanism, prepare
-from stratsynth.schema import Schema
+from stratsynth.schema import Schema, Unit
 from stratsynth.schema.schema import NOBODY
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified, stratify
@@ -44,6 +44,7 @@ def synthesize(
     weights: Weights | None = None,
     declared_size: int | None = None,
     ledger: str | PathLike[str] | None = None,
+    unit: Unit | None = None,
     seed: int | None = None,
 ) -> Release:
     """Return the release of a table in one call: draft or schema, plan, fit, release.
@@ -64,6 +65,8 @@ def synthesize(
         weights: The strata's public shares. Those of public data are counted when none are given.
         declared_size: The publicly known approximate number of records; of public data they are counted.
         ledger: The file that keeps the account of private data; without one the account lasts for the process.
+        unit: `Unit(column=..., max_rows=...)` where one person has several rows: all rows with one value of that
+            column, which is not released. By default that of the schema, else each row is a unit.
         seed: The seed of post-processing; noise is never seeded.
 
     Returns:
@@ -81,6 +84,8 @@ def synthesize(
     from stratsynth.data.sources import open_source
 
     number("epsilon", epsilon, above=0)
+    flag("public", public)
+    check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     if isinstance(by, str) or not is_texts(by):
         raise UsageError(f'`by` is a list of columns; write ["{by}"].')
     budget = Budget(epsilon, delta)
@@ -96,29 +101,40 @@ def synthesize(
     if public:
         check_public_inputs(declared=[source])
         warnings.warn(LOUD.format(DRAFTED if schema is None else ""), NotPrivateWarning, stacklevel=2)
-        schema, declared_size = _looked_at(source, schema, declared_size)
+        schema, declared_size = _looked_at(data, source, schema, declared_size)
     assert schema is not None  # noqa: S101 - private data without one were refused
+    if unit is not None:
+        schema = _of_units(schema, unit)
     shares = weights if weights is not None else _counted(source, schema, by) if public and by else None
     table = open_table(source, schema=schema, ledger=ledger, declared_size=declared_size, public=public)
     chosen = _strata(how, by, shares) if by else how or _usual(schema, budget, declared_size)
     return fit(chosen, table, budget, seed=seed)
 
 
-def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
+def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
     """Return the schema of public data, drafted if it is None, and `size`, else the rows' number or total weight."""
     from stratsynth.data.draft import drafted
     from stratsynth.schema.encoding import row_weights
 
     if schema is None:
-        found = drafted(source)
+        found = drafted(source, data)
         if found.left_out:
-            lacking = "; ".join(f"column {name!r}, as {why}" for name, why in found.left_out.items())
-            warnings.warn(f"not in the release: {lacking}", DraftWarning, stacklevel=3)
+            listed = "".join(f"\n- {one}" for one in found.lacking)
+            warnings.warn(f"not in the release:{listed}", DraftWarning, stacklevel=3)
         return replace(found.schema, reviewed_by=NOBODY), size or found.rows
     if size is None and (told := schema.row_weight.column) is not None:
         weights = row_weights(schema.row_weight, source.read((told,)))
         return schema, max(1, 0 if weights is None else int(weights.sum()))
     return schema, size or source.read(schema.names[:1]).num_rows
+
+
+def _of_units(schema: Schema, unit: Unit) -> Schema:
+    """Return the schema with this unit, whose column is no longer among its columns; refuse another unit of its own."""
+    if not isinstance(unit, Unit):
+        raise UsageError(f'unit must be Unit(column="...", max_rows=...), not {quoted_value(unit)}.')
+    if schema.unit not in ("record", unit):
+        raise UsageError("the schema has another unit; leave `unit` out, or change the schema.")
+    return replace(schema.without({unit.column} & set(schema.names)), unit=unit)
 
 
 def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
@@ -155,7 +171,10 @@ def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
 
 
 def _strata(how: Mechanism[Any] | None, by: Sequence[str], weights: Weights | None) -> Mechanism[Any]:
-    """Return the mechanism in strata; `pooled` with MST if it is None, refused if it has strata of its own."""
+    """Return the mechanism `how` in strata by `by`; `pooled` with MST if it is None.
+
+    Refused (UsageError) are no weights, and a mechanism that has strata of its own.
+    """
     if weights is None:
         raise UsageError(f"the strata {' x '.join(by)} need weights: Weights.public(shares, citation=...).")
     if how is None:

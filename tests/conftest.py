@@ -30,6 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     network.forbid()
     if "STRATSYNTH_TEST_INSTALLED" in os.environ:  # set by scripts/test
         refuse_all_but_the_installed_wheel()
+    if hasattr(config, "cache"):  # without it, as with -p no:cacheprovider, prices are computed
+        from helpers import kept_prices
+
+        kept_prices.keep(config.cache.mkdir("prices"))
     # Fresh examples on every run, and no deadline, since continuous integration shares its cores. A failure
     # prints the blob that repeats it.
     for profile, examples in {"suite": 60, "slow": 1000}.items():
@@ -79,6 +83,12 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     forget_accounts()  # before fixtures of a module or session too, whatever test ran before in this process
     return (yield from without_network(item))
+
+
+def pytest_runtest_teardown() -> None:
+    from helpers import kept_prices
+
+    kept_prices.write()
 
 
 @pytest.hookimpl(wrapper=True)

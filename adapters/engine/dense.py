@@ -78,7 +78,7 @@ class Dense(Forest):
         return cells, constant.reshape(1)
 
     def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
-        """Return the maps between tables of these cliques and the cells of the tree; tree numbers are ignored."""
+        """Return the `Maps` of `tables`, pairs of a tree's number (ignored) and a clique of its columns."""
         return _Views(self, [clique for _, clique in tables])
 
     def views(self, cells: Floats, number: int = 0) -> list[Floats]:
@@ -156,7 +156,7 @@ class _Views(Maps):
         return [terms[place].reshape(shape) for place, shape in zip(self._slices, self._shapes, strict=True)]
 
     def spread(self, terms: Floats) -> Floats:
-        """Return an array of the tree's cells: the sum, at each cell, of the terms of all tables there."""
+        """Return an array with one number for each cell of the tree: the sum of the `terms` of all tables there."""
         cells = np.zeros(self._of.cells)
         homes, tables = self._of.views(cells), self._tables(terms.copy())
         for i, larger, kept in self._inner:

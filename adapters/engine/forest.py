@@ -61,7 +61,7 @@ class Maps(ABC):
 
     @abstractmethod
     def spread(self, terms: Floats) -> Floats:
-        """Return an array of the trees' cells: the sum, at each cell, of the terms of all tables there."""
+        """Return an array with one number for each cell of the trees: the sum of the `terms` of all tables there."""
 
     @abstractmethod
     def gather(self, cells: Floats) -> Floats:
@@ -153,7 +153,7 @@ class Forest:
         return logs, _logsum(root, self._root_starts, runs)
 
     def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
-        """Return the maps for tables that are each named by a tree's number and a clique of its columns."""
+        """Return the `Maps` of the `tables`, each a pair of a tree's number and a clique of that tree's columns."""
         return _Scattered(self, tables)
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
@@ -194,7 +194,7 @@ class _Scattered(Maps):
         self._cells, self._terms = forest.cells, place
 
     def spread(self, terms: Floats) -> Floats:
-        """Return an array of the trees' cells: the sum, at each cell, of the terms of all tables there."""
+        """Return an array with one number for each cell of the trees: the sum of the `terms` of all tables there."""
         found = np.bincount(self._source, weights=terms[self._target], minlength=self._cells)
         return found.astype(np.float64, copy=False)
 

@@ -68,7 +68,7 @@ class Objectives:
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
-        """Return the pairs (clique, terms) of model `number`'s tables, terms being flat copies."""
+        """Return pairs (clique, its terms, a flat copy), one for each table of model `number`, out of all `terms`."""
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def each(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -76,7 +76,7 @@ class Objectives:
         return values if self._number == 1 else values[self.owner]
 
     def potentials(self, terms: Floats) -> Floats:
-        """Return log potentials of all cells: base plus `terms`; NEVER where a cell is impossible."""
+        """Return all cells' log potentials, an array: base plus the tables' `terms`; NEVER in impossible cells."""
         return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
@@ -94,7 +94,7 @@ class Objectives:
         return self._maps.gather(cells), constants
 
     def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return all table cells' probabilities, each model's objective, and its gradient by term, at `terms`."""
+        """Return three arrays, at `terms`: table cells' probabilities, objective by model, its gradient by term."""
         fitted, constants = self._fitted(terms)
         off = fitted - self._noisy
         value, gradient = self._sum(0.5 * self._weight * off * off), self._pulls * off
@@ -114,11 +114,11 @@ class Objectives:
         return self._sum(0.5 * self._weight * off * off)
 
     def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
-        """Return, by model, the first-order decrease of the objective as marginals go from `before` to `after`."""
+        """Return, by model, the objective's linear fall: the sum of `gradient` x (marginals `before` - `after`)."""
         return self._sum(gradient * (before - after))
 
     def steepest(self, values: Floats, least: float) -> Floats:
-        """Return, by model, the largest of its terms' `values`, at least `least`."""
+        """Return an array: for each model the largest of the `values` of its terms, or `least` if that is larger."""
         if self._number == 1:
             return np.array([values.max(initial=least)])
         found = np.full(self._number, least)

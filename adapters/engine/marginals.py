@@ -88,7 +88,10 @@ class Marginals:
     def _group(
         self, middle: int, own: Clique, wanted: Sequence[tuple[int, _Ports]]
     ) -> list[tuple[int, Clique, Floats]]:
-        """Return (number, columns, table) of sets with `own` in clique `middle`, the rest beyond equal neighbours."""
+        """Return (number of the set, its columns, their probabilities) of each wanted set, by one contraction.
+
+        All sets have the columns `own` in clique number `middle`, the rest beyond equal neighbours of it.
+        """
         sets = [list(dict.fromkeys(ports[j][1] for _, ports in wanted)) for j in range(len(wanted[0][1]))]
         matrices = [
             self._conditionals(middle, port, sets[j]) for j, (port, _) in enumerate(wanted[0][1])
@@ -106,7 +109,7 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Sum over a clique's cells of P(cell) x the product of the matrices' rows; axes `own`, then one a matrix."""
+        """Return an array, axes `own`, then one a matrix: the sum over cells of P(cell) x the matrices' rows."""
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns
@@ -130,7 +133,7 @@ class Marginals:
         return whole
 
     def _conditionals(self, clique: int, port: int, sets: Sequence[Clique]) -> Floats:
-        """Return the matrix P(columns beyond a neighbour | separator), the column sets side by side."""
+        """Return a matrix, separator's cells x cells of `sets`: P(columns beyond the neighbour `port` | separator)."""
         separator = self._routes.near[clique][port]
         if all(len(columns) == 1 for columns in sets):
             whole, places = self._edge(clique, port), self._routes.places(clique, port)
@@ -141,7 +144,7 @@ class Marginals:
         return self._conditional(clique, separator, np.concatenate(joints, axis=1))
 
     def _edge(self, clique: int, port: int) -> Floats:
-        """Return P(columns beyond | separator) of the edge from `clique` to `port`, cached, without recursion."""
+        """Return the matrix P(level | separator's cell), cells x levels of columns beyond edge `clique` - `port`."""
         todo = [(clique, port)]
         while todo:
             above, node = edge = todo[-1]
@@ -163,7 +166,7 @@ class Marginals:
         return self._beyond[clique, port]
 
     def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
-        """Return joint probabilities over their separator's; rows of an impossible separator cell are 0."""
+        """Return `joint`, a matrix with a row a separator's cell, over that cell's probability; 0 where that is 0."""
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
 
@@ -219,7 +222,7 @@ class _Routes:
         return found
 
     def _walk(self, j: int, reached: list[int]) -> None:
-        """Fill in distances to column `j`, breadth first from the cliques `reached` that contain it."""
+        """Fill in each clique's distance from column `j`, breadth first from the cliques `reached` that hold it."""
         seen = set(reached)
         for node in reached:
             for other in self.near[node]:
@@ -230,7 +233,7 @@ class _Routes:
                     self._towards[other, j] = node
 
     def apart(self, clique: Clique) -> tuple[Clique, ...]:
-        """Return a set of columns split by connected part of the tree; parts are independent of each other."""
+        """Return the columns of `clique` as tuples, one for each connected part of the tree; parts are independent."""
         parts: dict[int, Clique] = {}
         for column in clique:
             part = self._part[self._number[column]]
@@ -238,7 +241,7 @@ class _Routes:
         return tuple(parts.values()) or (clique,)
 
     def plan(self, cliques: Sequence[Clique]) -> list[tuple[int, Clique, _Ports]]:
-        """Return for each set its middle clique, the columns inside it, and the neighbours towards the others.
+        """Return for each set its middle clique's number, its columns there, and pairs (neighbour, columns beyond).
 
         The middle is the clique with the smallest sum of distances to the columns.
         """
@@ -256,7 +259,7 @@ class _Routes:
         return found
 
     def places(self, clique: int, port: int) -> Mapping[str, NDArray[np.intp]]:
-        """Return, by table column, its range of the edge matrix's columns, in the order of `_edge`."""
+        """Return column -> numbers of its levels' columns in the matrix of `_edge`, for edge `clique` - `port`."""
         if (clique, port) not in self._places:
             levels, start, found = dict(self.tree.sizes), 0, {}
             for column in self._order(clique, port):

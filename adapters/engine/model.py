@@ -37,7 +37,7 @@ class RecentModels:
     """Recently queried models; older ones drop their calibrated tables, so thousands of strata fit in memory."""
 
     def __init__(self, most: int) -> None:
-        """Set the largest number of cells of all calibrated tables together; one larger model alone is kept too."""
+        """Set the largest number of cells that all calibrated tables may have together; one larger model is kept."""
         self.most = most
         self._held = 0
         self._models: deque[tuple[ref[Graphical], int]] = deque()
@@ -80,7 +80,7 @@ class Graphical(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """Return the model of a solved problem over the columns of `schema`."""
+        """Return the model of a solved problem, whose columns and levels are those of `schema`."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
@@ -108,7 +108,7 @@ class Graphical(TableModel):
 
     @cached_property
     def _calibrated(self) -> list[Floats]:
-        """Array of each clique's probabilities, as large as the potentials; `ASKED` may drop them."""
+        """List of each clique's probability table; computed anew from the potentials where `ASKED` has dropped it."""
         ASKED.add(self)
         return self._calibrate({})[0]
 
@@ -123,7 +123,7 @@ class Graphical(TableModel):
         return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
-        """Return the probability of `where` (column -> levels allowed); 1 for none, 0 if a column has no level."""
+        """Return the probability of `where` (column -> levels allowed); 1 for None, 0 if a column has no level."""
         if any(not allowed for allowed in where.values()):
             return 0.0
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
@@ -154,7 +154,7 @@ class Graphical(TableModel):
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
         from stratsynth.adapters.engine.condition import condition
 
         solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)

@@ -57,7 +57,7 @@ def _table(fitted: Any, clique: tuple[str, ...]) -> Floats:
 
 
 def _conditional(fitted: Any, number: float, clique: tuple[str, ...], separator: tuple[str, ...]) -> Floats:
-    """Return log P(clique | separator), shaped as the clique: as potentials, these multiply to mbi's distribution."""
+    """Return an array shaped as `clique`: log P(clique | separator) under mbi's `fitted` model of total `number`."""
     joint = np.maximum(_table(fitted, clique) / number, LEAST)
     axes = tuple(i for i, column in enumerate(clique) if column not in separator)
     logs: Floats = np.log(joint) - np.log(joint.sum(axis=axes, keepdims=True))

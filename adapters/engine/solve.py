@@ -101,7 +101,7 @@ class Solution:
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """Return the solver of graphical models of that name: `mbi` for Private-PGM's; this module's for any other."""
+    """Return the function that solves graphical models: Private-PGM's for the name `mbi`, else this module's."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
@@ -234,7 +234,7 @@ class _State:
         return cls(terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running)
 
     def only(self, owner: Indices) -> _State:
-        """Return the state of the unfinished models; `owner` is the number of each term's model."""
+        """Return the state of the unfinished models alone; `owner` is the number of the model of each term."""
         kept = self.running
         cells = kept[owner]
         return _State(

@@ -52,7 +52,7 @@ class JunctionTree:
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """Return the junction tree of the graph in which each of `cliques` is complete; lone columns are cliques too."""
+    """Return the junction tree of the graph that joins the columns of each clique; columns in no clique stand alone."""
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
@@ -101,7 +101,7 @@ class _Growing:
         self._known: dict[int, bool] = {}
 
     def takes(self, clique: Clique) -> bool:
-        """Return True if the model of the graph's cliques and this one has at most `most` cells."""
+        """Return True if the model of this graph's cliques and of `clique` has at most `most` cells."""
         around, number = self._around, self._number
         columns = sum(1 << number[column] for column in clique)
         # ends of missing edges: joining these joins the clique
@@ -129,12 +129,12 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Return the graph's object, one for equal graphs: strata start from equal graphs and try equal cliques."""
+    """Return the object of the graph with neighbours `around`, one for equal graphs: strata try equal cliques."""
     return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Yield the maximal cliques of the triangulated graph, each as a bit set of column numbers."""
+    """Yield the maximal cliques of the triangulated graph of `cliques`, each as a bit set of column numbers."""
     products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
@@ -181,7 +181,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
 
 
 def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
-    """Return the order key of eliminating a column: True if it adds an edge; cells of its clique; column number."""
+    """Return the order key of eliminating a column: True if it adds an edge; its clique's cells; column number."""
     whole, joins = around[column], False
     for a in _members(whole):
         if whole & ~around[a]:

@@ -23,7 +23,7 @@ MOST_WITH_RULES = 2**16
 
 
 def forbidden(schema: Schema) -> Forbidden:
-    """Return the schema's structural zeros: impossible cells (row-major) by clique named in a rule; may be empty."""
+    """Return clique -> row-major numbers of impossible cells, for each set of columns in a rule; {} without."""
     found: Forbidden = {}
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -41,7 +41,7 @@ def forbidden(schema: Schema) -> Forbidden:
 def held_together(
     rules: Forbidden, sizes: tuple[tuple[str, int], ...], measured: Sequence[Clique]
 ) -> tuple[Forbidden, set[Clique]]:
-    """Return the structural zeros and the measured cliques that fit together into a model of limited size.
+    """Return those structural zeros and measured cliques that fit together into one model of limited size.
 
     The limit is the larger of MOST_WITH_RULES and the measured cliques' own model. Rules are certain, so they come
     first, the smallest at the head; then cliques, in the order in which they were chosen. In a stratum of few people

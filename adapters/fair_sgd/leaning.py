@@ -59,7 +59,7 @@ class NoisyAverage:
     weight: float = 0.0
 
     def add(self, values: Floats, sigma: float, memory: float) -> None:
-        """Add one step's values of noise scale `sigma`, weighted 1 - memory; older ones are multiplied by `memory`."""
+        """Add one step's `values`, of noise scale `sigma`, at weight 1 - memory; earlier ones are times `memory`."""
         self.value = memory * self.value + (1 - memory) * values
         self.variance = memory**2 * self.variance + (1 - memory) ** 2 * sigma**2
         self.weight = memory * self.weight + (1 - memory)
@@ -116,7 +116,8 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Multiply the clip by exp(noisy fraction of longer gradients - clip_rate), within factors of `most_clip`."""
+        """Multiply `clip` by exp(noisy fraction of longer gradients - `clip_rate`), within factors of `most_clip`."""
+        # the clip grows while more than `clip_rate` of the gradients are cut, and shrinks otherwise
         s = self.task.settings
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
         self.clip = float(
@@ -124,9 +125,10 @@ class Leaning:
         )
 
     def now(self) -> Lean:
-        """Return the inputs of the next step's question, by the statistics so far; without any, not mitigated."""
+        """Return clips, cuts and slopes for the next step's question by the statistics so far; at first unmitigated."""
         s = self.task.settings
         zero = np.zeros(len(self.task.labels))
+        # DPSGD-Global-Adapt: gradients up to Z are scaled by C / Z, and only longer ones are cut
         if s.mitigation == "global_adapt":
             return Lean(self.clip, self.clip)
         if s.mitigation == "group_clip":
@@ -154,9 +156,10 @@ class Leaning:
         return found
 
     def _longer(self) -> Floats:
-        """Return, by group, its fraction of gradients longer than the clip over everybody's; at most most_clip - 1."""
+        """Return, by group, its fraction of clipped gradients over everybody's fraction; at most `most_clip` - 1."""
         tally = self.kept["tally"]
         sizes, long = self.sizes(), np.maximum(tally.mean.reshape(-1, 2)[:, 1], 0)
+        # fractions of clipped gradients by group and overall; negative noisy counts are 0
         everybody = max(long.sum(), tally.noise * math.sqrt(len(long))) / sizes.sum()
         found: Floats = np.minimum(
             np.minimum(long / sizes, 1) / max(everybody, 1e-12), self.task.settings.most_clip - 1
@@ -164,7 +167,7 @@ class Leaning:
         return found
 
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
-        """Return each group's weight in a penalty, by `differences` from everybody and their noise; on a grid."""
+        """Return each group's weight in a penalty, on a grid, by `differences` to everybody and their noise scales."""
         sizes, most = self.sizes(), self.task.settings.most_weight
         # soft signs: linear within one standard deviation of noise
         signs = np.clip(differences / np.maximum(noise, 1e-300), -1, 1)
@@ -181,7 +184,7 @@ class Leaning:
         return self.task.settings.gamma2 * self._weights(apart, sums.noise / sizes)
 
     def _clip_slopes(self) -> tuple[Floats, Floats]:
-        """Return each group's slope of the penalty on clipping, and the direction that clipping takes; 0 at first."""
+        """Return each group's slope of the penalty on clipping, and the mean excess of gradients; 0 before answers."""
         shape, groups = self.task.form.shape, len(self.task.labels)
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)

@@ -79,7 +79,7 @@ class FairSgdProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """Return the question of a step at `theta` with the inputs of `lean`; `theta` is rounded for resumed fits."""
+        """Return a step's question: the gradient at the coefficients `theta`, with the clips and slopes of `lean`."""
         shape = self.schema.shape(self.by)
 
         def by_group(values: Floats | None) -> Floats | None:

@@ -60,6 +60,7 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
         gradient, scale = answers[0], leaning.scale / leaning.batch
         descent.step(gradient.values.reshape(task.form.shape) * scale)
         spread, clip = gradient.sigma * scale, lean.clip
+        # running averages of noisy statistics: one step's alone are too noisy to steer by
         leaning.learn(told)
     return FairSgdResult(descent.result, leaning.batch, spread, clip, _groups(task, leaning))
 

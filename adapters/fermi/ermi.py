@@ -36,11 +36,11 @@ def ermi(joint: Floats) -> float:
 
 
 def slopes(w: Floats, shares: Floats) -> Floats:
-    """Return the derivative of psi by each class probability F_j: -|W_j|^2 + 2 W_sj / sqrt(p(s)), shaped as W.
+    """Return psi's derivative by each class probability, shaped as W: -|W_j|^2 + 2 W_sj / sqrt(p(s)).
 
     Args:
-        w: The matrices.
-        shares: p(s), one axis fewer.
+        w: The matrices W: ... x levels of the attribute x predicted classes.
+        shares: Probability p(s) of each level; no axis of classes.
     """
     found: Floats = 2 * w / np.sqrt(shares)[..., None] - (w * w).sum(axis=-2, keepdims=True)
     return found
@@ -50,22 +50,28 @@ def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
     """Return the gradient by W of the sum of psi, shaped as W: 2 (A_rj / sqrt(p(r)) - W_rj sum over r of A_rj).
 
     Args:
-        w: The matrices.
-        shares: p(s).
-        sums: A.
+        w: The matrices W: ... x levels of the attribute x predicted classes.
+        shares: Probability p(r) of each level; no axis of classes.
+        sums: A, the sums of predicted class probabilities over the rows of each level, shaped as W.
     """
     found: Floats = 2 * (sums / np.sqrt(shares)[..., None] - w * sums.sum(axis=-2, keepdims=True))
     return found
 
 
 def value(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """Return the sum over rows of psi, whose mean is ERMI at the best W and less elsewhere; one number for each W."""
+    """Return, for each matrix of `w`, the sum of psi over rows, whose mean is ERMI at the best W and less elsewhere.
+
+    `shares` are the levels' probabilities, `sums` predicted class probabilities added up by level, shaped as `w`.
+    """
     found: Floats = (slopes(w, shares) * sums).sum(axis=(-2, -1)) - sums.sum(axis=(-2, -1))
     return found
 
 
 def best(sums: Floats, shares: Floats) -> Floats:
-    """Return the matrix W, shaped as `sums`, at which the mean of psi is ERMI; 0 for a class never predicted."""
+    """Return the matrix at which the mean of psi is ERMI, shaped as `sums`; 0 for a class that is never predicted.
+
+    `sums` are predicted class probabilities added up by level, `shares` the levels' probabilities.
+    """
     predicted = sums.sum(axis=-2, keepdims=True)
     scaled: Floats = sums / np.sqrt(shares)[..., None]
     found: Floats = np.divide(scaled, predicted, out=np.zeros_like(scaled), where=predicted > 0)
@@ -73,7 +79,7 @@ def best(sums: Floats, shares: Floats) -> Floats:
 
 
 def independent(shares: Floats, classes: int) -> Floats:
-    """Return the best W for predictions independent of the attribute: the root of each share, in every class."""
+    """Return the best W, levels x `classes`, if predictions are independent of the attribute: roots of `shares`."""
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 
 

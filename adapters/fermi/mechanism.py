@@ -125,7 +125,7 @@ class DPFermi(Mechanism[Designed]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: sums; also public rows where the sensitive attribute alone is protected."""
+        """Classes of questions that a fit asks: sums; also public rows if only the sensitive attribute is protected."""
         return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
 
     def _check_network(self) -> None:

@@ -82,6 +82,7 @@ class OpenRows:
         if slopes is None:
             slopes = np.zeros((models, *task.schema.shape(task.by), task.classes))
             weights = (COUNTING, 1 - COUNTING) * models
+        # the gradient is split in two: a mean over groups, which is public, and each row's difference from it
         by_group = slopes.reshape(models, task.groups, task.true_classes, task.classes)
         query = AttributeGradients(
             task.design,
@@ -126,6 +127,7 @@ class OpenRows:
         task, size = self.task, self.rows.size
         if size == 0:
             return np.zeros_like(theta), np.zeros((len(theta), task.true_classes, task.classes))
+        # a sample of public rows costs nothing: it only saves time
         batch = round(size * self.rate)
         drawn = slice(0, size) if batch >= size else self.rng.integers(size, size=max(batch, 1))
         part = self.rows.take(drawn)
@@ -148,8 +150,12 @@ class OpenRows:
         return gradients, self._sums(chances, at)
 
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
-        """Return means of `chances` by true class (`at`), times its expected rows: model x true class x class."""
+        """Return mean class probabilities by true class, times its expected rows: array model x true class x class.
+
+        `chances` are rows' probabilities, `at` their true classes.
+        """
         task = self.task
+        # a class that the sample lacks gets even probabilities
         means = np.full((task.true_classes, *chances.shape[1:]), 1 / task.classes)
         for level in np.unique(at):
             means[level] = chances[at == level].mean(axis=0)

@@ -74,13 +74,13 @@ class FermiProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns that make the cells of sums: the groups', and for odds the target after them."""
+        """Names of the columns by whose cells sums are asked: the groups', and for odds the target after them."""
         odds = (self.target,) if self.settings.criterion == "odds" else ()
         return (*self.settings.groups, *odds)
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """Columns taken as public under `protect = "sensitive"`: the design's and the target."""
+        """Names of the columns taken as public under `protect = "sensitive"`: the features' and the target."""
         return (*self.design.columns, self.target)
 
     @property

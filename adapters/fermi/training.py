@@ -64,10 +64,12 @@ def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng:
         rows = yield from OpenRows.ask(task, allot.rate, rng)
         task = replace(task, records=float(max(rows.rows.size, 1)))
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
+    # one price for both gradients of a sample: theta's and W's share it
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
     tail = max(1, round(steps * settings.tail))
     counts = CellCounts(task, allot.rate, np.zeros((models, 1)))
     descents = [Descent(task.region, task.rate, 0.0, steps, tail, start) for start in task.start(models, rng)]
+    # sizes that nobody published are counted in the first steps, at their price
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
     # Algorithm 1, lines 3 to 7: one sample a step for both gradients
@@ -136,6 +138,7 @@ class CellCounts:
         task, models = self.task, len(self.seen)
         if task.sizes is not None:
             return np.broadcast_to(task.sizes, (models, task.true_classes, task.groups))
+        # a size below its noise is set to the noise, as p(s) stands in denominators
         found = np.maximum(self.seen, math.sqrt(self.variance)).reshape(models, task.groups, task.true_classes)
         return np.moveaxis(found, 1, 2)
 
@@ -163,18 +166,19 @@ class Adversary:
 
     @property
     def weights(self) -> Floats:
-        """Weight of a row's penalty, by model and true class, axes as in W; 1 for parity.
+        """Array of the weight of a row's penalty, by model and true class, axes as in W; 1 for parity.
 
         With weight 1 for every row, as in the paper, a true class counts by its share of the records.
         """
         if self.task.settings.odds_weights == "shares":
             return np.ones((*self.each.shape, 1, 1))
+        # every true class counts equally: rows of a rare one weigh more
         found: Floats = self.each.mean(axis=1, keepdims=True) / self.each
         return found[..., None, None]
 
     @property
     def slopes(self) -> Floats:
-        """Derivative of the penalties by each predicted probability. Axes: model, columns of `by`, predicted class."""
+        """Array of the penalties' derivatives by predicted probability: model x columns of `by` x predicted class."""
         whole = self.penalties[:, None, None, None] * self.weights
         found = np.moveaxis(whole * ermi.slopes(self.w, self.shares), 1, 2)
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)

@@ -122,7 +122,7 @@ class Fixed(Mechanism[Graphical]):
         return found
 
     def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """Return those cliques that one model holds in `model_cells`, taken in one after the other."""
+        """Return those `cliques` that one model of at most `model_cells` cells holds, taken in one after the other."""
         held: tuple[Clique, ...] = ()
         for clique in cliques:
             if taken_in(sizes, held, (clique,), self.model_cells)[0]:

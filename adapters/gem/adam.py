@@ -22,9 +22,11 @@ class Adam:
 
     def step(self, point: Reals, slope: Reals) -> None:
         """Move the parameters `point` in place by one step against the gradient `slope`."""
+        # the rate falls from its setting to LEAST of it along half a cosine
         share = 0.5 * (1 + math.cos(math.pi * self._taken / self._steps))
         self._taken += 1
         rate = self._rate * (LEAST + (1 - LEAST) * share)
+        # in place: these arrays are as large as the generator
         self._mean *= MEAN
         self._mean += (1 - MEAN) * slope
         self._square *= SQUARE

@@ -58,7 +58,7 @@ class TableLoss:
             self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
 
     def slope(self, odds: Reals) -> tuple[float, Reals]:
-        """Return the misfit of the probabilities `odds` (levels x components), and its gradient by them, shaped so."""
+        """Return this table's misfit, a number, under probabilities `odds` (levels x components), and its gradient."""
         slope, distance = np.zeros_like(odds), 0.0
         part = odds.dtype.type(1 / odds.shape[1])
         for blocks, share, weight in self._tables:
@@ -67,6 +67,7 @@ class TableLoss:
             for block in blocks[1:-1]:
                 grown.append(joint((grown[-1], odds[block])))
             last = odds[blocks[-1]]
+            # a cell's probability is the mean over components of its levels' product
             away = (grown[-1] @ last.T) * part if len(blocks) > 1 else last.mean(axis=1)[None, :]
             away -= share
             pull = away * weight
@@ -103,6 +104,7 @@ def _train(problem: Training) -> Reals:
     for _ in range(problem.iterations):
         odds, tape = problem.source.forward(point)
         distance, slope = goal.slope(odds)
+        # a misfit that noise alone would leave: further steps would fit the noise
         if distance <= goal.floor:
             break
         adam.step(point, problem.source.backward(point, tape, slope))
@@ -110,7 +112,7 @@ def _train(problem: Training) -> Reals:
 
 
 def _numbers(problem: Training) -> float:
-    """Return the work of one step, for sharing it out: parameters plus cells of the tables."""
+    """Return the work of one training step, a number for sharing it out: parameters plus cells of the tables."""
     return problem.point.size + sum(table.values.size for table in problem.tables)
 
 

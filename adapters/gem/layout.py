@@ -28,7 +28,7 @@ class LogitBlocks:
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
-        """Number of the first row of each column's block, an array."""
+        """Array with the number of the first row of each column's block."""
         return np.cumsum([0, *(size for _, size in self.sizes)])[:-1]
 
     @cached_property
@@ -38,7 +38,7 @@ class LogitBlocks:
 
     @cached_property
     def block(self) -> Mapping[str, slice]:
-        """Slice of the rows that hold a column's levels, by column."""
+        """Mapping from each column to the slice of rows that hold its levels."""
         ends = (slice(int(a), int(a) + size) for a, (_, size) in zip(self.starts, self.sizes, strict=True))
         return {name: place for (name, _), place in zip(self.sizes, ends, strict=True)}
 
@@ -59,13 +59,14 @@ class LogitBlocks:
         """Return the gradient by logit from probabilities `odds` and the gradient by these, all of one shape."""
         if not self.rows:
             return slope
+        # Jacobian of the softmax: p_i (g_i - sum_j p_j g_j) within each column
         back: Reals = odds * slope
         back -= odds * np.add.reduceat(back, self.starts, axis=0)[self.column]
         return back
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """Return the probabilities of all combinations of columns' levels (row-major) x components, from a block each."""
+    """Return the probabilities, combinations of levels (row-major) x components, of independent columns' `blocks`."""
     table = blocks[0]
     for block in blocks[1:]:
         table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])
@@ -73,7 +74,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return each clique's array of cell probabilities; adjacent cliques that differ in the last column share work."""
+    """Return each clique's array of cell probabilities, from `odds` (levels x components) and components' weights."""
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:
@@ -81,6 +82,7 @@ def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequenc
         if len(clique) == 1:
             found.append(blocks[0] @ weights)
             continue
+        # sorted cliques share the joint probabilities of all columns but the last
         if known is None or known[0] != clique[:-1]:
             known = clique[:-1], joint(blocks[:-1]) * weights
         table = known[1] @ blocks[-1].T

@@ -62,7 +62,7 @@ class MixtureLearner(Learner[ProductMixture]):
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Train on all tables for a round, or after the last one for `longest` times as many steps."""
+        """Train the parameters on all tables, for a round's steps; with `last`, for `longest` times as many."""
         times, faster = (self.longest, self.faster) if last else (1, 1.0)
         steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.taken_in(last=last)), self.total, steps, rate)
@@ -94,12 +94,15 @@ class MixtureLearner(Learner[ProductMixture]):
         )
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
         return self.model.conditioned(schema, levels)
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return start parameters, flat, near the shares of the columns' tables `ones`; no count is below half a sigma."""
+    """Return flat start parameters with probabilities near those of the columns' noisy tables `ones`.
+
+    A count below half a sigma is taken as that.
+    """
     logits = np.zeros(source.layout.rows)
     for table in ones:
         odds = np.maximum(table.values, max(0.5, 0.5 * table.sigma))

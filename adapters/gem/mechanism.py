@@ -181,7 +181,7 @@ class GEM(Poolable[ProductMixture]):
                 del scores[chosen]
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return the weight of each clique that a stratum may choose: the workload's parts; columns alone if small."""
+        """Return clique -> weight of the workload's parts that a stratum may choose; of a small one single columns."""
         every = self.candidate_weights(public, fewest=1)
         small = self._small(public, rho, public.size or 0)
         return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
@@ -273,7 +273,7 @@ class GEM(Poolable[ProductMixture]):
 
 
 def _reach(public: Public, rho: float, people: float | None) -> float:
-    """Return `people` over the noise of one table priced at all of `rho`; infinite if `people` is None."""
+    """Return `people` over the noise scale of one table that costs all of `rho`; infinite if `people` is None."""
     return math.inf if people is None else people / table_sigma(rho, public.schema, public.neighbours)
 
 

@@ -40,7 +40,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a mixture of equal weights from probabilities `odds`, levels x components, in any precision."""
+        """Return a mixture of equal weights for `total` records, from probabilities `odds` (levels x components)."""
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
@@ -69,7 +69,7 @@ class ProductMixture(TableModel):
         return cls(schema, np.ones(1), tables, total)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the mixture in the columns of `schema`, given one of the level numbers in `levels` each.
+        """Return the mixture in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
 
         If the condition has probability 0, components keep their weights.
         """
@@ -88,7 +88,7 @@ class ProductMixture(TableModel):
 
     @cached_property
     def _odds(self) -> NDArray[np.float64]:
-        """Probabilities of all columns' levels, one column after another: levels x components."""
+        """Array of the probabilities of all columns' levels, one column after another: levels x components."""
         return np.ascontiguousarray(np.concatenate([self.tables[name] for name in self.schema.names], axis=1).T)
 
     def marginal(self, columns: Clique) -> Reals:
@@ -156,7 +156,7 @@ class ProductMixture(TableModel):
 
 
 def _distributions(lines: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Return True if `lines` has this shape, in double precision, and each line adds up to 1; False if empty."""
+    """Return True if the array `lines` has this shape, in doubles, and each line adds up to 1; False if empty."""
     if lines.dtype != np.float64 or lines.shape != shape or not lines.size:
         return False
     return bool((lines >= 0).all() and (lines <= 1).all() and (np.abs(lines.sum(axis=1) - 1) < 1e-9).all())

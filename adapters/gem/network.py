@@ -36,7 +36,7 @@ class Parametrisation(Protocol):
         """Return the probabilities, levels x components, and the values that `backward` needs."""
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter, flat, from `forward`'s values `tape` and the gradient by probability."""
+        """Return the gradient by parameter, flat, from `forward`'s second result `tape` and that by probability."""
 
 
 @dataclass(frozen=True, eq=False)

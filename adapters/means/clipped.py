@@ -86,7 +86,8 @@ class ClippedMean(Settings):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: ColumnScale, n: float) -> float:
-        """Return the clip's distance from the centre: radius + unit x `half_width`, at most as far as the bounds."""
+        """Return the clip's distance from the centre, in the unit, for `n` records; at most as far as the bounds."""
+        # the true mean is within the radius of the centre, and values within the half width of it
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
         return min(wide, column.reach(column.centre))
 

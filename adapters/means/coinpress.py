@@ -52,7 +52,7 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """Return the norm that d standard normal numbers exceed with probability beta: the paper's bound or exact.
+    """Return the norm that `d` standard normal numbers exceed with probability `beta`: the paper's bound or exact.
 
     The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
     quantile 2.576.
@@ -66,17 +66,20 @@ def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
 
 
 def clip_at(r: float, g: float) -> float:
-    """Return the clip of values' norm, in units of scale, for a mean within `r` and a tail `g`; 3 is the authors'."""
+    """Return the clip of values' norm, in scales, for a mean within `r` of the centre and a tail bound `g`."""
     return min(math.sqrt(r**2 + 2 * 3 * r + g**2), r + g)
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """Return the noise in a mean of n records, each moving the sum by at most tau, or 2 tau if exchanged."""
+    """Return the standard deviation of a noisy mean of `n` records, of noise that costs `rho`.
+
+    Each record moves the sum by at most `tau`, or 2 `tau` where it is exchanged.
+    """
     return (1 if neighbours == Neighbours.ADD_REMOVE else 2) * tau / (n * math.sqrt(2 * rho))
 
 
 def narrowed(n: float, sd: float, g: float) -> float:
-    """Return the new bound on the distance of centre and mean, from `n` records, noise `sd` and tail bound `g`."""
+    """Return the new bound on the distance of centre and mean: `n` records, noise deviation `sd`, tail bound `g`."""
     return g * math.sqrt(1 / n + sd**2)
 
 
@@ -124,7 +127,10 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Narrow down the means of these columns together, in steps, and return their figures."""
+        """Narrow down the means of these columns together, in steps, paid by `pay`; return their figures.
+
+        `extra` pays for the squares of which deviations are worked out.
+        """
         units = np.array([column.unit for column in columns])
         centre = np.array([column.centre for column in columns])
         r = float(np.linalg.norm([column.radius / column.unit for column in columns]))
@@ -157,7 +163,7 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip of values' norm, in units of scale: `clip_at`, or the distance to the bounds if less."""
+        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`; no wider than the bounds."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 

@@ -48,7 +48,7 @@ class ColumnScale:
 
     @property
     def means(self) -> tuple[float, float]:
-        """Public lower and upper end of the mean: within the radius, and within the bounds."""
+        """Pair of the lower and upper end of the mean by public facts: within the radius, and within the bounds."""
         return max(self.low, self.centre - self.radius), min(self.high, self.centre + self.radius)
 
     def within(self, mean: float) -> float:
@@ -65,7 +65,7 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[ColumnScale, ...]:
-    """Return facts of the named columns, or all numeric ones that make no strata; refuse unknown or unsuitable ones."""
+    """Return the columns' facts, with centre, radius and unit as set or by bounds; refuse unknown or unsuited ones."""
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:

@@ -33,7 +33,7 @@ class Payment:
     pure: bool
 
     def parts(self, weights: Sequence[float]) -> list[Payment]:
-        """Return payments in proportion to `weights`; together they come to at most the whole amount."""
+        """Return a list of payments in proportion to `weights`; together they come to at most this whole amount."""
         whole = math.fsum(weights) * (1 + 1e-14)
         return [Payment(self.amount * (w / whole), self.pure) for w in weights]
 
@@ -130,7 +130,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return the payments of counts, means and squares; those not asked for are 0 and add to the means."""
+    """Return the parts of `whole` that pay for counts, means and squares; those not asked are 0 and go to means."""
     counts = settings.count_share * (settings.count == "noisy")
     squares = settings.variance_share * (settings.variance == "bought")
     count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
@@ -160,7 +160,8 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Return a number of records for each group of columns; groups that every record has share one count."""
+    """Return each group of columns' number of records, paid by `pay`; groups that every record has share one."""
+    # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()
     for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):
@@ -172,7 +173,10 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Return each column's standard deviation, an array, from a noisy sum of squares around the centre of `query`."""
+    """Return the columns' standard deviations, an array, from a noisy sum of squares paid by `pay`.
+
+    Squares are around the centre of `query` and cut at `clip` squared; `means` and `size` are those of the columns.
+    """
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
     units, centres = np.array(query.scale), np.array(query.centre)
@@ -202,6 +206,7 @@ def figures(
     times that of single rows; also in groups that a person's rows are spread over.
     """
     number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
+    # error of sum / size to first order: noise of the sum, and noise of the size times `pull`
     direct = np.minimum(sigma * np.array(query.scale) / size.value, most)
     pull = np.zeros(number)
     if size.noise:
@@ -232,13 +237,17 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2
+        # Bhatia and Davis: a variance between bounds is at most (high - m)(m - low), largest for m in the middle
         m = column.within(mean + math.copysign(min(2 * error, abs(middle - mean)), middle - mean))
         found.append(math.sqrt((column.high - m) * (m - column.low)))
     return np.array(found)
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`."""
+    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`.
+
+    `pure` is True for Laplace noise, `bounds` if deviations are bounds and no estimates.
+    """
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
     return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.max_multiplicity > 1)

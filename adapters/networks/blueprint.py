@@ -109,7 +109,7 @@ class Blueprint:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the blueprint of stored facts; refuse (ReleaseError) unknown names and sizes that do not fit."""
+        """Return the blueprint of stored facts; refuse (ReleaseError) unknown names, and sizes that do not fit."""
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))
         if name not in (None, *NAMED) or not whole or (name == "conv" and not _fits(image, features)):

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TEXT = (
-    "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
-    "the command stratsynth predict, which needs PyTorch."
+    "Single weights of a network have no meaning of their own, and no intervals. The command stratsynth predict makes "
+    "the network's predictions for rows; it needs PyTorch."
 )
 
 

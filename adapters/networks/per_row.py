@@ -50,7 +50,7 @@ class Differentiated:
         self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
 
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
-        """Return one row's log loss + <slopes, F>, and F, its class probabilities; `label` is one-hot."""
+        """Return the log loss + <slopes, F> of one row `x`, and F, its class probabilities; `label` is one-hot."""
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
         logs = self._torch.log_softmax(logits, -1)
         chances = logs.exp()
@@ -59,6 +59,7 @@ class Differentiated:
     def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
         """Return gradients, rows x weights, and class probabilities, rows x classes, for features `x` of rows."""
         torch = self._torch
+        # one gradient a row, as each is clipped by itself before the sum
         labels = np.eye(self._classes)[levels]
         tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (x, labels, slopes)]
         gradients, chances = self._mapped(parameters_of(torch, self._module, weights), *tensors)

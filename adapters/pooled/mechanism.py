@@ -72,7 +72,7 @@ class Pooled(Groupwise[Any]):
     """Weight of everybody's model as a stratum's prior, in records; GEM has no such prior, only its start."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, bases that strata cannot go on from, budgets by stratum; make a named base.
+        """Refuse settings out of range, bases that strata cannot go on from, and budgets by stratum; make a named base.
 
         Refused too are unsound groups, and private weights with share 1.
         """
@@ -98,7 +98,7 @@ class Pooled(Groupwise[Any]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: the base's, counts, choices, splits and work."""
+        """Classes of questions that a fit may ask: the base's, counts, choices, splits and work."""
         return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property
@@ -143,6 +143,7 @@ class Pooled(Groupwise[Any]):
         if self.share == 1:
             everybody = yield from self.inner.learned(self._everybody(public), allot, rng)
             return drawn_by(public.schema, self.strata(public, allot.promise), everybody.conditioned)
+        # everybody first: strata start from that model, and spend the rest in parallel
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
@@ -160,14 +161,15 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
-        """Return the fraction of `rho` for everybody's model: the setting, or by public size and columns if "auto"."""
+        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by size and columns if "auto"."""
         if self.share != "auto":
             return float(self.share)
+        # few rounds: most goes to the pooled model, as strata could not measure much by themselves
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Split the allotment into everybody's model's and the strata's; together at most the whole."""
+        """Return two parts of the allotment, for everybody's model and for the strata; together at most the whole."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 

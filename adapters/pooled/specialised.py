@@ -46,6 +46,7 @@ class Specialised(Mechanism[Any]):
         """Choose, measure and fit in rounds; return the stratum's model, everybody's if it can afford nothing."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
+        # everybody's model is post-processing of answers already paid, so starting from it is free
         learner = yield from self.everybody.stratum(public, self.prior)
         every, starters, rounds = self.base.foresee(public, allot.rho)
         if starters:

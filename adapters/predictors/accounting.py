@@ -32,16 +32,18 @@ UNSOUND = {
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the rho of one step, if group k is asked at rhos[k] and the groups' sum is weighted by weights[k]."""
+    """Return a step's rho where group k is asked at rhos[k], and the groups' noisy sums are added up with `weights`."""
     if accounting == "paper":
         return math.fsum(rhos)
     if accounting == "parallel":
         return max(rhos)
+    # sum of w^2 sigma^2 with sigma^2 = 1 / (2 rho), against the largest weight of one record
     noise = math.fsum(v * v / rho for v, rho in zip(weights, rhos, strict=True))
     return max(v * v for v in weights) / noise
 
 
 def divided(accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho, in proportion to `shares`, such that a step costs `rho` under `paper` or `parallel`."""
+    """Return each group's rho, in proportion to `shares`, with which a step costs `rho` by this accounting."""
+    # paper 000 adds up all groups; side by side, a step costs as much as its dearest group
     whole = math.fsum(shares) if accounting == "paper" else max(shares)
     return [rho * (share / whole) * (1 - 1e-12) for share in shares]

@@ -75,6 +75,7 @@ class Descent:
 
     def step(self, gradient: Floats) -> None:
         """Move `theta` one step against a noisy gradient of the objective, in place; add it to the tail's sum."""
+        # heavy ball: the direction keeps a part of the earlier gradients, and with it averages their noise
         self._direction = self.momentum * self._direction + gradient
         self.theta = self.region.project(self.theta - self.rate * self._direction)
         self.taken += 1
@@ -84,5 +85,5 @@ class Descent:
 
     @property
     def result(self) -> Floats:
-        """Mean of the last `tail` iterates, an array shaped as `theta`; wrong before all `steps` are taken."""
+        """Mean of the last `tail` iterates, an array shaped as `theta`; right only after all `steps`."""
         return self._sum / self.tail

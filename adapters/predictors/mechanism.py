@@ -185,7 +185,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def tau(self) -> float:
-        """Fraction, of the budget that counts leave, for stage 1: the setting, or 0.2 for `DPSE` and 0 for `DPNoSE`."""
+        """Fraction, 0 to 1, for stage 1 of the rho that counts leave: as set, or 0.2 for `DPSE` and 0 for `DPNoSE`."""
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -233,7 +233,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Return each group's records times a row's weight, at least one row's, and the rho that counting leaves."""
+        """Return each group's records times a row's weight, at least one row's, and the part of `rho` that is left."""
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:

@@ -90,6 +90,7 @@ class NoisyMoments:
     @classmethod
     def _of(cls, square: NoisySum, product: NoisySum, centre: Floats, *, curved: bool) -> NoisyMoments:
         size, part = product.units.size, 0.25 if curved else 1.0
+        # the noisy triangle, mirrored: symmetric noise keeps the eigenvalues real
         a = np.zeros((size, size))
         a[np.triu_indices(size)] = square.values * part
         a += np.triu(a, 1).T
@@ -118,7 +119,7 @@ class NoisyMoments:
         return self.centre + self.step
 
     def residual_variance(self, squares: float) -> float:
-        """Return the residuals' variance: noisy sum of squares (at least 0) over rows less features (at least 1)."""
+        """Return the residuals' variance: their noisy sum `squares` (from 0) over rows less features (at least 1)."""
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:
@@ -139,6 +140,7 @@ class NoisyMoments:
         perturbed = np.linalg.norm(self.inverse, axis=1) * s_a * math.sqrt(size)
         sound = perturbed <= FIRST_ORDER
         if self.curved:
+            # a Newton step longer than its own error means that the quadratic model does not hold yet
             length = max(float(step @ self.matrix @ step), 0.0) / self.weight
             stated = float(np.trace(self.matrix @ (noise + sampling))) / self.weight
             sound &= length / 2 <= CURVED * math.sqrt(stated)

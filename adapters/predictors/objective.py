@@ -83,6 +83,7 @@ class Objective:
         elif self.kind == "maximum":
             found = (np.arange(len(labels)) == losses.argmax()).astype(np.float64)
         else:
+            # derivative of the smooth maximum log(sum exp(t loss)) / t
             power = np.exp(self.sharpness * (losses - losses.max()))
             found = power / power.sum()
         if self.bounds:

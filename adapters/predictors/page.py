@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from stratsynth.adapters.predictors.regression import Regression
 
 SOUND = (
-    "Beside each coefficient of the model stands that of {method} on all records, from noisy moments. The interval is "
-    "of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the data, if "
-    "{assumption}. A model with another objective, or of clipped gradients, need not lie in it."
+    "Each coefficient of the model has beside it an estimate by {method} on all records, from noisy moments. The "
+    "interval is for that estimate and holds in 95 of 100 cases: it includes the error of noise and of sampling, if "
+    "{assumption}. Coefficients of a model with another objective, or of clipped gradients, may lie outside."
 )
 METHODS = {
     "linear": ("least squares", "the residuals vary alike everywhere"),
@@ -26,12 +26,12 @@ METHODS = {
 }
 """Method and assumption of coefficients with intervals, by link."""
 UNSOUND = (
-    "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear or logistic "
-    "model and a part of the budget (stage_one)."
+    "These coefficients have no intervals: no noisy moments were measured, which takes a linear or logistic model and "
+    "a part of the budget (stage_one)."
 )
 NETWORK = (
-    "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
-    "the command stratsynth predict."
+    "Single weights of a network have no meaning of their own, and no intervals. The command stratsynth predict makes "
+    "the network's predictions for rows."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "
@@ -82,13 +82,13 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
         return []
     heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
     lines = [[named(g["group"]), g["size"], g["weight"], g["share"]] for g in groups]
-    return [Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))]
+    return [Figure("Groups", table=Table("Weight of each group in the objective, and its part of rho.", heads, lines))]
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Table of a report: a line per coefficient with the model's value, the noisy estimate, its interval, a picture.
+    """Return a report's table of coefficients: a line each with value, noisy estimate, 95 % interval and picture.
 
-    Estimate and 95 % interval are by noisy moments, and left out where the row's `lower` is not finite.
+    Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
     """
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Axis.over(ends)

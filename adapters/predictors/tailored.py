@@ -90,6 +90,7 @@ class Tailored:
         `sizes` are records by group; `moves` is by `loss_moves`.
         """
         shares = np.ones(len(sizes)) if errors is None else errors
+        # uniform composition: every step of Algorithm 2 gets an equal part of stage 2's budget
         each = rho / task.settings.iterations
         loss = each / 2 if task.settings.plan_of.asks_losses else 0.0
         usual = task.settings.plan_of.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
@@ -110,6 +111,7 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
     asked, found = iter(zip(queries, rhos, strict=True)), list[NoisySum]()
+    # groups of one family are disjoint and ask side by side; families add up
     for layout in task.families.layouts:
         answers = yield from split({group: ask(*next(asked)) for group in layout.strata})
         found += [answers[group] for group in layout.strata]
@@ -180,12 +182,14 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 
     Second are the `NoisyMoments` of the last step; None for `softmax`.
     """
+    # least squares needs one question: X'X and X'y
     if task.link == "linear":
         square, product = yield from total(Moments(task.design, task.target, task.norm), rho=rho)
         least_squares = NoisyMoments.of(square, product)
         return least_squares.theta, least_squares
     if task.link == "softmax":
         return (yield from _few_steps(task, rho, records(task, sizes))), None
+    # each Newton step gets twice the budget of the one before: the last one decides the precision
     newton = yield from _newton_step(task, rho, np.zeros(len(task.names)), 0)
     for step in range(1, NEWTON):
         newton = yield from _newton_step(task, rho, newton.theta, step)
@@ -217,9 +221,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Run Algorithms 2 and 3 from `start`; return the numbers fitted, and the noise of the first step's gradient.
+    """Run Algorithms 2 and 3 from `start` with the budgets `tailored`; return the numbers fitted, and a noise scale.
 
-    The noise is a standard deviation, in a coordinate of the weighted sum of the groups' mean gradients.
+    The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
+    groups' mean gradients.
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -259,14 +264,16 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Ask once for everybody's gradient at `theta`, a row weighted by its groups' `v`; return sum and noise scale."""
+    """Ask once, for `rho`, for everybody's gradient at `theta`, rows weighted by `v`; return sum and noise scale."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
+        # a row's weight is the sum of its groups' weights, tabulated by the groups' columns
         table = np.zeros(task.schema.shape(by))
         for weight, group in zip(v, task.groups, strict=True):
             codes = {column: task.schema.index(column, levels[0]) for column, levels in group.items}
             table[tuple(codes.get(column, slice(None)) for column in by)] += weight
         most = float(table.max())  # total weight of a record's groups, one of each family
+        # parts are rounded down to the grid, so that no row is longer than its clip
         if not np.all(table == most):
             query = model.gradients(theta, None, by, np.floor(table / most * GRID) / GRID)
     answer = yield from ask(query, rho * (1 - 1e-12))

@@ -167,7 +167,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families) -> PredictorProblem:
-    """Return the regression's task; refuse target, features, interactions, groups or objective that cannot be.
+    """Return the regression's task; refuse target, features, interactions, groups or objective that do not fit.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
     """

@@ -72,7 +72,7 @@ class RandomisedClassifier(Designed):
         return replace(self, deterministic=True)
 
     def _logits(self, rows: Codes) -> Floats:
-        """Return x . theta: one row a row of the data, one column a classifier."""
+        """Return an array, rows x classifiers: each row's features times each classifier's coefficients."""
         found: Floats = self.featured(rows) @ self.thetas.T
         return found
 

@@ -35,10 +35,10 @@ class Function(ABC):
 
     @abstractmethod
     def value(self, z: Floats) -> float:
-        """Return the function of the numbers `z`, not smoothed."""
+        """Return the function of the numbers `z`, one number, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in of the function at `z`; by default the function itself."""
+        """Return the smooth stand-in of the function at the numbers `z`, one number; by default the function itself."""
         return self.value(z)
 
     @abstractmethod
@@ -84,11 +84,11 @@ class Spread(Function):
     """Shift per unit of z."""
 
     def value(self, z: Floats) -> float:
-        """Return sum_{i<j} |z_i - z_j| - shift sum_i z_i."""
+        """Return the number sum_{i<j} |z_i - z_j| - shift sum_i z_i; the shift is `parameter`."""
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the function of `z` with smooth absolute differences."""
+        """Return the function of `z`, a number, with smooth stand-ins of its absolute differences."""
         # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())
@@ -100,7 +100,7 @@ class Spread(Function):
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant: slopes permute 1 - J, ..., J - 1, or lie between such, less the shift."""
+        """Return the L2 Lipschitz constant for J = `size` numbers, that of slopes 1 - J, ..., J - 1 less the shift."""
         return math.sqrt(size * (size**2 - 1) / 3) + abs(self.parameter) * math.sqrt(size)
 
 
@@ -117,13 +117,13 @@ class HarmonicMean(Function):
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return J u_j^2 for each j, with u_j = (1 / z_j) / sum_i (1 / z_i), z clipped to [LEAST, 1]."""
+        """Return the array of J derivatives by z_j, J u_j^2: u_j = (1 / z_j) / sum_i (1 / z_i), z in [LEAST, 1]."""
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant, J: the u_j add up to 1, so their fourth powers to at most 1."""
+        """Return the L2 Lipschitz constant for J = `size` numbers, J: the u_j of `gradient` add up to 1."""
         return float(size)
 
 
@@ -137,15 +137,15 @@ class GeometricMean(Function):
     """Number added to each z."""
 
     def value(self, z: Floats) -> float:
-        """Return (prod_j (z_j + floor))^(1/J), z clipped to [0, 1]."""
+        """Return the geometric mean of z_j + floor, z clipped to [0, 1]: (prod_j (z_j + floor))^(1/J) for J numbers."""
         return float(np.prod(np.clip(z, 0, 1) + self.parameter) ** (1 / len(z)))
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the mean / (J (z_j + floor)) for each j, z clipped to [0, 1]."""
+        """Return the array of derivatives by z_j: the mean / (J (z_j + floor)), for J numbers z clipped to [0, 1]."""
         found: Floats = self.value(z) / len(z) / (np.clip(z, 0, 1) + self.parameter)
         return found
 
     def lipschitz(self, size: int) -> float:
-        """Return sqrt(J) x the largest slope, ((1 + floor) / floor)^((J - 1) / J) / J."""
+        """Return the L2 constant for J = `size` numbers: sqrt(J) x ((1 + floor) / floor)^((J - 1) / J) / J."""
         s = self.parameter
         return math.sqrt(size) / size * math.pow((1 + s) / s, (size - 1) / size)

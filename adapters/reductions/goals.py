@@ -157,13 +157,13 @@ class Goal:
 
 
 def penalty(objective: Part, tolerance: float) -> float:
-    """Return the slope G of the penalty by which constraints are violated by at most `tolerance` (Corollary 4.2)."""
+    """Return the penalty's slope with which constraints are violated by at most `tolerance` (Corollary 4.2)."""
     size = len(objective.slopes)
     return (tolerance + objective.function.lipschitz(size) * objective.most * math.sqrt(size)) / tolerance
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """Return the objective called `name`, without groups of too few records; if none is left, that of everybody."""
+    """Return the objective called `name`, over the groups of enough records; if none is left, that of everybody."""
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
     if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
@@ -185,7 +185,7 @@ def measured_by(name: str) -> str:
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """Return 1 less the mean of the labels' rates of being right, as objective; for `least` > 0 that mean's bound."""
+    """Return a part: 1 less the mean `name` of the labels' rates of being right; for `least` > 0, `least` less it."""
     rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
     # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
@@ -196,9 +196,9 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return the constraints as parts, and pairs (constraint, group label) left out for too few records.
+    """Return the constraints of `named` (name -> bound) as parts, and pairs left out for too few records.
 
-    A pair's label is empty where a rate of everybody lacks records.
+    A pair is a constraint and a group's label, which is empty where a rate of everybody lacks records.
     """
     found, lacking = list[Part](), list[tuple[str, str]]()
     for name, bound in named.items():
@@ -225,9 +225,10 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return a bound on the largest difference of rates, between two groups or group and everybody; None without any.
+    """Return a part: the largest difference of the rates of `name` less its bound; None without two groups.
 
-    Second are the labels of groups left out for too few records.
+    `versus` says if groups are compared with each other or with everybody. Second are the labels of groups left out for
+    too few records.
     """
     rows, without = list[Any](), dict[str, None]()
     for loss in PARITIES[name]:

@@ -65,6 +65,7 @@ def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tupl
     Sums of losses are in units of their clips; one noise scale holds for all numbers.
     """
     measures = task.settings.measures
+    # one question for counts and one for each measure of losses, at equal prices and so of one noise
     each = rho / (1 + len(measures))
     answer = yield from total(task.confusions(thetas), rho=each)
     found = [np.array([part.values for part in answer])]
@@ -76,11 +77,12 @@ def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tupl
 
 
 def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Run Algorithm 2, corrected, for `rho`; return all classifiers with weights, noisy counts and noise scale."""
+    """Run Algorithm 2, corrected, for `rho` on a goal; return all classifiers with weights, noisy counts and noise."""
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
     thetas, tables, sigma = list[Any](), list[Any](), 0.0
+    # the first gradient is taken at the counts of a classifier that is always right
     mean, theta, weights = sizes.right, start, np.zeros(0)
     for _ in range(s.iterations):
         # Algorithm 2, line 10, but with G and at the noisy mixture's counts
@@ -101,13 +103,14 @@ def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> P
     s = task.settings
     candidates, rho = yield from _candidates(task, sizes, goal, rho)
     rho *= 1 - 1e-12
+    # Algorithm 1: the exponential mechanism with the penalised objective as its score
     theta = yield from ExponentialOracle(candidates).chosen(task, goal.terms(), rho * (1 - s.loss_share))
     tables, sigma = yield from counted(task, theta[None], rho * s.loss_share)
     return LoopResult(theta[None], np.ones(1), tables, sigma)
 
 
 def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
-    """Return the oracle, the coefficients that the first step starts from, and the rho that is left."""
+    """Return the oracle, the coefficients that the first step starts from, and the rho left of `rho`."""
     s = task.settings
     if s.oracle == "gradient":
         start, rho = yield from _start(task, sizes, goal, rho)
@@ -117,8 +120,9 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pr
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Fit a classifier to the objective alone; return its coefficients and the rho left after `start_share` of it."""
+    """Fit a classifier to the goal's objective alone, for `start_share` of `rho`; return it, and the rest of rho."""
     s, zero = task.settings, np.zeros(len(task.features))
+    # without constraints the costs are those of the objective alone
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
     paid = rho * s.start_share
     theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid * (1 - 1e-12))

@@ -139,7 +139,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range; a target among features or groups; sizes without a citation; unsound bounds."""
+        """Refuse values out of range, a target among features or groups, sizes without citation, and unsound bounds."""
         super().__post_init__()
         check_target(self, self.groups)
         check_sizes(self)
@@ -169,7 +169,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Measures, `squared` or `log`, of losses of probabilities in objective and constraints; may be empty."""
+        """Names of the losses of probabilities, `squared` or `log`, in objective and constraints; empty without any."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 
@@ -180,7 +180,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: sums; choices if candidates are drawn; counts if no sizes are public."""
+        """Classes of questions that it may ask: sums; choices if candidates are drawn; counts if sizes are unknown."""
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:

@@ -38,16 +38,18 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
         tables: Noisy counts, one row a classifier.
         weights: The weights before, one fewer.
     """
+    # the classic step of Frank and Wolfe, 2 / (t + 1) in round t
     step = 2 / (len(tables) + 1)
     classic = np.append(weights * (1 - step), step)
     return classic if mixing == "classic" or not len(weights) else _corrected(goal, tables, np.append(weights, 0.0))
 
 
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
-    """Return weights with a smaller smooth goal, by FISTA from `start` with backtracking; never worse than `start`."""
+    """Return classifiers' weights with a smaller smooth goal of `tables`, by FISTA from `start`; never a larger."""
     here = ahead = start
     value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
     for _ in range(ROUNDS):
+        # FISTA: gradient at the extrapolated weights
         at, slope = goal.smooth(ahead @ tables), tables @ goal.gradient(ahead @ tables)
         new, found = start, np.inf
         # backtracking: the step is halved until the quadratic upper bound holds
@@ -60,11 +62,13 @@ def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
         if found >= value:
             if momentum == 1.0:  # a plain step does not help either
                 break
+            # restart: the extrapolation overshot
             momentum, ahead = 1.0, here
             continue
         small = small + 1 if value - found < ENOUGH else 0
         after = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead = new + (momentum - 1) / after * (new - here)
+        # the step may grow again, as the curvature differs along the way
         here, value, momentum, length = new, found, after, 1.5 * length
         if small == PATIENCE:
             break

@@ -48,11 +48,11 @@ class OracleCost:
     """Max-divergence; infinite if it has no bound (Definition 7.1)."""
 
     def approximate(self, delta: float) -> float:
-        """Return the epsilon of Definition 7.2 at this delta: the smaller of `epsilon` and that converted from rho."""
+        """Return epsilon at this `delta` (Definition 7.2): the smaller of `epsilon` and that converted from rho."""
         return min(self.epsilon, epsilon_of(self.rho, delta))
 
     def renyi(self, order: float) -> float:
-        """Return the Rényi divergence of Definition 7.3 at this order: order x rho, at most `epsilon`."""
+        """Return the Rényi divergence at this order (Definition 7.3): order x rho, at most `epsilon`."""
         return min(order * self.rho, self.epsilon)
 
 
@@ -61,7 +61,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def cost(self, rho: float) -> OracleCost:
-        """Return the bounds on divergence of one problem solved for a budget of `rho`, by neighbouring tables."""
+        """Return rho and epsilon that bound what a neighbouring table changes in one problem solved for `rho`."""
 
     @abstractmethod
     def solve(
@@ -92,7 +92,7 @@ class ExponentialOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients of one candidate, drawn by its weighted counts; by its error if weights are tiny."""
+        """Return the coefficients of one candidate drawn for `rho` by `weights` . counts; by error if they are tiny."""
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
@@ -102,7 +102,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """Return the coefficients of the candidate drawn for `rho` by a score: Algorithm 1, for the whole goal."""
+        """Return the coefficients of the candidate drawn for `rho` by the score of these terms (Algorithm 1)."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
         return np.array(self.candidates[number])
@@ -123,10 +123,12 @@ class DescentOracle(Oracle):
     ) -> Program[Floats]:
         """Return the coefficients after `steps` noisy gradients from `start`, of equal price, `rho` in all."""
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
+        # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
         most = max(float(np.abs(dearer).max()), 1e-300)
         parts = np.floor(np.abs(dearer) / most * GRID) / GRID
         # a record whose label is the dearer level gets the other label in the log loss
         flips = (dearer < 0) != (np.arange(2) == 1)
+        # expected total of the parts, by public or paid sizes: the realised one is private
         mass = max(float((np.maximum(sizes.numbers, 0) * parts).sum()), 1.0)
         s = task.settings
         tail = max(1, self.steps // 2)
@@ -140,13 +142,14 @@ class DescentOracle(Oracle):
 
 def net(features: int, number: int) -> Floats:
     """Return `number` x `features` coefficients: unit vectors drawn by a fixed public seed."""
+    # directions of normal vectors are uniform on the sphere
     drawn = np.random.default_rng(2).normal(size=(number, features))
     found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return found
 
 
 def thresholds(number: int) -> Floats:
-    """Return coefficients, one row each, of classifiers x > t and x < t of a numeric feature, at number // 2 even t."""
+    """Return an array with one classifier a row, x > t or x < t of one numeric feature, at number // 2 even t."""
     cuts = np.linspace(-1, 1, max(number // 2, 1))
     above = np.column_stack([-cuts, np.ones_like(cuts)])
     return np.vstack([above, -above])

@@ -26,14 +26,14 @@ NAMES = {
     "log_loss_second": "log loss, second level",
 }
 NOTE = (
-    "All figures are noisy counts, or sums of losses, of the private table that the fit itself went by, so they are a "
-    "little too favourable; the noise is a standard deviation. They are means over the draws of the classifiers, which "
-    "a single prediction does not show. A group of too few records is not estimable, and no constraint was applied to "
-    "it."
+    "All figures are from noisy counts, or sums of losses, of the private table that the classifier was fitted to, so "
+    "they are a little too favourable; the noise is a standard deviation. The figures are means over random draws "
+    "of a classifier, while each prediction is made by a single one. A group of too few records is not estimable, and "
+    "no constraint was applied to it."
 )
 ALONE = (
-    "The classifier whose noisy goal was the smallest, for predictions without chance. Constraints that the mixture "
-    "keeps need not hold of it."
+    "The single classifier with the smallest noisy goal, for predictions that are not random. It may break "
+    "constraints that the mixture keeps."
 )
 
 

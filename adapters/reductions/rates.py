@@ -115,7 +115,7 @@ class Sizes:
         return np.concatenate([found.ravel(), np.zeros(len(self.measures) * self.numbers.size)])
 
     def costs(self, slopes: Floats) -> Floats:
-        """Return weights of counts (groups x labels x predictions) from a goal's slopes by counts and sums.
+        """Return counts' weights, groups x labels x predictions, from a goal's derivatives by counts and sums.
 
         The gradient oracle descends on a record's log loss in place of its error, so a log loss of weight 1 counts as
         an error of cost 1. A squared loss counts equally, with the log loss as a stand-in: both are proper, so for any
@@ -140,7 +140,7 @@ class Sizes:
         return self.most(OF_PROBABILITIES[loss][0]) if loss in OF_PROBABILITIES else 1.0
 
     def middle(self, loss: Loss) -> float:
-        """Return the constant to be added to `row` . vector: 1/2 for losses of predictions, 0 for mean losses."""
+        """Return the constant to add to `row` . vector for the loss: 1/2 for losses of predictions, else 0."""
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
@@ -156,7 +156,7 @@ class Sizes:
         return bool(self.numbers[cells].sum() >= max(self.least, 3 * self.sigma * np.sqrt(cells.sum())))
 
     def row(self, loss: Loss, group: int | None = None) -> Floats:
-        """Return coefficients of the vector of counts and sums: times it, they give the loss less `middle`.
+        """Return an array of coefficients: its product with the vector of counts and sums is the loss less `middle`.
 
         `group` None stands for everybody; denominators are at least 1.
         """

@@ -52,6 +52,7 @@ class Smoothing:
         if self.kind == "softmax":
             value, (_, slope) = self.maximum(np.array([0.0, x]))
             return value, float(slope)
+        # Moreau envelope of max(0, x): quadratic between 0 and m, linear beyond
         slope = min(max(x / self.width, 0.0), 1.0)
         return slope * x - self.width * slope**2 / 2, slope
 
@@ -60,8 +61,10 @@ class Smoothing:
         if self.kind == "none":
             return np.abs(x), np.sign(x)
         if self.kind == "softmax":
+            # m log(exp(x / m) + exp(-x / m)), without overflow
             far = np.abs(x) / self.width
             return self.width * (far + np.log1p(np.exp(-2 * far))), np.tanh(x / self.width)
+        # Huber's function, the Moreau envelope of |x|
         slope = np.clip(x / self.width, -1, 1)
         return slope * x - self.width * slope**2 / 2, slope
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the fitted predictor, with rates, goals, plan and settings in words as its facts."""
+    """Return the fitted predictor of the loop's result, with rates, goals, plan and settings in words as its facts."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
@@ -49,7 +49,10 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a dict for each group and loss (everybody first): records, value and noise, None if too few records."""
+    """Return a dict for each group and loss (everybody first): records, value by noisy `counts`, and noise.
+
+    Value and noise are None for too few records.
+    """
     groups: list[tuple[str, int | None]] = [("", None)]
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
     rows = []

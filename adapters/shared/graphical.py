@@ -138,7 +138,7 @@ class GraphicalLearner(Learner[Graphical]):
             yield from self._fit(1)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
         return Graphical.of(schema, condition(self.fitted, levels))
 
 

@@ -51,7 +51,7 @@ def records(tables: Sequence[NoisyTable | MeasuredTable], size: int | None) -> f
 def believed(
     known: Sequence[Known], measured: Sequence[MeasuredTable], total: float, surer: float = LAST_SURER
 ) -> list[MeasuredTable]:
-    """Return public tables as measured ones, in records; a refuted one's sigma is infinite.
+    """Return the public tables as measured ones, in records; one that the measured tables refute has an infinite sigma.
 
     Args:
         known: The public tables.
@@ -96,7 +96,7 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return, by a public table's columns, the variance of a share that answers add to the table's own, if they do."""
+    """Return a public table's columns -> variance that answers add to its shares' own; only tables they contradict."""
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
@@ -124,7 +124,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return the public tables that no measured one contradicts beyond sampling, their errors and noise."""
+    """Return those of the public tables `known` that no measured one contradicts beyond sampling, errors and noise."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 
@@ -178,7 +178,7 @@ def _error(known: Known, clique: Clique) -> float:
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return tables of the columns that certain public tables make unnecessary to measure, as if measured."""
+    """Return noisy tables, of `total` records, of columns that certain public tables make needless to measure."""
     paid = [MeasuredTable.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:

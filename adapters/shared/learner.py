@@ -64,7 +64,7 @@ class Learner(ABC, Generic[M]):
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """Return the public tables of a stratum; where answers about everybody raise doubts, less sure or left out."""
+        """Return a stratum's public tables: less sure, or left out, where answers about everybody raise doubts."""
         if not self.published or not public.known:
             return public.known
         if self._doubts is None or self._doubts[0] != len(self.tables):
@@ -89,7 +89,7 @@ class Learner(ABC, Generic[M]):
         return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return the candidates (clique -> weight) that the model can take in without growing too large: all here."""
+        """Return the candidates (clique -> weight) that the model can take in without growing too large; here all."""
         return dict(cliques)
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
-        """Return the model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
 
 
 class Poolable(Mechanism[M]):
@@ -118,7 +118,7 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return the weight of each clique that a stratum may measure with `rho`, by public facts."""
+        """Return clique -> weight of the tables that a stratum may measure with `rho`, by public facts."""
 
     def stratum_rounds(self, usual: int) -> int:
         """Return a stratum's number of rounds; `usual`, the one by public sizes, unless a subclass has its own."""
@@ -135,7 +135,7 @@ class Poolable(Mechanism[M]):
 
     @once
     def foresee(self, public: Public, rho: float) -> tuple[Mapping[Clique, float], Mapping[Clique, float], int]:
-        """Return a stratum's candidates, those affordable in its first round, and its number of rounds.
+        """Return a stratum's candidates (clique -> weight), the affordable ones among them, and its number of rounds.
 
         All follow from public facts. If no candidate is affordable, the stratum measures nothing and keeps everybody's
         model.

@@ -39,7 +39,7 @@ NOISE_SIZE = math.sqrt(2 / math.pi)
 
 
 def usual_rounds(columns: int, people: float, rho: float) -> int:
-    """Return the number of rounds that a budget is divided into, from 1 to 16 x columns: see `PER_ROUND`."""
+    """Return the number of rounds, 1 to 16 x `columns`, that `rho` is divided into for so many people."""
     return max(1, min(16 * columns, math.ceil(math.sqrt(columns * people * math.sqrt(rho) / PER_ROUND))))
 
 
@@ -99,7 +99,10 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """Ask as `adapt` usually does, with random choices among `starters` and no fit, for plans; nothing is returned."""
+    """Ask what `adapt` usually asks for `rho` in so many rounds, choosing at random among `starters`, without a fit.
+
+    Nothing is returned: it is for plans.
+    """
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
     left, asked = rho, scores
     for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
@@ -112,6 +115,6 @@ def usual_questions(
 
 
 def down(amount: Fraction) -> float:
-    """Return the largest float that is not above the amount, so that parts never exceed a whole."""
+    """Return the largest float that is not above the fraction `amount`, so that parts never exceed a whole."""
     near = float(amount)
     return near if Fraction(near) <= amount else math.nextafter(near, 0.0)

@@ -112,7 +112,7 @@ def design_of(
 
 
 def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
-    """Target's name, sampling rate, design, and records times a row's weight (None if unknown), of a fit on samples."""
+    """Return a fit's target, sampling rate, design, and records times a row's weight (None if no size is declared)."""
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
     sampling = sampling_of(who, settings.sampling, settings.batch, public)
@@ -134,7 +134,10 @@ def two_levels(column: Column) -> bool:
 
 
 def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
-    """Return a row's probability to be in a step's sample: as declared, or for `batch` rows; strata must declare it."""
+    """Return a row's probability to be in a step's sample: as set, or that of `batch` rows by public size.
+
+    Without a size it is `UNDECLARED`. Refused (Unsupported) are strata that do not set it.
+    """
     if sampling is not None:
         return sampling
     if public.constant:

@@ -44,7 +44,7 @@ class Workload:
         """Refuse texts but `all k-way`, lists but of different columns, and weights outside 1e-6 to 1e6."""
         if isinstance(self.marginals, str):
             _ways(self.marginals)
-        elif not (self.marginals and is_list(self.marginals)) or not all(
+        elif not (is_list(self.marginals) and self.marginals) or not all(
             is_texts(clique) and 0 < len(set(clique)) == len(clique) <= WIDEST for clique in self.marginals
         ):
             raise UsageError(
@@ -64,7 +64,7 @@ class Workload:
                 raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
 
     def parts(self, columns: Sequence[str]) -> Mapping[Clique, float]:
-        """Return set -> weight of all sets of `columns` inside a marginal; cached, since strata have equal columns."""
+        """Return clique -> weight of all sets of `columns` inside one of the marginals; cached for equal columns."""
         key = tuple(columns)
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))
@@ -124,8 +124,8 @@ def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedi
     cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(
-            f"{who}: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
-            f"use {remedies} a smaller workload."
+            f"{who}: the workload's marginals of {len(schema.names):,} columns and their parts hold {cells:,} cells, "
+            f"more than {MOST_CANDIDATES:,}; leave columns out, use {remedies} a smaller workload, or take mst."
         )
 
 

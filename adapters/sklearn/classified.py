@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,14 +14,12 @@ from sklearn.utils.validation import validate_data
 from stratsynth.adapters.networks import Module
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.adapters.sklearn.grouped import GroupedEstimator, check_kind, each, named, numbered
+from stratsynth.adapters.sklearn.grouped import GroupedEstimator, check_kinds, each, numbered
 from stratsynth.checks import is_list
 from stratsynth.schema import Categorical
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from stratsynth.mechanisms import Mechanism
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,28 +43,34 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
             y: Classes; rows whose class is not among those declared are left out.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
-        X, y = self._checked(X, y)
+        X, owners = self.apart(X)
         classes = self._declared()
-        levels = Categorical(levels=tuple(map(str, range(len(classes)))))
-        self._spend(self._mechanism(named(X)), X, numbered(y, classes), levels, sensitive_features)
+        check_kinds("y", y, "classes", classes)
+        X, y = self._checked(X, y)
+        self._spend(X, numbered(y, classes), sensitive_features, owners)
         self.classes_ = np.asarray(classes)
         self._learned(X.shape[1])
         return self
 
-    @abstractmethod
-    def _mechanism(self, features: Sequence[str]) -> Mechanism[Any]:
-        """Return the mechanism for these names of feature columns, TARGET, and GROUP where there are groups."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on some rows, without noise, after a NotPrivateWarning unless the data are public."""
+        self._tell_of_scores()
+        return float(super().score(X, y, sample_weight))
+
+    def _target(self) -> Categorical:
+        """Return the column of the classes' numbers, as texts."""
+        return Categorical(levels=tuple(map(str, range(len(self._declared())))))
 
     def _declared(self) -> Sequence[Any]:
         """Return the declared classes as a list; refuse (ValueError) fewer than two, or equal ones."""
         classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
-        if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
+        named = is_list(classes) and all(isinstance(each, Hashable) for each in classes)
+        if not named or len(set(classes)) != len(classes) or len(classes) < 2:
             raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
         return classes
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return features and classes as arrays; refuse what scikit-learn's checks refuse, as a continuous target."""
-        check_kind("y", y, "classes", self._declared())
         x, checked = validate_data(self, x, y)
         check_classification_targets(checked)
         return x, each(y)

@@ -14,7 +14,8 @@ from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.predictors.accounting import Accounting
 from stratsynth.adapters.predictors.objective import Kind
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator, named
+from stratsynth.adapters.sklearn.grouped import GROUP, GroupedEstimator
+from stratsynth.checks import is_list
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         loss_bounds: By level of the sensitive feature.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
+        account: The name under which folds and versions of the data share the ledger.
+        public: True if the data are public: nothing is charged, and the certificate says NOT PRIVATE.
+        unit: `Unit(column=..., max_rows=...)` where one person has several rows: X is then a pandas frame with that
+            column, which is no feature.
         first: Share of the budget that the first question costs, which counts usable records and values outside; 0 for
             none.
         proceed: True to go on where it finds far fewer usable records than rows.
@@ -82,14 +87,36 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
             y: Numbers to predict.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
+        X, owners = self.apart(X)
         X, y = validate_data(self, X, y, y_numeric=True)
-        low, high = (float(end) for end in self.target_bounds)
-        how = self._group_regression(named(X), "linear")
-        self._spend(how, X, y, Numeric(lower=low, upper=high, bins=1), sensitive_features)
+        self._spend(X, y, sensitive_features, owners)
+        low, high = self.target_ends
         (slopes,), (start,) = self._in_their_unit(X.shape[1])
         half, middle = high / 2 - low / 2, high / 2 + low / 2
         self.coef_, self.intercept_ = slopes * half, float(start * half + middle)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R2 on some rows, without noise, after a NotPrivateWarning unless the data are public."""
+        self._tell_of_scores()
+        return float(super().score(X, y, sample_weight))
+
+    def _mechanism(self, features: Sequence[str]) -> GroupRegression:
+        """Return linear `group_regression` for these feature columns."""
+        return self._group_regression(features, "linear")
+
+    def _target(self) -> Numeric:
+        """Return the column of the target, between its bounds."""
+        low, high = self.target_ends
+        return Numeric(lower=low, upper=high, bins=1)
+
+    @property
+    def target_ends(self) -> tuple[float, float]:
+        """Public lower and upper bound of the target; ValueError where `target_bounds` is no pair of numbers."""
+        ends = self.target_bounds
+        if not is_list(ends) or len(ends) != 2 or not all(isinstance(end, (int, float, np.number)) for end in ends):
+            raise ValueError("target_bounds must be a pair of numbers: (lower, upper).")
+        return float(ends[0]), float(ends[1])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted mean of the target, within its bounds, for each row of `X`: an array of floats."""

@@ -43,6 +43,7 @@ class FermiClassifier(Classified):
         declared_size: The number of rows if it is public; otherwise it is learned from the noisy sums.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
+        account: As for `GroupClassifier`, and so are `public` and `unit`.
         first: Share of the budget that the first question costs, which counts usable records and values outside; 0 for
             none.
         proceed: True to go on where it finds far fewer usable records than rows.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -15,15 +17,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.checks import is_list
+from stratsynth.checks import is_list, quoted_value
 from stratsynth.data.table import open_table
-from stratsynth.errors import Stopped, UsageError
+from stratsynth.errors import NotPrivateWarning, Stopped, UsageError
 from stratsynth.fitting import fit
-from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.fitting.stages import Fit
+from stratsynth.schema import Categorical, Numeric, Schema, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.accounting.ledger import Request
     from stratsynth.data.table import PrivateTable
     from stratsynth.mechanisms import Mechanism
     from stratsynth.release import Release
@@ -54,6 +58,9 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     declared_size: int | None = None
     ledger: str | os.PathLike[str] | None = None
     ledger_epsilon: float | None = None
+    account: str | None = None
+    public: bool = False
+    unit: Unit | None = None
     first: float | None = None
     proceed: bool = False
     protect = "all"
@@ -66,6 +73,83 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an estimator with equal parameters; refuse or price a search that clones it for its fits."""
+        from stratsynth.adapters.sklearn.searches import check_clone
+
+        check_clone(self)
+        found: Self = super().__sklearn_clone__()
+        return found
+
+    @property
+    def scores_are_open(self) -> bool:
+        """True if a score gives nothing private out: the data are public, or all but the sensitive feature."""
+        return self.public or self.protect == "sensitive"
+
+    def _tell_of_scores(self) -> None:
+        """Warn (NotPrivateWarning) that a score of private rows is not private."""
+        if not self.scores_are_open:
+            warnings.warn(
+                "score computes from the rows that it is given, without noise: of private rows it is INTERNAL, and is "
+                "neither to be published nor to decide anything that is. NoisyScore pays, PublicScore takes public "
+                "rows; or declare the data public, public=True.",
+                NotPrivateWarning,
+                stacklevel=3,
+            )
+
+    def apart(self, x: Any) -> tuple[Any, Any]:
+        """Return features without the unit's column, and that column or None where no unit was declared."""
+        if self.unit is None:
+            return x, None
+        if not isinstance(self.unit, Unit):
+            raise UsageError('unit must be Unit(column="...", max_rows=...), with a column of the features.')
+        if not isinstance(x, pd.DataFrame) or self.unit.column not in x.columns:
+            return x, None
+        return x.drop(columns=[self.unit.column]), x[self.unit.column].reset_index(drop=True)
+
+    def owned(self, frame: pd.DataFrame, owners: Any) -> str | Unit:
+        """Return the schema's unit, whose column is put into the frame; refuse (UsageError) rows without owners."""
+        if self.unit is None:
+            return "record"
+        if owners is None or self.unit.column in frame.columns:
+            raise UsageError(
+                f"unit: X must be a pandas frame with the column {self.unit.column!r}, which is taken out of the "
+                "features, and which has another name than x0, x1, ..., group and target."
+            )
+        frame[self.unit.column] = owners
+        return self.unit
+
+    def account_settings(self) -> dict[str, Any]:
+        """Return the keyword arguments of `open_table` that say whose account pays."""
+        return {name: getattr(self, name) for name in ("ledger", "ledger_epsilon", "account", "public")}
+
+    @abstractmethod
+    def _mechanism(self, features: Sequence[str]) -> Mechanism[Any]:
+        """Return the mechanism for these names of feature columns, TARGET, and GROUP where there are groups."""
+
+    @abstractmethod
+    def _target(self) -> Column:
+        """Return the schema's column of the target."""
+
+    def table_of_nobody(self, x: Any) -> PrivateTable:
+        """Return a table as a fit to features like `x` opens, with one row that is nobody's: for a price."""
+        ends = [1 if not is_list(self.bounds) else max(map(np.size, self.bounds))]
+        width = ends[0] if ends[0] > 1 else np.shape(self.apart(x)[0])[1]
+        sensitive = None if self.groups is None else [None]
+        owners = None if self.unit is None else pd.Series([0])
+        return self._table(np.zeros((1, width)), [0.0], self._target(), sensitive, owners)
+
+    def request(self, x: Any) -> Request:
+        """Return the request of a fit to features like `x` to their account; nothing is read or reserved."""
+        table = self.table_of_nobody(x)
+        features = [name for name in table.schema.names if name not in {GROUP, TARGET}]
+        return Fit.prepare(self._mechanism(features), table, self._budget).request
+
+    @property
+    def _budget(self) -> Budget:
+        neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
+        return Budget(self.epsilon, self.delta, neighbours, first=self.first)
 
     @property
     def certificate_(self) -> Mapping[str, Any]:
@@ -86,28 +170,33 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return low, high
 
     def _levels(self) -> list[Any]:
-        return [EVERYBODY] if self.groups is None else list(self.groups)
+        if self.groups is None:
+            return [EVERYBODY]
+        groups = self.groups.tolist() if isinstance(self.groups, np.ndarray) else self.groups
+        if not is_list(groups) or not groups or not all(isinstance(level, Hashable) for level in groups):
+            raise UsageError(f'groups must be a list of levels, such as ["f", "m"], not {quoted_value(self.groups)}.')
+        return list(groups)
 
     def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
         """Return `given` values by the number, as text, of their level; refuse undeclared levels (UsageError)."""
         labels = {level: str(i) for i, level in enumerate(self._levels())}
-        for level in given or {}:
+        if given is not None and not isinstance(given, Mapping):
+            raise UsageError(f"{what} must be a table from groups to numbers, not {quoted_value(given)}.")
+        for level in () if given is None else given:
             if level not in labels:
                 raise UsageError(f"{what} names {level!r}, which is not among the declared groups.")
-        return {labels[level]: value for level, value in (given or {}).items()}
+        return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
         """Return a mechanism with `own` settings, and the estimator's parameters for the others of equal names."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
-    def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
-        """Fit the mechanism `how` to features, target (of schema column `column`) and group; keep the release."""
-        table = self._table(x, target, column, sensitive)
-        neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
-        budget = Budget(self.epsilon, self.delta, neighbours, first=self.first)
+    def _spend(self, x: NDArray[Any], target: Any, sensitive: Any, owners: Any) -> None:
+        """Fit the estimator's mechanism to features, target, group and owners of the rows; keep the release."""
+        table = self._table(x, target, self._target(), sensitive, owners)
         try:
-            self.release_ = fit(how, table, budget, progress=False, proceed=self.proceed)
+            self.release_ = fit(self._mechanism(named(x)), table, self._budget, progress=False, proceed=self.proceed)
         except Stopped as error:
             raise Stopped(
                 f"{error} Here {TARGET} is y, whose values have to be of the declared `classes` or within "
@@ -132,7 +221,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
-    def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> PrivateTable:
+    def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
         """Return the private table: features x0, x1, ... within their bounds, the group, and the target.
 
         Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
@@ -140,7 +229,6 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
-        check_kind("sensitive_features", sensitive, "groups", levels)
         names = named(x)
         known = self.protect == "sensitive"
         columns: dict[str, Numeric | Categorical] = {
@@ -148,16 +236,11 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             for name, a, b in zip(names, low, high, strict=True)
         }
         group = Categorical(levels=tuple(map(str, range(len(levels)))), outside="0" if known else None)
-        schema = Schema({**columns, GROUP: group, TARGET: replace(column, public=known)})
         frame = pd.DataFrame({name: x[:, i] for i, name in enumerate(names)})
         frame[GROUP], frame[TARGET] = numbered(self._sensitive(len(x), sensitive), levels), target
-        return open_table(
-            frame,
-            schema=schema,
-            ledger=self.ledger,
-            ledger_epsilon=self.ledger_epsilon,
-            declared_size=self.declared_size,
-        )
+        unit = self.owned(frame, owners)
+        schema = Schema({**columns, GROUP: group, TARGET: replace(column, public=known)}, unit=unit)
+        return open_table(frame, schema=schema, declared_size=self.declared_size, **self.account_settings())
 
     def _sensitive(self, rows: int, given: Any) -> NDArray[Any]:
         if (given is None) != (self.groups is None):
@@ -165,6 +248,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 "sensitive_features and groups go together: declare the groups' levels when making the estimator, and "
                 "give each row's when fitting it."
             )
+        check_kinds("sensitive_features", given, "groups", self._levels())
         found = np.full(rows, EVERYBODY, object) if given is None else each(given)
         if len(found) != rows:
             raise ValueError(f"sensitive_features has {len(found)} values for {rows} rows.")
@@ -172,17 +256,27 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _frame(self, x: Any) -> pd.DataFrame:
         check_is_fitted(self)
-        x = validate_data(self, x, reset=False)
+        x = validate_data(self, self.apart(x)[0], reset=False)
         return pd.DataFrame(dict(zip(named(x), x.T, strict=True)))
 
 
-def check_kind(what: str, values: Any, where: str, declared: Sequence[Any]) -> None:
-    """Refuse values of a numeric type where all that `where` declares is texts, by the type alone."""
-    kind = getattr(getattr(values, "dtype", None), "kind", "O")
-    if kind in "iufb" and all(isinstance(level, str) for level in declared):
+def check_kinds(what: str, given: Any, declared: str, levels: Sequence[Any]) -> None:
+    """Refuse (UsageError) numbers where all declared levels are texts, or texts where all are numbers.
+
+    Only the type of an array or a pandas column is looked at, and none of its values; of a list or of objects nothing.
+    """
+    kind: Any = getattr(given, "dtype", None)
+    kind = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
+    if kind is None or (getattr(kind, "kind", "O") == "O" and not isinstance(kind, pd.StringDtype)):
+        return
+    texts = pd.api.types.is_string_dtype(kind)
+    if not texts and not pd.api.types.is_numeric_dtype(kind):  # truth values are numbers here
+        return
+    if levels and all(isinstance(level, str) != texts for level in levels):
+        here, there = ("texts", "numbers") if texts else ("numbers", "texts")
         raise UsageError(
-            f"{what} is of the type {values.dtype}, and {where} declares texts, such as {declared[0]!r}: no row would "
-            f"be counted. Declare {where} as they stand in the data. Nothing was charged."
+            f"{what} holds {here} (dtype {kind}), and the declared {declared} are {there}, such as {levels[0]!r}: no "
+            f"row would match. Declare {declared} as the data have them."
         )
 
 

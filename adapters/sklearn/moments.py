@@ -24,12 +24,12 @@ DEFAULT = 0.01
 
 
 def constraints_from(given: Any, versus: str) -> tuple[dict[str, Any], str]:
-    """Return a table of constraints and their bounds, and the comparison `versus` that parities make.
+    """Return a table of constraints and their bounds, and the comparison (a value of `versus`) that parities make.
 
     Args:
         given: A name, whose bound is then fairlearn's default; a table of names and bounds; or one of fairlearn's
             objects.
-        versus: As the estimator was told.
+        versus: The estimator's parameter; an object of fairlearn's decides for itself.
 
     Raises:
         Unsupported: An object that means something that `reductions` does not hold.

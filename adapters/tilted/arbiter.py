@@ -120,8 +120,9 @@ class Arbiter(Learner[Any]):
     def judge(
         self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:
-        """Update lead and due by tables new to both models: `mine` are the prior's probabilities, `other` own ones."""
+        """Update the prior's lead by tables new to both models; `mine` are its probabilities, `other` the own ones."""
         for table, here, there in zip(tables, mine, other, strict=True):
+            # log-likelihood ratio of the two predictions under Gaussian noise
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
             apart = _halved(table, (there - here) * self.total)
             self._judged += 1
@@ -143,7 +144,7 @@ class Arbiter(Learner[Any]):
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leader's model in the columns of `schema`, given one of the level numbers in `levels` each."""
+        """Return the leader's model in the columns of `schema`, of rows whose columns `levels` have these numbers."""
         return self.leader.conditioned(schema, levels)
 
 
@@ -184,6 +185,7 @@ def against(
         for said in (tilted.marginals(cliques), foretell(cliques))
     )
     tilted.tables = every
+    # the prior lost: the own model goes on alone
     if mine > max(LEFT * other, SURE * math.sqrt(noise)):
         return None
     yield from own.fit()
@@ -228,6 +230,6 @@ def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
 
 
 def _halved(table: MeasuredTable, off: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared norm of `off` (in records), over cells that count, over the table's noise variance."""
+    """Return half the sum of squares of `off`, in records, over cells that count, over the table's noise variance."""
     flat = off.ravel() if table.counted is None else off[table.counted]
     return 0.5 * float(flat @ flat) / table.sigma**2

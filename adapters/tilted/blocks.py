@@ -31,12 +31,12 @@ Sizes = Mapping[str, int]
 
 
 def cells(sizes: Sizes, columns: Iterable[str]) -> int:
-    """Return the number of cells of the table of `columns`, the product of their `sizes`; 1 without columns."""
+    """Return the number of cells of the table of `columns`: the product of their `sizes`, 1 without columns."""
     return math.prod(sizes[name] for name in columns)
 
 
 def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
-    """Return for each row the number of its cell, row-major, in the table of `columns`."""
+    """Return for each row of `codes` the number of its cell, row-major, in the table of `columns`."""
     found = codes[columns[0]].astype(np.intp)
     for name in columns[1:]:
         found *= sizes[name]
@@ -88,7 +88,7 @@ class TableBlocks:
 
 
 def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
-    """Return joint tables, and their sums to the cliques' tables, for `rows` rows; cached, as strata share requests."""
+    """Return the plan that counts the cliques' tables of `rows` rows: joint tables, and their sums to the cliques."""
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
     kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
@@ -120,7 +120,7 @@ _kept = lru_cache(maxsize=8)(_made)
 def columns_counted(
     codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
 ) -> list[list[NDArray[np.float64]]]:
-    """Return, for each weighting of the rows, the list of one-column tables of `columns`, summed from joint tables."""
+    """Return, for each of `weights` of the rows, the one-column tables of `columns`: a list of a list of arrays."""
     if not columns:
         return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
@@ -137,7 +137,7 @@ def columns_counted(
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
-    """Return each clique's table of the rows' weights, axes in its order; adjacent cliques of equal start are quick."""
+    """Return each clique's table of the weights of the rows `codes`, axes in its order; quick for equal starts."""
     if cliques and all(len(clique) == 1 for clique in cliques):
         return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}

@@ -101,6 +101,7 @@ def _tilt(problem: Tilt) -> Tilted:
     logs = np.log(problem.base, out=np.full(problem.base.size, -np.inf), where=problem.base > 0)
 
     def weigh(height: Any) -> tuple[Any, float]:
+        # softmax with its log partition sum; the largest height is taken out against overflow
         top = float(height.max())
         height -= top
         weights = np.exp(height, out=height)

@@ -125,7 +125,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def _lent(self) -> float:
-        """Total initial weight, 0 to 1, of the added rows of another model."""
+        """Total weight, 0 to 1, of the rows added from another model, before they are fitted."""
         return max(self.share, MOST_LENT * self.wrong)
 
     @property
@@ -170,7 +170,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return TiltedRows(self.schema, self._fitted, self.weights)
 
     def _off(self) -> dict[str, float]:
-        """Return, by column, the total variation distance (0 to 1) of the last fit's shares from the prior's."""
+        """Mapping from column to the total variation distance, 0 to 1, of the last fit's shares from the prior's."""
         names, sizes = self.schema.names, {name: self.schema.size(name) for name in self.schema.names}
         before = np.zeros(self.weights.size)  # added rows come after the prior's
         before[: self.base.size] = self.base
@@ -197,6 +197,7 @@ class TiltedLearner(Learner[TiltedRows]):
         total, most = self.total, self._most
         for table, foretold in zip(new, self.marginals([table.clique for table in new]), strict=True):
             self.trusted.append(trust(table, foretold, total, most))
+            # far less trust than a right prior would get counts as wrong
             self._wrong.append(self.trusted[-1] < WRONG * most)
             # the objective divides by 2 sigma^2 trust: see `fit`
             spread = table.sigma * math.sqrt(self.trusted[-1])
@@ -218,7 +219,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self.begin()
 
     def _public(self) -> list[Aim]:
-        """Return the public tables as fit tables with their own noise: trust in the prior does not enter."""
+        """Return the public tables as tables to fit, with their own noise: trust in the prior does not enter."""
         tables = believed(self.published, self.tables, self.total)
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
@@ -260,7 +261,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the last fit's rows that have the level numbers `levels`, in the columns of `schema`."""
+        """Return the model of the last fit's rows that have the level numbers `levels`, in the columns of `schema`."""
         return self.model.conditioned(schema, levels)
 
 
@@ -295,7 +296,7 @@ def sampled(model: TableModel, n: int) -> Codes:
 
 
 def shaped(rows: Codes, n: int, schema: Schema) -> Codes:
-    """Return `n` rows, codes by column of `schema`, less those that its rules forbid.
+    """Return `rows`, `n` codes by column of `schema`, less those that its rules forbid.
 
     Columns that the rows lack, such as levels that a stratum merges, get each of their levels in turn.
     """

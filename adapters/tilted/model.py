@@ -88,7 +88,7 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the rows that have the level numbers `levels`, in the columns of `schema`.
+        """Return the model of those rows that have the level numbers `levels`, in the columns of `schema`.
 
         If none has them, all rows stay, with these levels in turn.
         """

@@ -8,10 +8,10 @@ from stratsynth.report.numbers import percent
 from stratsynth.report.page import Section
 
 NOTE = (
-    "The release started from public rows, and moved them where paid answers disagreed by more than noise explains. "
-    "For each column, this is the share of records whose level would have to change for the prior's distribution to "
-    "become the release's. Where noise is large the release stays near the prior, so that a small figure may also mean "
-    "that nothing was learned."
+    "The release started from public rows, and reweighted them where paid answers disagreed by more than noise "
+    "explains. The figure of a column is the share of records whose level would have to change to turn the prior's "
+    "distribution into the release's (total variation). Where noise is large the release stays near the prior, so a "
+    "small figure may also mean that the answers were too noisy to correct it."
 )
 MADE = (
     "Of the release's rows, {} are none of the prior's: the mechanism's own model, fitted to the same paid answers, "

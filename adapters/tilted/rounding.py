@@ -61,7 +61,7 @@ def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: G
 
 
 def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the order, as places in `rows`, that sorts these rows by all columns, the first one first."""
+    """Return the places in `rows` in the order that sorts these rows by all columns, the first column first."""
     return np.lexsort([code[rows] for code in reversed(list(codes.values()))]) if codes else np.arange(rows.size)
 
 
@@ -84,6 +84,7 @@ class _Pairs:
         self._cells = np.empty((rows.size, len(pairs)), dtype=np.int32)
         for i, (a, b) in enumerate(pairs):
             self._cells[:, i] = wide[a] * sizes[b] + wide[b] + starts[i]
+        # expected counts if each row could be taken a fraction of a time
         due, self._wanted = weights[rows] * (n / weights[rows].sum()), np.zeros(starts[-1])
         for column in self._cells.T:
             self._wanted += np.bincount(column, weights=due, minlength=self._wanted.size)

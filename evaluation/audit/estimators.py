@@ -53,7 +53,10 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
 
 
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
-    """Count the errors of the test `score >= threshold` on two tables' scores; refuse samples of different sizes."""
+    """Count the errors of the test `score >= threshold` on scores of the first table and of its neighbour.
+
+    Samples of different sizes are refused.
+    """
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")
     at = round(threshold, DIGITS)
@@ -98,7 +101,7 @@ def _divergence(p: Any, q: Any) -> Any:
 
 
 def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
-    """Lower bound on epsilon at delta from error rates: log((1 - N - delta) / F), at least 0.
+    """Lower bound on epsilon at delta from a test's error rates F, N: log((1 - N - delta) / F), at least 0.
 
     From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
     """

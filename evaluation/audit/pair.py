@@ -80,7 +80,7 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair of the recorded table and the one of `number` random neighbours that the questions tell apart best.
+        """Pair of the recorded table `base` and the one of `number` random neighbours that questions tell apart best.
 
         Refused if no exact answer differs on any of them.
         """

@@ -13,9 +13,10 @@ WITHIN, VIOLATION = "within", "VIOLATION"
 NEEDED = 0.999
 """Power from which a control must be caught."""
 DISCLAIMER = (
-    "A lower bound above its claim proves a fault. One below it proves nothing: these experiments, on these tables, "
-    "in these runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the "
-    "same experiments on drivers broken on purpose; `power` is how often a driver with half the noise is caught."
+    "A lower bound above its claim proves a fault. A lower bound below its claim is no proof that there is no fault: "
+    "these experiments, on these tables, in these runs, found none. `lower` is right with 95 % confidence, a VIOLATION "
+    "with 99.99 %. Controls are the same experiments on drivers broken on purpose; `power` is how often a driver with "
+    "half the noise is caught."
 )
 
 

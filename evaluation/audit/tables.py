@@ -129,5 +129,5 @@ def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
 
 
 def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.float64]:
-    """Log-likelihood ratio, jittered, of k cells that are 1 against k that are 0, from their noisy sum; one per run."""
+    """Log-likelihood ratio, jittered, of k cells that are 1 against 0, from their noisy sum `total`; one per run."""
     return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

@@ -122,7 +122,10 @@ def _baseline(name: str) -> dict[str, Any]:
 def scores(
     real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield metric and frame of each metric, with a hold-out of models trained on `made` too: `accuracy:forest`."""
+    """Yield (metric, frame) for every metric of `made` rows against `real` ones, in everybody and each group.
+
+    With a hold-out these include models trained on `made`, as `accuracy:forest`.
+    """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {
@@ -154,7 +157,7 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield `metric:model` and frame, as `accuracy:forest`: models trained on `train`, tested on the hold-out."""
+    """Yield (`metric:model`, frame), as `accuracy:forest`, of models trained on `train` and tested on the hold-out."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train,

@@ -59,7 +59,7 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]
     if facts["charged"] is not None:
-        lead.append("A setting chosen by these scores has learned from private rows, for which no budget paid.")
+        lead.append("A choice of setting by these scores uses private rows, and no budget was charged for it.")
     errors = [
         by_epsilon(here, f"{title}; mean over repetitions, and 95 % interval", None, ends=True)
         for metric, title in titles(facts["scores"]["k"]).items()

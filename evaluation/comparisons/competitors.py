@@ -25,7 +25,7 @@ WITH_PRIOR = " with prior"
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
     """Mapping from label to a recipe's mechanism: its name, settings and perhaps `from_prior`, as one mapping.
 
-    Refused: an empty list, an entry without a name, a mechanism that is not installed, a label that is bad or there
+    Refused: an entry without a name, a mechanism that is not installed, a label that is bad or there
     twice.
     """
     found: dict[str, Competitor] = {}
@@ -41,8 +41,6 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
             raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
         makes_strata(section["name"])  # refuses a mechanism that is not installed
         found[label] = {**section, FROM_PRIOR: True} if started else section
-    if not found:
-        raise RecipeError("[compare] mechanisms is empty.")
     return found
 
 

@@ -54,12 +54,16 @@ _FAIR = (
     "Differences of the models' rates between the groups that they serve best and worst, by fairlearn's definitions: "
     "0 is equal; of ratios, 1. Groups too small for a rate are left out."
 )
-_PARITY = "The errors of all groups added up, and everybody's for one group's share: Definition 10. Lower is better."
-_SCORES = "Everybody's, of the rows of each release beside the real ones."
+_PARITY = (
+    "Sum of the errors of all groups and, weighted by 1 / number of groups, the error of everybody (Definition 10). "
+    "Lower is better."
+)
+_SCORES = "Scores for everybody that compare the rows of each release with the real ones."
 TESTS = (
     "Differences of two settings, paired by repetition: first minus second, with a 95 % interval by Student's t. “p” "
     "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict "
-    f"where it is below .05, over {ENOUGH} repetitions or more. They are about noise and drawing, not about other rows."
+    f"where it is below .05, over {ENOUGH} repetitions or more. Tests and intervals are about noise and drawing, not "
+    "about other rows."
 )
 
 
@@ -94,9 +98,9 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a figure, a table of a metric: a row for each setting and model, its mean at each epsilon; then baselines.
+    """Return a figure, a table of the metric whose rows are `part`: a line a setting and model, means by epsilon.
 
-    `item` heads the models, where there are any; `ends` adds the intervals of the means.
+    Baselines come last. `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))
@@ -146,7 +150,7 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a figure, a table of one metric's paired tests: a row a pair of settings and epsilon, smallest p first."""
+    """Return a figure, a table of one metric's paired tests `part`: a line a pair and epsilon, smallest p first."""
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""

@@ -118,6 +118,8 @@ class Grid:
         usual = {"name": recipe.mechanism.name, **recipe.mechanism.settings}
         named = [usual, {**usual, FROM_PRIOR: True}] if recipe.given_prior is not None else [usual]
         mechanisms, started = from_prior(labelled(said.get("mechanisms", named)))
+        if not mechanisms and not own:
+            raise RecipeError("[compare] mechanisms is empty; name one, or give compare(..., mechanisms={...}).")
         if bool(started) != (recipe.given_prior is not None):
             raise RecipeError(
                 "[compare] a mechanism with from_prior = true starts from the section [prior]: have both, or neither."

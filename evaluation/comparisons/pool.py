@@ -24,7 +24,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def compute(grid: Grid, files: Mapping[GridFit | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
-    """Compute the cells whose files are missing; None among them stands for the baselines, which come first.
+    """Compute the cells whose file in `files` is missing, `workers` at a time; None stands for the baselines.
 
     The hold-out is read first, so that an unreadable one is refused before the first fit.
     """

@@ -27,9 +27,9 @@ PANELS = 9
 GAPS = {"equalized_odds_difference": "odds apart", "demographic_parity_difference": "selection apart"}
 ABOUT = (
     "Four kinds of road to a prediction at one budget: a model trained on a vanilla, a stratified or a pooled table, "
-    "and a private predictor without a table. All are audited on the same real people, whom nothing was fitted to. Of "
-    "each kind and epsilon the road that serves everybody best there stands for all, which flatters kinds of many "
-    "roads a little."
+    "and a private predictor without a table. All are scored on the same real people, who were in no training data. "
+    "Each kind is represented, at each epsilon, by its road with the best score for everybody; this flatters kinds "
+    "with many roads a little."
 )
 
 
@@ -54,7 +54,7 @@ def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
 
 
 def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Yield everybody, then each group from the largest: first row and all rows of the frame of roads."""
+    """Yield (first row, all rows) of the frame `found` of `roads`: for everybody, then each group from the largest."""
     ordered = found.assign(place=found["scope"].ne(EVERYBODY)).sort_values(
         ["place", "n"], ascending=[True, False], kind="stable"
     )
@@ -63,7 +63,10 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 
 
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
-    """Return a figure of score against epsilon: a panel for everybody and each of the largest groups, a line a kind."""
+    """Return a figure of score against epsilon, a line a kind of road in the frame `found`.
+
+    It has a panel for everybody and each of the largest groups.
+    """
     sound = found[found["status"] == OK]
     x = Axis.over(sorted(set(found["epsilon"])), log=True)
     ends = [*sound["value"], *sound["low"], *sound["high"]]
@@ -99,7 +102,10 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return a figure, a table of the best kind at each epsilon, for everybody and each group, and kinds it beats."""
+    """Return a figure, a table of the best kind of road at each epsilon, for everybody and each group.
+
+    `found` is the frame of `roads`; the kinds that the best one beats are named.
+    """
     epsilons = sorted(set(found["epsilon"]))
     rows: list[list[str | float | None]] = []
     for head, part in _scopes(found):
@@ -116,8 +122,8 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
     heads = [("group", "text"), ("held out", "number"), *((f"epsilon {epsilon:g}", "text") for epsilon in epsilons)]
     return listing(
         "For whom, at which epsilon",
-        "The kind with the best mean. “Beats” names the kinds that it is ahead of beyond chance, with all pairs of "
-        f"kinds and epsilons, and of groups, allowed for.{few}",
+        "The kind with the best mean. “Beats” names the kinds with a worse mean by a test at 5 %, corrected for the "
+        f"number of pairs of kinds, epsilons and groups.{few}",
         heads,
         rows,
         "The best kind of road; everybody, then the largest groups first.",
@@ -146,7 +152,7 @@ def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) ->
     score = str(found["metric"].iloc[0]).replace("_", " ")
     return listing(
         "Every road",
-        f"{score.capitalize()} for everybody and in the group served worst, of groups that are not small; the "
+        f"{score.capitalize()} for everybody and in the worst group that is not small; the "
         "equalized odds and demographic parity differences between groups (0 is equal).",
         columns,
         rows,

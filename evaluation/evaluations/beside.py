@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Scores of the release and of every table beside it: name of the score -> list of frames, one a table; and chance.
+    """Return name of score -> frames, one for each table of `compared` and baseline; and the scores of chance.
 
     The subsample's scores are means over draws; `cliques` is the largest number of marginals, None for all.
     """
@@ -68,7 +68,7 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield a frame of the k-marginal score in each area, for the release, each other release and each baseline."""
+    """Yield frames of the k-marginal score in each level of the column `area`, for every table and baseline."""
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 TEXT = (
-    "The release gives each count an interval for the noise alone, which is to hold the real count in 95 of 100 cases. "
-    "These are one release's intervals: the counts of one table share its noise, so that a group may be off by chance."
+    "Each count of the release has an interval for its noise, which should contain the real count in 95 of 100 cases. "
+    "The intervals are of one release: counts of one table share its noise, so a group's share may be low or high "
+    "by chance."
 )
 
 

@@ -81,7 +81,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
         echo(f"\nFitting {name}.toml at epsilon 1 (stratsynth fit {name}.toml) ...")
         fit_with_progress(Recipe.read(folder / f"{name}.toml"), folder / name)
     found = _evaluated(folder, people)
-    echo("\nWhat each group got. Error: mean L1 distance (0 to 2) of 60 two-way tables from the truth; `chance` is")
+    echo("\nError of each group: mean L1 distance (0 to 2) of 60 two-way tables from the truth; `chance` is")
     echo("the error of a perfect model of these people, sampled as often.\n")
     releases = [_synthetic(folder / name) for name in NAMES]
     echo(_comparison(found, [people, *releases]))

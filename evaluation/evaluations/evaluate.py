@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.checks import check_integer
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
 from stratsynth.evaluation.learning.downstream import downstream
@@ -203,6 +204,7 @@ def evaluate(
     """
     schema = as_schema(schema)
     names, groups = groups_of(schema, by)
+    check_integer("evaluation: k", k, 1)
     k = min(k, len(schema.names))
     others_by_name = dict(beside or {})
     _refuse(schema, holdout, target, positive, above, area, others_by_name)
@@ -292,7 +294,7 @@ def evaluate(
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
-    """Frame of the coverage of a release's intervals by group.
+    """Frame of the coverage of a release's intervals in the groups of the columns `names`, by `real` rows.
 
     None without a folder or groups, or if the release has no noisy tables that answer such queries.
     """

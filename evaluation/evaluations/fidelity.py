@@ -60,7 +60,8 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
     return [
         from_frame(
             "Means and quartiles of the numbers themselves",
-            "As they are in the files: neither binned nor clipped. Bins that are right can hold numbers that are not.",
+            "Numbers as in the files, neither binned nor clipped. Shares of bins can be right while numbers within "
+            "them are not.",
             known,
             [("variable", "column", "text"), ("statistic", "figure", "text"), *APART],
             f"Apart: in standard deviations of the real numbers. The {MOST} farthest off; all are in raw.csv.",
@@ -86,7 +87,7 @@ def _declared(evaluation: Evaluation) -> list[Figure]:
 
 
 def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
-    """Rows about everybody, sorted by the column `order`, the largest first."""
+    """Rows of a score's frame about everybody, sorted by the column `order`, the largest first."""
     return frame[frame["scope"] == EVERYBODY].sort_values(order, ascending=False, kind="stable")
 
 
@@ -97,8 +98,8 @@ def _propensity(evaluation: Evaluation) -> list[Figure]:
     return [
         from_frame(
             "Can a model tell it from real rows?",
-            "The chance that a model takes the synthetic one of two rows for the synthetic one: one half where it "
-            "cannot tell, 1 where it always can.",
+            "Probability that a model, given a real and a synthetic row, picks the synthetic one: one half if it "
+            "cannot tell them apart, 1 if it always can.",
             frame[frame["scope"] == EVERYBODY],
             [
                 ("model", "model", "text"),
@@ -118,7 +119,7 @@ def _correlations(evaluation: Evaluation) -> list[Figure]:
     return [
         from_frame(
             "Which columns should go together more, or less",
-            "Cramér's V of two columns: 0 where one says nothing about the other, 1 where it says all.",
+            "Cramér's V of two columns: 0 if the columns are independent, 1 if one determines the other.",
             _first(frame[(frame["measure"] == "cramer") & (frame["status"] == OK)]),
             [("one", "column", "text"), ("two", "and", "text"), *APART],
             f"The {MOST} pairs that are farthest off; Pearson's and Kendall's are in correlations.csv.",
@@ -144,8 +145,8 @@ def _levels(evaluation: Evaluation) -> Figure:
     more = len(here) - len(rows)
     return listing(
         "Levels lost and invented",
-        "Levels that real people of a group have and the release never shows, or the other way round. Those that "
-        "concern the most people of a group come first" + (f"; {more:,} more are in levels.csv." if more > 0 else "."),
+        "Levels that occur among the real people of a group and not in the release, or the other way round. Levels "
+        "with the largest share of a group come first" + (f"; {more:,} more are in levels.csv." if more > 0 else "."),
         [("column", "text"), ("group", "text"), ("kind", "text"), ("levels", "text"), ("share", "number")],
         rows,
         "Share: of the group's real rows, or for invented levels of its synthetic ones.",
@@ -191,6 +192,7 @@ def _matches(evaluation: Evaluation) -> Figure:
             ("value", "share", "number"),
             ("similarity", "agreement", "number"),
         ],
-        "Of people whom nobody equals, how many some synthetic row equals in all columns, or in what neighbours know. "
-        "Where people held out match as often as those in the data, matches do not come from their rows.",
+        "Share of unique real people who are equal to a synthetic row in all columns, or in the columns that "
+        "neighbours may know. If people who were held out match as often as those in the data, matches do not come "
+        "from having been in the data.",
     )

@@ -14,8 +14,8 @@ from stratsynth.report.page import Section
 def guarantee(record: Mapping[str, Any] | None) -> Section:
     """Return the page's section with the certificate in plain words, or (for None) that none came with the table."""
     not_this = (
-        "It is about the release. This report was computed from the private rows themselves and is covered by no "
-        "guarantee at all."
+        "The guarantee is about the release. This report was computed from the private rows themselves, and "
+        "is covered by no guarantee at all."
     )
     if record is None:
         return Section("certificate", "The certificate", text=["No certificate came with the table."])

@@ -50,7 +50,10 @@ class MarginalScores:
         cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:
-        """Return the errors of marginals, from counts out of memory; `engine` is the one that holds the real table."""
+        """Return the errors of k-way marginals by group, from counts out of memory.
+
+        At most `cliques` marginals are scored; `engine` holds the real table.
+        """
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
         weight = schema.row_weight.column

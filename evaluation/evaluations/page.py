@@ -49,7 +49,7 @@ NUMBERS = (
     "relative error of the means of all columns."
 )
 CHANCE = "subsample"
-ONE_RUN = "This is one run of each: another one has other noise, and other errors."
+ONE_RUN = "Each release is a single run: another run has other noise, and other errors."
 
 
 def evaluation_page(
@@ -106,8 +106,9 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
         (
-            f"A release is right where its tables are those of the real people. The error is 0 there, and 2 where "
-            f"nothing agrees; it is the mean over {facts['cliques']:,} tables of {several(facts['k'], 'column')}. "
+            "The error compares the release's tables with those of the real people. It is 0 where they are equal, and "
+            f"2 where they have nothing in common; it is the mean over {facts['cliques']:,} tables of "
+            f"{several(facts['k'], 'column')}. "
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
         )
     ]
@@ -124,7 +125,7 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
         beyond = worst.error(name).value / worst.chance if worst.chance > 0 else math.nan
         times = f", {beyond:.1f} times what chance alone would leave" if math.isfinite(beyond) else ""
         lead.append(
-            f"It serves groups unequally: the error is {short(worst.error(name).value, 2)} for "
+            f"Errors differ between groups: the error is {short(worst.error(name).value, 2)} for "
             f"{with_people(worst)}{times}, and {short(best.error(name).value, 2)} for {with_people(best)}."
         )
     lead += [in_a_paragraph(evaluation, name, other) for other in evaluation.facts["beside"] if groups]
@@ -189,8 +190,8 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
     """Return a figure, a table of parity errors (Definition 10), one a row; None without any. `what` names them."""
     said = {
-        "marginals": "The errors of all groups added up, and everybody's for one group's share.",
-        "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",
+        "marginals": "Sum of the errors of all groups and, weighted by 1 / number of groups, the error of everybody.",
+        "means": "The same sum for relative errors of the means of all variables.",
     }
     columns = (
         ("table", "of"),
@@ -209,7 +210,7 @@ def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
         said[what],
         rows,
         [(key, name, "text" if key == "table" else "number") for key, name in columns],
-        "A group that a release has lost counts as wholly wrong; terms without a true value are left out.",
+        "A group without any row in the release counts with an error of 1; terms without a true value are left out.",
     )
 
 
@@ -278,6 +279,6 @@ def _worst(evaluation: Evaluation) -> Section:
     note = f"The {WORST} tables that are farthest off, of {evaluation.facts['cliques']:,}."
     figures = [ranked("Over everybody", note, rows(whole, grouped=False), ["Columns"], "error")] if len(whole) else []
     if evaluation.by and len(inside):
-        what = "Those of any group that is not small."
+        what = "Tables of any group that is not small."
         figures.append(ranked("In single groups", what, rows(inside, grouped=True), ["Columns", "Group"], "error"))
     return Section("worst", "The worst tables", figures=figures)

@@ -167,7 +167,7 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """Array of predictions in the task's terms, truth values or numbers; refused if there is not one for each row."""
+    """Array of the `given` predictions as truth values or numbers; refused unless there is one for each real row."""
     said = _predicted(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")

@@ -50,7 +50,7 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
         f"{several(facts['groups'], 'declared group')}",
         lead=[
             f"Predicted: {facts['task']}.",
-            "“Constant” predicts the same for everybody: a model should stay below its error, in each group.",
+            "“Constant” predicts the commonest level, or the mean; a useful model has a smaller error in each group.",
         ],
         sections=sections,
         internal=BANNER,

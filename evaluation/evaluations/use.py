@@ -55,7 +55,7 @@ def _by_model(here: pd.DataFrame, score: str) -> Figure:
         rows.append([str(model), *(values.get(name) for name in there)])
     return listing(
         f"By model: {SCORES[score]}",
-        "“Constant” predicts the same for everybody, and is what any model should beat.",
+        "“Constant” predicts the commonest level, or the mean, for everybody; a useful model has a smaller error.",
         [("model", "text"), *((TRAINED[name], "number") for name in there)],
         rows,
         f"On {int(whole['n'].iloc[0]):,} held-out real rows, by what the model was trained on. Groups by themselves "

@@ -63,7 +63,10 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """Frame of `propensity`, for a pair of tables, with at most `most` rows of each; refused for an unknown model."""
+    """Frame of the scores of `propensity`, for a pair of tables and these models; an unknown model is refused.
+
+    At most `most` rows of each table are used.
+    """
     if unknown := set(models) - set(MODELS):
         raise UsageError(f"evaluation: there is no model {min(unknown)!r}; there are {' and '.join(MODELS)}.")
     rng = np.random.default_rng(seed)

@@ -28,9 +28,9 @@ TINY = 5e-5
 NOTHING = 1e-12
 """Absolute value below which a part is rounding error."""
 MEASURES = {
-    "total variation": "How far the release's tables of a group are from the real ones, in parts of the group: half of "
-    "what cells differ by, 0 where they agree, 1 where nothing does, and more where the release has too many rows of "
-    "the group; the mean over tables.",
+    "total variation": "Mean total variation between the group's tables in the release and in the real data: half the "
+    "sum of the cells' absolute differences, as a part of the group. It is 0 where tables agree, 1 where they have "
+    "nothing in common, and more where the release has too many rows of the group.",
     "excessive risk": "A private model's mean loss above that of the same model without clipping and noise.",
 }
 
@@ -38,7 +38,7 @@ MEASURES = {
 def lens_page(scores: LensScores) -> Page:
     """Return the lens on a recipe as a page of one section, with a picture of each group's loss by cause."""
     facts = scores.facts
-    note = "Parts add up to the whole; a negative one makes up for others. Lines are 95 % intervals over fits."
+    note = "Parts add up to the whole; a negative part offsets others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
     return Page(
         title="What each group loses, and to what",
@@ -91,7 +91,7 @@ def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
     there = shown(list(causes), frame)
     lines = [f"{part.capitalize()}: {causes[part][0]}. What moves it: {causes[part][1]}." for part in there]
     absent = [part for part in causes if part not in there]
-    return [*lines, f"Nothing was lost or won by {' or '.join(absent)}."] if absent else lines
+    return [*lines, f"No part of the loss is due to {' or '.join(absent)}."] if absent else lines
 
 
 def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARTS = ("clipping", "noise")
 CAUSES = {
     "clipping": (
-        "gradients that are clipped, and what is done about unequal groups",
+        "clipping of gradients, and the mitigation between groups",
         "a larger clip, or other features",
     ),
     "noise": ("privacy noise", "more budget, a smaller clip, or fewer features"),

@@ -96,9 +96,9 @@ def lens(
             "lens: a recipe of estimates has its errors in its own report; take one of rows or predictions."
         )
     if on is not None and kind == Returns.ROWS:
-        raise UsageError("lens: other rows are for predictors; a table is compared with the rows it was fitted to.")
+        raise UsageError("lens: `on` is for predictors; a synthetic table is compared with the rows it was fitted to.")
     if target is not None and kind == Returns.ROWS:
-        raise UsageError("lens: a target is for predictors; this recipe makes rows.")
+        raise UsageError("lens: `target` is for predictors; this recipe makes synthetic rows.")
     names, groups = groups_of(recipe.schema(), by if by is not None else _usual(recipe))
     table = recipe.table()  # with its ledger, from which nothing is reserved
     real = EncodedRows.read(recipe.data.rows if on is None else on, recipe.schema())

@@ -63,7 +63,7 @@ CAUSES = {
         "a mechanism or workload that holds the rule's columns together, or another rule",
     ),
     "rounding": (
-        "how many whole rows the release has of the group: rounded where it is a stratum, by chance where not",
+        "the group's number of rows in the release: rounded if it is a stratum, else random",
         "more rows of the release, which cost nothing, or strata of the groups",
     ),
     "sampling": ("which rows were drawn of the group", "more rows of the release, which cost nothing"),

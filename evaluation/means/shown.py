@@ -43,7 +43,10 @@ def show_means(
     number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
     if recipe.how().returns != Returns.ESTIMATES:
-        raise UsageError(f"{recipe.mechanism.name} releases rows, not means; a mean is coinpress or clipped_mean.")
+        raise UsageError(
+            f"{recipe.mechanism.name} releases rows, not means; the mechanisms for means are coinpress "
+            f"and clipped_mean."
+        )
     folder = out if out is not None else recipe.directory
     if plot is not None:
         check_path(plot)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.tables import EVERYBODY, OK
+from stratsynth.evaluation.tables.frames import FEW, HALF
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Column, Figure, Points, Table, Value
 from stratsynth.report.strip import Axis, Mark, legend
@@ -187,9 +188,10 @@ def card(
         title,
         note,
         Table(
-            "Worst first. “Small”: a table has few rows of the group, and its error is mostly "
-            "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the "
-            "tables say of the group is wrong.",
+            f"Worst first. “Small”: a table has fewer than {FEW} rows of the group, and its error is mostly chance. "
+            "“Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the tables "
+            f"say of the group is wrong, a mean total variation of {HALF:g} or more. “Ok” is whatever is none of "
+            "these: the error itself says how good it is.",
             columns,
             [line(s) for s in ordered],
             [line(everybody)] if everybody.errors else [],
@@ -309,12 +311,12 @@ def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (
-            "A group that is measured by itself gets noise of its own, and noise does not shrink with the group: where "
-            "few people are, it can outweigh what is learned of them. The plan foresees it from public sizes; merging "
-            "small groups, or pooling, are the remedies."
+            "A group that is measured by itself has noise of its own, and noise does not shrink with the group: in a "
+            "group of few people the noise can be larger than the counts. The plan foresees this from public sizes; "
+            "merging small groups, or pooling, are the remedies."
         )
     if mine == "stratified" and "smaller" in verdicts:
-        yield "A group that is measured by itself is not taken for an average of everybody."
+        yield "A group that is measured by itself keeps its own distribution, and is not drawn towards everybody's."
 
 
 def _rest(rest: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str) -> str:

@@ -143,7 +143,7 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """Numbers of a column's levels that are numbers, in the order of these numbers; other levels are left out."""
+    """Array of the codes of a column's levels that stand for numbers, sorted by these numbers; others are left out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))

@@ -49,7 +49,7 @@ def chance(
     score: Callable[[EncodedRows], Mapping[str, pd.DataFrame]],
     release: pd.DataFrame | None = None,
 ) -> Chance:
-    """Score subsamples of the real rows, as if they were a release of `rows` rows, until their mean is precise enough.
+    """Return mean scores of subsamples of the real rows, drawn as a release of `rows` rows until the mean is precise.
 
     Args:
         real: Real rows.

@@ -108,7 +108,7 @@ class Weighting:
 
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
-    """Frame of the parity errors of the means of variables, one by one and together; refused without a variable."""
+    """Frame of the parity errors of the means of variables in a pair of tables; refused without a variable."""
     if not variables:
         raise UsageError("evaluation: no variable is left; name others with `columns`.")
     parts, every = [], [mean_terms(pair, name, tau) for name in variables]
@@ -125,7 +125,7 @@ def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> p
 
 
 def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
-    """Frame with a row for each group and for everybody, of one variable's absolute relative errors."""
+    """Frame with a row for each group and for everybody: the absolute relative errors in `terms` of variable `name`."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {

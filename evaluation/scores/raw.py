@@ -84,7 +84,7 @@ def farthest(frame: pd.DataFrame) -> Mapping[Any, Any] | None:
 def sentence(row: Mapping[Any, Any]) -> str:
     """Sentence for readers on one row of `raw_values`, said to be the figure that is farthest off."""
     return (
-        f"Of the numbers themselves, the {row['statistic']} of {row['variable']} is farthest off: "
+        f"Among raw numbers, the {row['statistic']} of {row['variable']} is farthest off: "
         f"{row['synthetic']:,.6g}, where the real one is {row['real']:,.6g}: "
         f"{row['value']:.2f} standard deviations apart."
     )
@@ -95,7 +95,7 @@ Weighed = tuple[Array, Array]
 
 
 def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
-    """Mapping from column to raw numbers and their weights (1 without `weigh`); of `EncodedRows`, numbers clipped."""
+    """Mapping from each of `names` to raw numbers and weights (1 without `weigh`); of `EncodedRows`, clipped."""
     if isinstance(data, EncodedRows):
         each = np.ones(data.rows) if data.weights is None else data.weights
         return {name: _known(data.numbers[name], each) for name in names}

@@ -101,7 +101,7 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of the mean L1 distances by group, then everybody; `schemas` have the real rows' weights, or none."""
+    """Frame of mean L1 distances by group, then everybody, of marginals `cliques` of the real and synthetic sources."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there

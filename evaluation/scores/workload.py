@@ -110,14 +110,14 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Total variations of all sets of k of the columns (None: all, those of `by` too), or of `most` of the sets."""
+    """Total variations of a pair's tables: all sets of k of the columns (None: all columns), or `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the mean distance over cliques, a row a group, then everybody; `scale` is 2 for L1, 1 for variation."""
+    """Frame of the mean distances `found`, a row a group, then everybody; `scale` is 2 for L1, 1 for variation."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     cliques = np.full(mean.shape, len(found.cliques))
@@ -132,7 +132,7 @@ def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame with a row for each clique and group or everybody, largest distance first, unknown ones last."""
+    """Frame of the distances `found`, a row a clique and scope, the largest first, unknown ones last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from stratsynth.checks import is_texts, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.tables.encoded import Array, EncodedRows, as_schema, chosen
 from stratsynth.evaluation.tables.frames import FEW, RESERVED, statuses, tidy
@@ -168,5 +169,8 @@ def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
 
 
 def as_columns(by: By) -> tuple[str, ...]:
-    """Tuple of column names from one name, several, or None (empty)."""
-    return () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    """Return a tuple of column names from one name, several, or None (empty); UsageError for anything else."""
+    names = () if by is None else (by,) if isinstance(by, str) else by
+    if not is_texts(names):
+        raise UsageError(f'evaluation: columns are names, such as ["SEX", "RAC1P"], not {quoted_value(by)}.')
+    return tuple(names)

@@ -29,7 +29,7 @@ by = ["SEX", "RAC1P"]
 [weights]
 source = "public"
 path = "shares.csv"
-citation = "simulated"
+citation = "simulated people"
 [mechanism]
 name = "independent"
 [budget]

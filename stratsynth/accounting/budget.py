@@ -94,10 +94,13 @@ class Budget:
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon outside (0, MOST_EPSILON], delta outside [LEAST_DELTA, 1), units that neighbours exclude."""
+        """Refuse epsilon not in (0, MOST_EPSILON], delta not in [LEAST_DELTA, 1), other neighbours, unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
         number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
         number("budget: first", self.first, least=0, most=MOST_FIRST, optional=True)
+        for key in ("epsilon", "delta"):
+            if type(getattr(self, key)) not in (int, float):  # a number of numpy
+                object.__setattr__(self, key, float(getattr(self, key)))
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
         try:

@@ -49,7 +49,7 @@ def interned(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
 
 @lru_cache(maxsize=2**12)
 def _interned(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
-    """Keyed by the types as well: 1 and 1.0 are equal, and written differently."""
+    """Return the mapping of `interned`, cached by the types too: 1 and 1.0 are equal, and written differently."""
     return MappingProxyType(dict(items))
 
 

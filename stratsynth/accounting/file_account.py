@@ -39,8 +39,12 @@ class FileAccount(FitAccount):
         folder: Path,
         lock: int,
         rest: Callable[[], Standing],
+        charged: Callable[[], object] | None = None,
     ) -> None:
-        """Open the account of a reservation, counting the charges and given answers of an interrupted run."""
+        """Open the account of a reservation, counting the charges and given answers of an interrupted run.
+
+        After the fit's first charge `charged` is called, which may read the rows.
+        """
         super().__init__(
             request.budget, request.allot, standing, reservation["seed"], request.caps, request.opening, rest
         )
@@ -49,6 +53,7 @@ class FileAccount(FitAccount):
         self._reservation = reservation
         self._folder = folder
         self._lock: int | None = lock
+        self._charged = charged
         self._paid: set[tuple[int, str]] = set()
         self._given: dict[tuple[int, str], str] = {}
         """SHA-256 of the journal's file for each answer, by moment and key, that the mechanism may have been given."""
@@ -80,6 +85,8 @@ class FileAccount(FitAccount):
             except BudgetRefused as refused:
                 raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
             self._note(moment, asked)
+            if self._charged is not None and len(self._paid) == 1:
+                self._charged()
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Append a batch's charges to the ledger as one line; it is on the disk when this returns."""

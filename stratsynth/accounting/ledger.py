@@ -41,6 +41,8 @@ class Request:
     """Largest amount, in the allotment's currency, that a record of a stratum with a budget of its own may cost."""
     prior: str | None = None
     """Hash of the certificate's section about the prior; None without a prior."""
+    sections: str | None = None
+    """Hash of the certificate's sections that are fixed before the first answer; None where nobody states them."""
     opening: Allotment | None = None
     """Part of the allotment that is reserved first, for the first question; None for all of it at once."""
 

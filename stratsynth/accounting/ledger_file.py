@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
@@ -55,6 +55,9 @@ from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
 from stratsynth.version import VERSION
 
+if TYPE_CHECKING:
+    from stratsynth.accounting.copies import Copies
+
 
 class FileLedger:
     """A ledger file, opened for the fits on one data file."""
@@ -68,6 +71,8 @@ class FileLedger:
         account: str | None = None,
         registry: Registry | None = None,
         reason: str | None = None,
+        older: Callable[[bytes], str] | None = None,
+        copies: Copies | None = None,
     ) -> None:
         """Name the files; nothing is opened.
 
@@ -78,12 +83,16 @@ class FileLedger:
             account: The name under which several versions of the data share the ledger.
             registry: The accounts of the data file, where there is one.
             reason: The user's reason to begin a ledger beside another of the same data.
+            older: Identifies the data as ledgers of earlier versions do, where that differs.
+            copies: The accounts of other files that have these rows.
         """
         self.path = path
         self._account = account
         self._registry = registry
         self._reason = reason
         self._fingerprint = fingerprint
+        self._older = older
+        self._copies = copies
         self.cap_epsilon = cap_epsilon
         self._chain = Chain(path)
 
@@ -91,7 +100,7 @@ class FileLedger:
         """Return the account of the request's interrupted fit or of a new reservation; BudgetRefused beyond the cap."""
         self.refuse_other()
         with self._chain.locked() as append:
-            data, note = self._ready(append, request.budget)
+            data, note = self._ready(append, request)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
             made = reservations(lines)
@@ -101,8 +110,8 @@ class FileLedger:
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
                 refuse_half_done(self.path, lines, request)
-                request.before_reserving()
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
+                request.before_reserving()
             known = self._registry.names() if self._registry is not None else ()
             folder = journal_folder(self.path, run)
             lock = locked(folder, self.path)
@@ -114,10 +123,10 @@ class FileLedger:
                     append(mine)
                 if not os.fstat(lock).st_size:
                     mark(lock, RESERVED)
-
                 facts = partial(self._standing, head, note, known)
                 rest = partial(self._reserve_rest, request, run, facts)
-                return FileAccount(self._chain, request, facts(), mine, folder, lock, rest)
+                charged = None if self._copies is None else partial(self._copies.mark, self.path, data)
+                return FileAccount(self._chain, request, facts(), mine, folder, lock, rest, charged)
             except BaseException:
                 os.close(lock)
                 raise
@@ -129,7 +138,7 @@ class FileLedger:
         delta = readable(reserved, head["delta"])
         return Standing(
             self.path.name, head["cap_epsilon"], total(reserved, delta), len(reserved), note, delta, account=whose.name,
-            versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
+            versions=len(whose.versions), accounts=known, new_account=head.get("reason"), corrections=whose.corrections,
         )  # fmt: skip
 
     def _reserve_rest(self, request: Request, run: str, standing: Callable[[], Standing]) -> Standing:
@@ -142,16 +151,17 @@ class FileLedger:
             append({"kind": "rest", "run": run, "at": now(), "budget": budget, "allot": allot})
             return standing()
 
-    def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
+    def _ready(self, append: Append, request: Request) -> tuple[str, str]:
         """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
         """
-        note, new = "", not self._chain.lines
+        note, new, budget = "", not self._chain.lines, request.budget
         if new and journal_of(self.path).exists():
             raise LedgerError(EMPTIED.format(path=self.path))
-        data = self._fingerprint(key_of(self.path, new=new))
+        key = key_of(self.path, new=new)
+        data = self._fingerprint(key)
         if new:
             facts: dict[str, Any] = {
                 "cap_epsilon": self.cap_epsilon,
@@ -161,11 +171,19 @@ class FileLedger:
             facts |= {} if budget.unit == "record" else {"unit": budget.unit}
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
+            if self._copies is not None:
+                afford(
+                    self.cap_epsilon, [], request.allot, budget.delta
+                )  # before rows are compared with other accounts'
+                self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
         if not new:
-            self.check(head_of(self.path, lines), lines, data, budget)
+            head, versions = head_of(self.path, lines), shared_by(lines).versions
+            if data not in versions and self._older is not None and (older := self._older(key)) in versions:
+                data = older
+            self.check(head, lines, data, budget)
             over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
             check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
             tidy(self.path, (run for run, done in over.items() if done))
@@ -196,8 +214,9 @@ class FileLedger:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
         if data not in whose.versions and (whose.name is None or self._account is None):
             remedy = (
-                "each data file has a ledger of its own, and versions of one share a ledger that has a name: the next "
-                'fit of the data that it is of gives it one, with account = "persons 2024"'
+                "each data file has a ledger of its own; if the file was corrected, say so: `stratsynth ledger correct "
+                "LEDGER DATA --reason TEXT`; versions of one share a ledger that has a name, which the next fit of the "
+                'data that it is of gives it, with account = "persons 2024", or `stratsynth ledger name`'
                 if whose.name is None
                 else f"if these are the same people, say so: account = {whose.name!r}"
             )
@@ -225,7 +244,7 @@ class FileLedger:
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a new fit that resembles an unfinished one of another version.
+    """Refuse a request that resembles an unfinished fit, in the ledger's `lines`, of another version.
 
     The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
     resemble each other if mechanism and budget are equal, and the seed too unless the request has none.

@@ -3,8 +3,9 @@
 ledger    the first: cap, delta, neighbours, unit, fingerprint of the data, and any reason to begin it beside another
 account   the name under which versions of the data share it
 version   the fingerprint of another version of the data
-reserve   a fit: its identity, its whole allotment (with a first question, that question's), the hash of the
-                    certificate's section on its prior, and the version that wrote the line
+reserve   a fit: its identity, its whole allotment (with a first question, that question's), the hashes of the
+                    certificate's section on its prior and of all its sections that are fixed beforehand, and the
+                    version that wrote the line
 rest      the whole allotment of a fit with a first question, in the place of that question's
 charge    a batch of a fit: journal key, and the charges of its questions
 answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
@@ -52,7 +53,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read every field that a line should hold; any exception means that the line is not from a ledger."""
+    """Read every field that a ledger's line (`first` or later) should hold; any exception means that one is amiss."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)
@@ -64,11 +65,11 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
             raise ValueError(kind)
         _texts(line, "data", *(["reason"] if "reason" in line else []))
     elif kind in ("account", "version"):
-        _texts(line, "name" if kind == "account" else "data", "at")
+        _texts(line, "name" if kind == "account" else "data", "at", *({"reason"} & line.keys()))
     elif kind in ("reserve", "rest"):
         new = kind == "reserve"
         _texts(line, "run", "at", *(("identity", "mechanism") if new else ()))
-        _texts(line, *(k for k in ("version", "data", "prior") if k in line))
+        _texts(line, *({"version", "data", "prior", "sections"} & line.keys()))
         allot = allotment_of(line)
         sound = 0 < float(allot.amount) < math.inf and (is_whole(line["seed"]) if new else True)
         if not sound or (line["run"] in currencies) == new:
@@ -126,13 +127,16 @@ class Shared:
     """Account name given by users; None if the ledger belongs to one data file."""
     versions: tuple[str, ...]
     """Fingerprints of the versions of the data, oldest first."""
+    corrections: tuple[str, ...] = ()
+    """Stated reasons of corrections of the data, oldest first."""
 
 
 def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
-    """Return the account's latest name (None without one) and data versions, oldest first, from ledger lines."""
+    """Return the account's latest name (None without one), data versions and corrections, from ledger lines."""
     names = [line["name"] for line in lines if line["kind"] == "account"]
     versions = [line["data"] for line in lines if line["kind"] in ("ledger", "version")]
-    return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)))
+    why = tuple(line["reason"] for line in lines if line["kind"] == "version" and "reason" in line)
+    return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)), why)
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
@@ -143,6 +147,7 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
         "allot": (request.opening or request.allot).to_dict(), "known_by": BY_SHAPE,
         "data": data, **({"first": True} if request.opening is not None else {}),
         **({"prior": request.prior} if request.prior is not None else {}),
+        **({"sections": request.sections} if request.sections is not None else {}),
     }  # fmt: skip
 
 

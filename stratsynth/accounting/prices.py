@@ -58,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return epsilon by step of a record (`STEPS`), under the assumption that no column is handed out without noise."""
+    """Return epsilon by step of a record (`STEPS`) from charges, or their `worst` case, if no column is unprotected."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 

@@ -1,11 +1,12 @@
 """Ledgers of data without a ledger file: in memory, one for equal data in this process, however often opened.
 
-Data count as equal if they are one object (a frame, an Arrow table), one path, or of one content. Contents are
-compared by a fingerprint under a key that lasts as long as the process and is never published, taken when a fit
-reserves; it shows only whether two tables are equal. Where data turn out to be equal that had two ledgers, these
+Data count as equal if they are one object (a frame, an Arrow table), one path, or of one content: the same bytes or
+columns, or the same rows in another order or kind of table, or with other columns beside those of a schema. Contents
+are compared by fingerprints under a key that lasts as long as the process and is never published, taken when a fit
+reserves; they show only whether two tables are equal. Where data turn out to be equal that had two ledgers, these
 become one, with all that was reserved on either.
 
-Not noticed: a changed copy, another process, and fits before this process began.
+Not noticed: a copy with a row changed, left out or added, another process, and fits before this process began.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class ProcessLedger:
             )
         if any(allot.promise.unit != request.budget.unit for allot in made):
             raise UsageError("guarantees for different units cannot be added up on the same data.")
-        request.before_reserving()
         afford(self.cap_epsilon, made, request.allot, request.budget.delta)
+        request.before_reserving()
         mine = [request.opening or request.allot]
         self._made.append(mine)
 
@@ -147,7 +148,16 @@ class MemoryAccount(FitAccount):
 class SharedLedger:
     """The ledger of some data in this process, found by path, object or content."""
 
-    def __init__(self, known: Hashable, held: object, fingerprint: Callable[[bytes], str], cap: float | None) -> None:
+    def __init__(
+        self,
+        known: Hashable,
+        held: object,
+        fingerprint: Callable[[bytes], str],
+        cap: float | None,
+        *,
+        contents: Callable[[], Callable[[bytes], list[str]]] = lambda: lambda _: [],
+        refuse: Callable[[], object] = lambda: None,
+    ) -> None:
         """Find the ledger, or make it; nothing is read.
 
         Args:
@@ -155,12 +165,14 @@ class SharedLedger:
             held: The object that holds the data; data in memory are known by it for as long as it lives.
             fingerprint: The fingerprint of the data under a key; called when a fit reserves.
             cap: The largest epsilon that may be spent on the data; None leaves the cap as it is.
+            contents: Reads the data and returns their marks under a key; called once for each fingerprint.
+            refuse: Called when a fit reserves; refuses a fit of data whose copy has a ledger.
 
         Raises:
             UsageError: Another cap than these data were opened with before.
         """
         self._name = ("path", known) if known is not None else ("object", id(held))
-        self._fingerprint = fingerprint
+        self._fingerprint, self._contents, self._refuse = fingerprint, contents, refuse
         with _LOCK:
             account = _ACCOUNTS.get(self._name)
             if account is None:
@@ -189,9 +201,15 @@ class SharedLedger:
         with _LOCK:
             if not _KEY:
                 _KEY.append(SystemEntropy().read(32))
-            content = ("content", self._fingerprint(_KEY[0]))
+            names = [("content", self._fingerprint(_KEY[0]))]
+            self._refuse()
+            if names[0] not in _ACCOUNTS:
+                names += [("rows", mark) for mark in self._contents()(_KEY[0])]
             account = _ACCOUNTS.setdefault(self._name, self._account)  # joined with another since, perhaps
-            self._account = _ACCOUNTS[content] = _one(account, _ACCOUNTS.get(content, account))
+            for name in names:
+                account = _one(account, _ACCOUNTS.get(name, account))
+            _ACCOUNTS.update(dict.fromkeys(names, account))
+            self._account = account
             return self._account.open(request)
 
 

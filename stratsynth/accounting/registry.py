@@ -1,10 +1,10 @@
 """Registry of the accounts of a data file: `people.csv.accounts` beside `people.csv`, a line of JSON per ledger.
 
 A second ledger for the same file would give the same people a second budget, so making one is refused without a
-stated reason; certificates list the accounts that the file is known to have. The file holds names that users chose
-and nothing private. It lies beside the data's real path, links followed; if that folder cannot be written,
-certificates state that. Copies of the data elsewhere are not noticed: an account with a name, shared by versions of
-the data, is for them.
+stated reason; certificates list the accounts that the file is known to have. The file holds names that users chose,
+and keyed marks of the data's rows (`stratsynth.accounting.copies`). It lies beside the data's real path, links
+followed; if that folder cannot be written, certificates state that. Copies of the data elsewhere are not noticed: an
+account with a name, shared by versions of the data, is for them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ class Registry:
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
         """Refuse a new ledger, or a fit without one, if these data have another ledger and no reason is given."""
         known = self.known()
-        if known and reason is None and (ledger is None or self._place(ledger) not in {k["ledger"] for k in known}):
+        if known and reason is None and (ledger is None or self.place(ledger) not in {k["ledger"] for k in known}):
             what = "a fit without it" if ledger is None else f"another one, {ledger.name},"
             raise UsageError(
                 f"{self.data.name} has an account already, {known[0]['ledger']}: {what} would give the same people a "
@@ -78,13 +79,9 @@ class Registry:
         Returns:
             The certificate's note if it could not be listed; empty otherwise.
         """
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
-                handle = os.open(self.path.parent, os.O_RDONLY)  # the file itself is replaced
-                held.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
+        with self.locked():
             known = self.known()
-            place = self._place(ledger)
+            place = self.place(ledger)
             named = {"account": account} if account is not None else {}
             mine = next((line for line in known if line["ledger"] == place), None)
             if mine is None and new:
@@ -95,19 +92,33 @@ class Registry:
                 mine.update(named)
             else:
                 known.append({"ledger": place, **named, **({"reason": reason} if reason is not None else {})})
-            content = "".join(json.dumps(line) + "\n" for line in known).encode()
-            if len(content) > MOST_BYTES:
-                raise LedgerError(
-                    f"accounts: {self.path.name} would be larger than the {MOST_BYTES:,} bytes that are read of it. "
-                    "Nothing was spent; use one of the accounts that it lists."
-                )
             try:
-                with new_file(self.path) as file:
-                    file.write(content)
+                self.write(known)
             except OSError:
                 return "the data's folder cannot be written: which accounts these data have is not listed there"
             return ""
 
-    def _place(self, ledger: Path) -> str:
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the list, for as long as the `with` block lasts."""
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
+                handle = os.open(self.path.parent, os.O_RDONLY)  # the file itself is replaced
+                held.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def write(self, known: list[dict[str, Any]]) -> None:
+        """Replace the list by these lines; LedgerError, and the list as it was, if they would be too many."""
+        content = "".join(json.dumps(line) + "\n" for line in known).encode()
+        if len(content) > MOST_BYTES:
+            raise LedgerError(
+                f"accounts: {self.path.name} would be larger than the {MOST_BYTES:,} bytes that are read of it. "
+                "Nothing was spent; use one of the accounts that it lists."
+            )
+        with new_file(self.path) as file:
+            file.write(content)
+
+    def place(self, ledger: Path) -> str:
         """Return a ledger's path relative to the data's folder, as a text, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)

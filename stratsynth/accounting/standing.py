@@ -41,6 +41,8 @@ class Standing:
     """Names of all accounts known for the data file, this one included."""
     new_account: str | None = None
     """Stated reason why this account was begun beside another; None for the first."""
+    corrections: tuple[str, ...] = ()
+    """Stated reasons of corrections of the data, oldest first."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain values, as the certificate states it; fields without content are left out."""
@@ -54,6 +56,7 @@ class Standing:
             **({"account": self.account, "versions": self.versions} if self.account is not None else {}),
             **({"accounts": list(self.accounts)} if self.accounts else {}),
             **({"new_account": self.new_account} if self.new_account is not None else {}),
+            **({"corrections": list(self.corrections)} if self.corrections else {}),
         }
 
 
@@ -120,7 +123,7 @@ def rule(delta: float) -> str:
 
 
 def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float) -> str:
-    """Return the message for a reservation that would pass the cap: asked, remaining, excess, and the remedy."""
+    """Return the message for a reservation `new` that would pass `cap`: asked, remaining, excess, and the remedy."""
     after = total([*reserved, new], delta)
     asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
     why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"

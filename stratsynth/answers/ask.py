@@ -67,7 +67,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Return two Answers: counts of all cells of `by` and `columns`, and rates of `columns` within each cell of `by`.
+    """Return two Answers with intervals of probability `level`: counts of all cells, rates of `columns` within `by`.
 
     Both are row-major, and the same as the answers to two queries of these columns, for a schema's own columns.
     """
@@ -170,7 +170,7 @@ def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) 
 
 
 def _quotient(squares: Squares, asked: QueryBatch, *, share: bool) -> RatioOfSums:
-    """Return numerators over denominators of `asked` with the noise in both; `share` if they are parts of 1."""
+    """Return the quotients of `asked`, one a cell, with the noise of both parts; `share` if they are parts of 1."""
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     second = a if share else squares.estimate(asked.squares)[0]
     return RatioOfSums(

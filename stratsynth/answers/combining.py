@@ -35,7 +35,7 @@ class Combined:
     sd: float
     """Standard deviation sqrt(T): noise, drawing and the sampling error of the private rows."""
     low: float
-    """Lower end of the interval for the population that the private rows are a random sample of."""
+    """Lower end of the interval for a population of which the private rows would be a simple random sample."""
     high: float
     """Upper end of that interval."""
     freedom: float

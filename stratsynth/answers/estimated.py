@@ -18,6 +18,7 @@ from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
 from stratsynth.models.intervals import half_width
 from stratsynth.schema import Numeric
+from stratsynth.schema.where import level_of, levels_of
 
 if TYPE_CHECKING:
     from stratsynth.models import Model
@@ -70,8 +71,9 @@ def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
 def _row(model: Estimate, query: Query, cell: Mapping[str, str]) -> dict[str, Any]:
     mean = _mean(model, query, cell)
     if query.versus and isinstance(mean, Mean):
-        other = _mean(model, query, {**cell, **query.versus})
-        same = all(cell[name] == level for name, level in query.versus.items())
+        versus = {name: level_of(model.schema, name, level) for name, level in query.versus.items()}
+        other = _mean(model, query, {**cell, **versus})
+        same = all(cell[name] == level for name, level in versus.items())
         if isinstance(other, Mean):
             other = Mean(mean.value, (-mean.noise[0], 0.0), (-mean.both[0], 0.0), "") if same else other
             mean = mean.less(other)
@@ -91,12 +93,12 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the mean of one cell of a query, or a sentence on why there is none."""
+    """Return the `Mean` (value and noise) of one cell of a query, or a sentence on why there is none."""
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:
         return f"measured was the mean of {name} on its scale, {column.transform}; see the release's estimates"
-    part = _groups(model).get(_key(schema, _asked(query, cell)))
+    part = _groups(model).get(_key(schema, _asked(schema, query, cell)))
     if part is None:
         names = " and ".join(sorted({c for key in _groups(model) for c, _ in key}))
         return f"there are means of everybody{f' and of groups by {names}' if names else ''} alone"
@@ -111,11 +113,11 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
     return Mean(float(figures.value[i]), (noise, float(part.fourth[i])), (both, float(part.fourth[i])), "; ".join(said))
 
 
-def _asked(query: Query, cell: Mapping[str, str]) -> Group:
+def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
     """Return, by column, the levels that a cell leaves open under the query's condition."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
-        several = frozenset([levels] if isinstance(levels, str) else levels)
+        several = frozenset(levels_of(schema, name, levels))
         found[name] = found[name] & several if name in found else several
     return found
 

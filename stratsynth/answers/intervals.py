@@ -52,7 +52,10 @@ def quantile_of(level: float) -> float:
 
 
 def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
-    """Return the Answer on counts of noise `variance`, of about `rows` records; `effect` widens the sampling error."""
+    """Return the Answer on counts `value` of noise `variance`, of about `rows` records, at probability `level`.
+
+    `effect` widens the sampling error.
+    """
     z, sd = quantile_of(level), np.sqrt(variance)
     low, high = value - z * sd, value + z * sd
     coarse = sd < COARSE  # counts and their discrete noise are integers
@@ -138,7 +141,7 @@ class ErrorCorrelations:
 
 
 def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCorrelations) -> Answer:
-    """Return each estimate minus the one numbered `reference`, with both intervals combined (Zou and Donner 2008).
+    """Return an Answer: each estimate minus number `reference`, both intervals combined (Zou and Donner 2008).
 
     With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the
     lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals
@@ -174,7 +177,7 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """Return an Answer whose interval `both` is widened to hold `noise`; NaN throughout where an end is NaN."""
+    """Return an Answer on `value` of noise `sd`, its interval `both` widened to hold `noise`; NaN where an end is."""
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
     parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import number, one_of, quoted_value
-from stratsynth.errors import SchemaError, Unsupported, UsageError
+from stratsynth.checks import is_list, number, one_of, quoted_value
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Numeric
+from stratsynth.schema.where import levels_of
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
+    from stratsynth.schema.where import Conditions, Value
 
 STATISTICS = ("count", "share", "mean", "quantile", "rate")
-SHOWN = 12
-"""Largest number of a column's levels that an error message lists."""
 MOST_CELLS = 2**17
 """Largest number of results of one query."""
 
@@ -26,8 +26,8 @@ class Query:
 
     columns: Sequence[str] = ()
     """Columns whose cells are counted; all rows are one cell if empty. For a mean or quantile, one numeric column."""
-    where: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    """Condition on rows: column -> one level or several; the levels of a number are the names of its bins."""
+    where: Conditions = field(default_factory=dict)
+    """Condition on rows: column -> a level, a label, a number or a range, or several (`stratsynth.schema.where`)."""
     by: Sequence[str] = ()
     """Columns whose levels form groups; each group gets results of its own."""
     statistic: str = "count"
@@ -37,7 +37,7 @@ class Query:
     """Probability with which each interval holds, in (0, 1)."""
     quantile: float = 0.5
     """Order of the quantile, in (0, 1): 0.5 is the median."""
-    versus: Mapping[str, str] = field(default_factory=dict)
+    versus: Mapping[str, Value] = field(default_factory=dict)
     """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
@@ -50,8 +50,8 @@ class Query:
         for key in ("where", "versus"):
             given = getattr(self, key)
             if given is not None and not isinstance(given, Mapping):
-                raise UsageError(f"query: {key} is a table from columns to levels, such as {{'SEX': '2'}}.")
-            object.__setattr__(self, key, dict(given or {}))
+                raise UsageError(f"query: {key} is a table from columns to levels, not {quoted_value(given)}.")
+            object.__setattr__(self, key, {} if given is None else dict(given))
         one_of("query: the statistic", self.statistic, STATISTICS)
         number("query: the level", self.level, above=0, below=1, hint="; 0.95 is usual")
         number("query: the quantile", self.quantile, above=0, below=1, hint="; 0.5 is the median")
@@ -82,9 +82,8 @@ class Query:
         for name, levels in self.where.items():
             codes(schema, name, levels)
         for name, level in self.versus.items():
-            if not isinstance(level, str):
-                raise UsageError(f"query: versus has one level of {name} to compare with, as a text.")
-            codes(schema, name, level)
+            if is_list(level) or len(codes(schema, name, level)) != 1:
+                raise UsageError(f"query: versus has one level of {name} to compare with, not several.")
         lacking = [name for name in self.versus if name not in self.cells]
         if lacking:
             raise UsageError(f"query: versus names {lacking[0]}, which is not among the columns that results are of.")
@@ -114,21 +113,9 @@ def _names(key: str, given: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def codes(schema: Schema, name: str, levels: object) -> list[int]:
-    """Return the numbers of one level (a text) or several of column `name`; unknown levels are refused by name."""
-    several: Any = (levels,) if isinstance(levels, str) else levels
-    if not isinstance(several, Sequence) or not several or not all(isinstance(level, str) for level in several):
-        such = {name: schema.levels(name)[0]}
-        raise UsageError(f"query: the levels of {name} are texts, as in the schema, such as {such}.")
+def codes(schema: Schema, name: str, condition: object) -> list[int]:
+    """Return the numbers of the levels of column `name` that a condition names; refused as by `levels_of`."""
     try:
-        return [schema.index(name, level) for level in several]
-    except SchemaError as error:
-        raise SchemaError(f"query: {error}; {_there_are(schema, name)}") from None
-
-
-def _there_are(schema: Schema, name: str) -> str:
-    """Return words that list a column's first SHOWN levels, as the end of an error message."""
-    known = schema.levels(name)
-    what = "the bins of its numbers" if isinstance(schema.column(name), Numeric) else "its levels"
-    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
-    return f"{what} are {', '.join(known[:SHOWN])}{more}"
+        return [schema.index(name, level) for level in levels_of(schema, name, condition)]
+    except UsageError as error:
+        raise type(error)(f"query: {error}") from None

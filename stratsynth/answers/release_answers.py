@@ -12,6 +12,7 @@ import numpy as np
 from stratsynth.answers.ask import answers
 from stratsynth.answers.estimated import estimated
 from stratsynth.answers.modelled import modelled
+from stratsynth.answers.nearest import Nearest
 from stratsynth.answers.query import Query
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
@@ -160,22 +161,8 @@ class Answers:
         return self._nearest[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))]
 
     @cached_property
-    def _nearest(self) -> _Nearest:
-        return _Nearest(self.squares)
-
-
-class _Nearest(dict[tuple[str, ...], str]):
-    """Columns -> note that no measured table covers them, naming the nearest covered sets; computed on first use."""
-
-    def __init__(self, squares: Squares) -> None:
-        super().__init__()
-        self._squares = squares
-
-    def __missing__(self, columns: tuple[str, ...]) -> str:
-        held = self._squares.nearest(columns)
-        near = f"; there are {'; '.join(' x '.join(some) for some in held)}" if held else ""
-        self[columns] = f"no measured table covers {' x '.join(columns) or 'the rows'}{near}"
-        return self[columns]
+    def _nearest(self) -> Nearest:
+        return Nearest(self.squares)
 
 
 def _frame(found: Mapping[str, list[Any]]) -> pd.DataFrame:

@@ -86,7 +86,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the weight of the pooled copy per function, and weights (functions, strata) of measured strata."""
+        """Return weights by function and stratum as a pooled part (one a function) and the rest, of measured strata."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -156,6 +156,12 @@ class Squares:
                 scale = inner * part.mean(columns) * second.mean(columns)
                 result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
         return result
+
+    def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
+        """Return the strata's measured totals and their variances (infinite: none), and everybody's own, or None."""
+        values, variances = self._copies(())
+        pooled = _average(self.tables.everybody, ())
+        return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))
 
     def most(self, functions: Functions) -> Floats:
         """Return the largest value that each 0/1 function can have, by strata's public sizes; infinite if unknown."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stratsynth.certificate import Certificate
+    from stratsynth.certificate import Certificate, ComparisonStated
     from stratsynth.models import Model
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
@@ -206,11 +206,21 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
 
 def _public(certificate: Certificate) -> Mapping[str, float]:
     """Return the declared sizes of strata in records, by label, without those measured to be larger than declared."""
+    found = certificate.declared_and_measured
+    size = next(
+        (each.declared if each.declared is not None else each.measured for each in found if not each.stratum), 0
+    )
     return {
-        each.stratum: each.declared
-        for each in certificate.declared_and_measured
-        if each.what == "share" and each.declared is not None and each.verdict not in {"more", "far more"}
+        each.stratum: each.declared if each.share is None else each.share * size
+        for each in found
+        if each.what == "share" and each.declared is not None and not _larger(each)
     }
+
+
+def _larger(each: ComparisonStated) -> bool:
+    """True if a group was measured to be larger than declared: beyond the margin, or in the words of older versions."""
+    beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
+    return beyond or each.verdict in {"more", "far more"}
 
 
 def label_of(stratum: Stratum, certificate: Certificate) -> str:

@@ -94,7 +94,10 @@ def tables() -> Mapping[str, ConditionalTable]:
 
 
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
-    """Return a variable's table: the product of its factors, on the coarsest groups of codes that all of them need."""
+    """Return the table of the variable with the levels `own`: the product of the factors in `keys`, its TOML section.
+
+    It has the coarsest groups of the other columns' codes (`levels`) that all factors need.
+    """
     factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
     columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
     kinds, places = {}, {}

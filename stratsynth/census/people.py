@@ -41,7 +41,7 @@ ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
 
 
 def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
-    """Return the people of these row numbers as a frame, the one of `stratsynth.census.make`."""
+    """Return `rows` people from row number `start` on as a frame, that of `stratsynth.census.make`, in a year."""
     import pyarrow as pa
 
     from stratsynth.schema.codec import to_pandas
@@ -66,7 +66,10 @@ def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
 
 
 def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
-    """Yield (first row's number, codes by column) for chunks of people; numeric columns hold numbers, or `ABSENT`."""
+    """Yield (first row's number, codes by column) for chunks of `rows` people from number `start` on.
+
+    Numeric columns hold numbers, or `ABSENT`.
+    """
     for at in range(0, rows, CHUNK):
         yield at, _people(keys(seed, start + at, min(CHUNK, rows - at)), year)
 
@@ -116,7 +119,7 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Return earnings plus other income in dollars a year, rounded as in the survey; `ABSENT` below age 15."""
+    """Return total income in dollars a year, pay plus other income drawn by two draws a person; `ABSENT` below 15."""
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
     weeks = np.where(employed, _WEEKS, _WEEKS_OTHERS)

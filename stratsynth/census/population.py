@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stratsynth.census.draws import BITS
 from stratsynth.census.model import schema, tables
+from stratsynth.checks import is_texts
 from stratsynth.errors import UsageError, nearest
 from stratsynth.schema import Numeric
 
@@ -28,7 +29,7 @@ def frame(by: Sequence[str]) -> pd.DataFrame:
     """Return the share of every cell of the crossing of `by` as a frame, the one of `stratsynth.census.shares`."""
     import pandas as pd
 
-    if isinstance(by, str) or not by or len(set(by)) < len(by):
+    if not is_texts(by) or not by or len(set(by)) < len(by):
         raise UsageError("census: `by` is a list of different columns, at least one.")
     for column in by:
         if column not in COLUMNS:

@@ -74,6 +74,9 @@ def fit(
             metavar="REASON", help="Begin another ledger for a data file that has one; certificates quote the reason."
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make, and charge in full, a fit that the ledger has done already.")
+    ] = False,
     yes: Annotated[
         bool,
         typer.Option(
@@ -92,7 +95,12 @@ def fit(
 
     number = workers is not None and workers.lstrip("+-").isdecimal()
     folder, certificate = fit_recipe(
-        recipe, out, workers=int(workers or 0) if number else workers, new_account=new_account, proceed=yes or None
+        recipe,
+        out,
+        workers=int(workers or 0) if number else workers,
+        new_account=new_account,
+        again=again,
+        proceed=yes or None,
     )
     from stratsynth.release.first import is_nearly_empty
 
@@ -132,6 +140,27 @@ def plan(
 
 
 @app.command()
+def check(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe file (TOML).")],
+    as_json: AsJson = False,
+) -> None:
+    """INTERNAL: check all that can be known before budget is spent: recipe, data, shares, prior, account, places.
+
+    Reads the data; charges nothing and writes nothing. Exit code 0: nothing fails; 1: something does, or more than 1 %
+    of the records would be lost.
+    """
+    from stratsynth.recipes.check import check as checked
+
+    found = checked(recipe)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        echo(str(found))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
 def sample(
     release: ReleaseFolder,
     out: Annotated[
@@ -149,7 +178,10 @@ def sample(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+        typer.Option(
+            metavar="COLUMN=LEVEL",
+            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+        ),
     ] = None,
     balance: Annotated[
         str | None,
@@ -171,11 +203,18 @@ def sample(
             "since its spelling shows in the output.",
         ),
     ] = None,
+    groups: Annotated[
+        str,
+        typer.Option(
+            metavar="declared|measured",
+            help="Rows of each group by the release's own shares, or by the sizes that were measured.",
+        ),
+    ] = "declared",
 ) -> None:
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like)
+    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like, groups)
     echo(f"{number:,} rows written to {out}{rules}", done=f"{out} is complete.")
 
 

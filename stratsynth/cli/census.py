@@ -33,6 +33,7 @@ Codes = Annotated[
         metavar="COLUMN=FILE", help="A public list of a column's codes (code, label, group); repeat for more."
     ),
 ]
+CodesCitation = Annotated[str, typer.Option(metavar="TEXT", help="Where the lists of --codes were published.")]
 
 
 @census_app.command("schema")
@@ -45,13 +46,26 @@ def census_schema(
     without: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of the task to leave out.")] = None,
     dictionary: Dictionary = None,
     codes: Codes = None,
+    codes_citation: CodesCitation = "",
     within: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Public shares of a column's codes, from `census shares --by COLUMN`."),
     ] = None,
     citation: Annotated[str, typer.Option(help="Where the shares of --within were published.")] = "",
     weight: Annotated[
-        int | None, typer.Option(metavar="MAX", help="Count every record as its PWGTP, up to this number.")
+        int | None, typer.Option(metavar="MAX", help="Count every record as its PWGTP, up to this public number.")
+    ] = None,
+    weight_mean: Annotated[
+        str | None,
+        typer.Option(metavar="MEAN", help="The mean weight: a number, or PEOPLE/RECORDS of published totals."),
+    ] = None,
+    weight_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A public-use file of an earlier year: mean and largest weight follow from it, not from the data. At "
+            "most 1 % of its people are beyond the largest.",
+        ),
     ] = None,
 ) -> None:
     """Write the public schema of person records: levels, bins, codes, rules. Reads no data."""
@@ -69,9 +83,12 @@ def census_schema(
         without=_listed(without) or (),
         dictionary=dictionary,
         codes=_tables(codes),
+        codes_citation=codes_citation,
         within=within or (),
         citation=citation,
         weight=weight,
+        weight_mean=weight_mean,
+        weight_from=weight_from,
     )
     write_text(out, made.to_toml())
     size = f"{len(made.schema.names)} columns and {len(made.schema.rules)} rules written to {out}"
@@ -118,7 +135,6 @@ def census_load(
 def census_shares(
     source: Annotated[Path, typer.Option("--from", metavar="FILE", help="A public-use file of an earlier year.")],
     by: Annotated[str, typer.Option(metavar="A,B,...", help="The groups' columns; or one code list, for --within.")],
-    year: Year,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write.")],
     weight: Annotated[str, typer.Option(metavar="COLUMN", help="The records' weights; none counts records.")] = "PWGTP",
     smooth: Annotated[float, typer.Option(help="Records of average weight that are added to every group.")] = 0.5,
@@ -126,11 +142,20 @@ def census_shares(
         str | None,
         typer.Option(metavar="TEXT", help="A name of the file for its citation, if it is not the Bureau's own."),
     ] = None,
+    year: Annotated[
+        int | None,
+        typer.Option(help="The survey year; needed where neither serial numbers nor the file's name say it."),
+    ] = None,
     state: State = None,
     dictionary: Dictionary = None,
     codes: Codes = None,
+    codes_citation: CodesCitation = "",
 ) -> None:
-    """Work out public shares of groups from a public-use file of an earlier year, with their citation."""
+    """Work out public shares of groups from a public-use file of an earlier year, with their citation.
+
+    Year, state and origin of the citation are those of the file: its serial numbers, columns and name. With replicate
+    weights (PWGTP1 to PWGTP80) shares have their standard errors beside them.
+    """
     from stratsynth.census.acs.shares import shares
     from stratsynth.files.atomic import write_text
 
@@ -146,16 +171,19 @@ def census_shares(
         state=state,
         dictionary=dictionary,
         codes=_tables(codes),
+        codes_citation=codes_citation,
     )
     write_text(out, found.frame.to_csv(index=False))
     lines = [
         f"{len(found.frame):,} groups written to {out}; {found.empty:,} of them without a record in the file.",
+        f"They are of {found.year}: of records of that year they would be a disclosure.",
         "In a recipe:",
         "",
         "[weights]",
         'source = "public"',
         f"path = {json.dumps(str(out))}",
         f"citation = {json.dumps(found.citation, ensure_ascii=False)}",
+        f"records = {found.effective}  # of equal weight, for the sampling error of the shares",
     ]
     echo("\n".join(lines), done=f"{out} is complete.")
 
@@ -167,7 +195,12 @@ def census_check(
     year: Year,
     as_json: AsJson = False,
 ) -> None:
-    """INTERNAL: name the columns that are missing or of another year, and count the records that break rules."""
+    """INTERNAL: name the columns that are missing or of another year, and count what a fit would lose.
+
+    Unknown values are named with their numbers, and so are broken rules. Exit code 1: more than 1 % of the records
+    would be lost, have in one column a value that the schema does not know, or break a rule. Exit code 2: a column is
+    missing or of another year.
+    """
     from stratsynth.census.acs.check import check
     from stratsynth.schema import Schema
 
@@ -181,6 +214,8 @@ def census_check(
             "rows": found.rows,
             "left_out": found.left_out,
             "rules": rules,
+            "schema": None if found.found is None else found.found.to_dict(),
+            "ok": found.fits,
         }
         print_json(record)
     else:

@@ -1,4 +1,4 @@
-"""The command about accounts: `ledger show`."""
+"""The commands about accounts: `ledger show`, `ledger name`, `ledger correct`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from stratsynth.cli.options import AsJson
+from stratsynth.cli.options import AsJson, Select, TableName
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 from stratsynth.report.text import render
 
 HEADS = ("when", "mechanism", "epsilon", "delta", "questions", "state")
+LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")]
 ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @ledger_app.command("show")
-def ledger_show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")], as_json: AsJson = False
-) -> None:
+def ledger_show(file: LedgerFile, as_json: AsJson = False) -> None:
     """Show what was spent on a data file, by which fits, and what is left."""
     from stratsynth.accounting.history import read_ledger
 
@@ -29,6 +28,41 @@ def ledger_show(
         print_json(found)
     else:
         echo(render(ledger_page(found)))
+
+
+@ledger_app.command("name")
+def ledger_name(
+    file: LedgerFile, name: Annotated[str, typer.Argument(metavar="NAME", help='A name, such as "persons 2024".')]
+) -> None:
+    """Give an account a name, by which later versions of the data share its ledger. Nothing is spent or read."""
+    from stratsynth.accounting.amending import name_account
+
+    new = name_account(file, name)
+    echo(f"{file.name} is {'now' if new else 'already'} the account {name!r}: fits name it by account = {name!r}.")
+
+
+@ledger_app.command("correct")
+def ledger_correct(
+    file: LedgerFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The corrected data.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why they were changed; certificates quote it.")],
+    table: TableName = None,
+    query: Select = None,
+) -> None:
+    """Add corrected data to an account, so that fits go on with them. Nothing is spent, and nothing is given back.
+
+    The data are read for their keyed fingerprint alone. What was spent on the data before counts on.
+    """
+    from functools import partial
+
+    from stratsynth.accounting.amending import correct_data
+    from stratsynth.data.fingerprint import fingerprint
+    from stratsynth.data.sources import open_source
+
+    if correct_data(file, partial(fingerprint, open_source(data, table, query)), reason):
+        echo(f"{file.name} has the corrected data: the next fit goes on with them, and its certificate says why.")
+    else:
+        echo(f"{file.name} has these very data already. Nothing was changed.")
 
 
 def _state(fit: Mapping[str, Any]) -> str:

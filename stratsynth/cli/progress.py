@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stratsynth.errors import NoticeWarning
 from stratsynth.fitting.observer import Bar, observing
 
 if TYPE_CHECKING:
@@ -35,5 +37,6 @@ def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | Non
     Elsewhere only the note on a fit of hours is printed.
     """
     options = options or recipe.options
-    with observing(options.progress, Terminal) as observer:
+    with observing(options.progress, Terminal) as observer, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoticeWarning)  # the command prints them first
         return recipe.run(folder, options, observer)

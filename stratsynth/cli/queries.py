@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,8 @@ from stratsynth.report.text import render
 if TYPE_CHECKING:
     from stratsynth.answers import Query
 
+CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
+"""Form of one condition: column, sign, level or number."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
 
@@ -36,7 +39,10 @@ def query(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+        typer.Option(
+            metavar="COLUMN=LEVEL",
+            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN,...", help="Columns; each of their groups gets a result.")
@@ -59,9 +65,10 @@ def query(
 ) -> None:
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
-    Two intervals: noise_low to noise_high for the private rows themselves, low to high for the population that they are
-    a random sample of. If no measured table covers a question, it is not_estimable, and `model` is the value of the
-    model, without an interval. Reads no data, spends nothing.
+    Two intervals: noise_low to noise_high for the private rows themselves, low to high for a population of which they
+    would be a simple random sample. The error of bins is in neither, nor is the design of a survey: how its rows were
+    drawn, and its replicate weights. If no measured table covers a question, it is not_estimable, and `model` is the
+    value of the model, without an interval. Reads no data, spends nothing.
     """
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers
@@ -96,18 +103,26 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[str, list[str]]:
-    """Return lists of levels by column from texts COLUMN=LEVEL; UsageError for another form.
+    """Return column -> list of levels from texts COLUMN=LEVEL; UsageError, naming `option`, for another form.
 
-    Without `several`, also for a column named twice.
+    COLUMN>=NUMBER and COLUMN<=NUMBER are the ranges "NUMBER.." and "..NUMBER". Without `several`, UsageError also for a
+    column named twice, and for a range.
     """
     found: dict[str, list[str]] = {}
     for item in items:
-        column, equals, level = item.partition("=")
-        if not equals:
+        parts = CONDITION.fullmatch(item)
+        column, sign, level = parts.groups() if parts else ("", "", "")
+        if sign in (">", "<") and "=" in level:  # such a sign may be a part of the column's name
+            column, sign, level = item.partition("=")
+        if not column or not sign:
             raise UsageError(f"{option} {item!r} is not COLUMN=LEVEL.")
+        if sign in (">", "<") or (sign != "=" and not several):
+            forms = "COLUMN=LEVEL" + ", COLUMN>=NUMBER or COLUMN<=NUMBER" * several
+            raise UsageError(f"{option} {item!r} is not {forms}; ranges include their ends.")
         if column in found and not several:
             raise UsageError(f"{option} names {column} twice.")
-        found.setdefault(column, []).append(level)
+        text = {">=": f"{level.strip()}..", "<=": f"..{level.strip()}"}.get(sign, level)
+        found.setdefault(column.strip() if sign != "=" else column, []).append(text)
     return found
 
 

@@ -53,10 +53,12 @@ def schema_check(
     table: TableName = None,
     query: Select = None,
 ) -> None:
-    """INTERNAL: count the values that a schema does not know, and everything else that a fit leaves out.
+    """INTERNAL: count and name the values that a schema does not know, and everything else that a fit leaves out.
 
     These are lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit, and weights
-    that are cut or missing. If a column of the schema is absent, it shows the header instead and exits with 2.
+    that are cut or missing. Exit code 1: more than 1 % of the records would be lost, have in one column a value that
+    the schema does not know, or break a rule. If a column of the schema is absent, it shows the header instead and
+    exits with 2.
     """
     found = check_schema(data, schema, table, query)
     if as_json:
@@ -65,6 +67,8 @@ def schema_check(
         echo(render(check_page(found)))
     if "absent" in found:
         raise typer.Exit(2)
+    if not found["ok"]:
+        raise typer.Exit(1)
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
@@ -97,22 +101,31 @@ def check_page(found: Mapping[str, Any]) -> Page:
     if "absent" in found:
         header = ", ".join(found["header"])
         printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in header)
-        lead = [f"Not in the data, or more than once: {', '.join(found['absent'])}.", f"The data's header: {printable}"]
+        from stratsynth.data.lost import absent_words
+
+        lead = [
+            f"Not in the data, or more than once: {', '.join(found['absent'])}.",
+            *absent_words(found["absent"], found["header"]),
+            f"The data's header: {printable}",
+        ]
         return Page("", lead=lead, internal=stamp)
     lead = [
         f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
         *_lines_left_out(found.get("lines_left_out", {})),
         *_units(found.get("unit")),
         *_weighed(found.get("weight")),
+        found["verdict"],
+        *_rules(found.get("rules", ()), found["rows"]),
         *(f"WARNING: {text}" for text in found.get("warnings", ())),
     ]
     rows: list[Row] = [
-        [name, column["outside"], column["clipped"], column["missing"], _first(column["unseen"])]
+        [name, column["outside"], column["clipped"], column["missing"], _values(column), _first(column["unseen"])]
         for name, column in found["columns"].items()
     ]
     heads = [
         Column("column", "text"),
         *map(Column, ("outside", "clipped", "missing")),
+        Column("outside are", "text"),
         Column("levels never seen", "text"),
     ]
     table = Table("", heads, rows, most=len(rows))
@@ -121,6 +134,20 @@ def check_page(found: Mapping[str, Any]) -> Page:
 
 def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or "–"
+
+
+def _values(column: Mapping[str, Any]) -> str:
+    """Return a column's unknown values with their numbers of rows; a dash without any."""
+    named = [f"{value!r} in {count:,}" for value, count in column["unknown"].items()]
+    more = column["outside"] - sum(column["unknown"].values())
+    return ", ".join(named) + (f" and others in {more:,}" if more > 0 and named else "") or "–"
+
+
+def _rules(rules: Sequence[Mapping[str, Any]], rows: int) -> list[str]:
+    """Return lines on structural rules that rows break, with the remedy; [] without rules."""
+    from stratsynth.data.lost import broken_lines
+
+    return broken_lines([(rule["rule"], rule["rows"]) for rule in rules], rows) if rules else []
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
@@ -144,6 +171,9 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
+    if weight["people_cut"]:
+        part = 100 * weight["people_cut"] / (weight["total"] + weight["people_cut"])
+        cut += f", so that the release lacks {weight['people_cut']:,} people ({part:.2g} %)"
     none = f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0."
     return [f"The weights of all rows add up to {weight['total']:,}; {cut}, {none}"]
 

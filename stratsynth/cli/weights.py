@@ -46,6 +46,27 @@ def weights_shares(
     echo(f"{out}: {groups} groups that count {total:,.0f} together; cite where {data.name} was published.")
 
 
+@weights_app.command("measured")
+def weights_measured(
+    release: ReleaseFolder,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the new release.")],
+    rows: Annotated[
+        int | None,
+        typer.Option("-n", "--rows", metavar="N", help="Its number of rows; that of the release by default."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+) -> None:
+    """Make of a release one whose rows follow the measured sizes of the groups. Reads no data, spends nothing."""
+    from stratsynth.cli.work import regroup
+
+    number = regroup(release, out, rows, seed)
+    echo(
+        f"{number:,} rows by the measured sizes of the groups, in {out}; nothing was charged. Publish it in place of "
+        f"{release}, not beside it: both are made of the same noisy answers.",
+        done=f"The release in {out} is complete.",
+    )
+
+
 @weights_app.command("sensitivity")
 def weights_sensitivity(
     release: ReleaseFolder,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,12 @@ import typer
 
 from stratsynth.errors import UsageError
 from stratsynth.inputs import output_path
+from stratsynth.release.hashes import CERTIFICATE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from stratsynth.planning import Plan
-    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.shown import CertificateRecord
     from stratsynth.schema import Schema
 
@@ -35,64 +34,49 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
     from stratsynth.release.folder import check_new
 
     recipe = Recipe.read(path)
-    folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
+    folder = check_new(out if out is not None else recipe.directory, "Name another with -o", probe=True)
     return folder, fit_with_progress(recipe, folder, recipe.options.over(**options)).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
     """Return the plan of a recipe; draw it into the file `picture` if that is not None."""
-    from stratsynth.planning import plan
+    from stratsynth.recipes.outlook import planned
     from stratsynth.recipes.recipe import Recipe
 
     recipe = Recipe.read(path)
-    size = recipe.data.declared_size
-    if size is None:
-        raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
-    how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
-    recipe.drawn()
+    found = planned(recipe)
     if picture is not None:
         from stratsynth.planning.plot import plot
 
-        plot(how, schema, budget, picture, declared_size=size)
-    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
-    return replace(found, account=_account(recipe))
+        size = recipe.data.declared_size or 0
+        plot(recipe.how(), recipe.schema(), recipe.budget(), picture, declared_size=size)
+    return found
 
 
-def _account(recipe: Recipe) -> dict[str, Any] | None:
-    """Return the ledger's account after a recipe's fit, as JSON values; None without a ledger or for public data.
+def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
+    """Write a release's copy with rows by measured sizes into a new folder; return its number of rows."""
+    import pyarrow.parquet as pq
 
-    No data are read.
-    """
-    from stratsynth.accounting.history import coming
-    from stratsynth.accounting.ledger_file import FileLedger
-    from stratsynth.accounting.registry import Registry
-    from stratsynth.accounting.standing import rule
-    from stratsynth.data.overlap import check_public_inputs
-    from stratsynth.fitting import request_of
+    from stratsynth.release import Release
 
-    path, data, refused = recipe.spend.ledger, recipe.data.path, ""
-    registry = None if data is None else Registry(data)  # a table of Spark lies beside no list of accounts
-    if recipe.data.public:
-        check_public_inputs(declared=[data])
-        return None
-    if path is None:
-        if registry is not None:
-            registry.refuse_other(None, None)
-        return None
-    try:
-        FileLedger(path, _unread, registry=registry).refuse_other()
-    except UsageError as error:
-        refused = str(error)
-    request = request_of(recipe.prepared, recipe.seed, query=recipe.data.query)
-    ledger = FileLedger(path, _unread, recipe.spend.ledger_epsilon, account=recipe.spend.account)
-    outlook = coming(ledger, [request], refuse=False)
-    found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta)}
-    return {"ledger": path.name, **found, **({"refused": refused} if refused else {})}
+    release = Release.load(folder).by_measured_sizes()
+    table = folder / "synthetic.parquet"
+    number = rows if rows is not None or not table.is_file() else int(pq.read_metadata(table).num_rows)
+    if number is None:
+        raise UsageError("the number of rows is missing: give -n.")
+    release.save(out, rows=number, seed=seed, csv=(folder / "synthetic.csv").is_file())
+    return number
 
 
-def _unread(key: bytes) -> str:
-    """Raise an AssertionError: a plan never reads the data, so it asks for no fingerprint."""
-    raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")
+def refuse_release(out: Path) -> None:
+    """Refuse a file or folder within a release folder, which `verify` would not know."""
+    place = out.resolve()
+    inside = next((above for above in (place, *place.parents) if (above / CERTIFICATE).is_file()), None)
+    if inside is not None:
+        raise UsageError(
+            f"{out} lies in the release {inside}, which holds what its certificate lists and nothing else: `stratsynth "
+            "verify` would find it. Name a file beside the folder."
+        )
 
 
 def sample_release(
@@ -104,29 +88,30 @@ def sample_release(
     balance: str | None = None,
     by_group: Path | None = None,
     like: Path | None = None,
+    groups: str = "declared",
 ) -> tuple[int, str]:
     """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
+    from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
+    from stratsynth.fitting.refusals import check_groups
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.words import rules_line
     from stratsynth.release.sampling import PIECE, SampleRequest
     from stratsynth.release.streaming import is_folder, write_file, write_folder
 
+    check_groups("--groups", groups)
+    refuse_release(out)
     if not is_folder(out):
         output_path(out)
     elif like is not None:
         raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
-    condition: dict[str, list[str]] = {}
-    for item in where:
-        column, equals, level = item.partition("=")
-        if not equals:
-            raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
-        condition.setdefault(column, []).append(level)
+    condition = levels(where, "--where")
     if rows is None and by_group is None:
         raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
+    release = release.by_measured_sizes() if groups == "measured" else release
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -154,7 +139,12 @@ def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
 
     check_public_inputs(declared=[like])  # how a file spells its values is read from every row, and shows in the output
     found = recoded(table, schema, like)
-    for what, names in (("lacks the column", found.lacking), ("has a column that is not in that file:", found.dropped)):
+    notes = (
+        ("lacks the column", found.lacking),
+        ("has a column that is not in that file:", found.dropped),
+        ("has values that this column's type in that file cannot hold, so that it is written as text:", found.texts),
+    )
+    for what, names in notes:
         if names:
             typer.echo(f"stratsynth: note: the release {what} {', '.join(names)}", err=True)
     return found.table
@@ -169,13 +159,14 @@ def predict_rows(
     table: str | None = None,
     query: str | None = None,
 ) -> int:
-    """Write a release's predictions for the rows of `data` to the file `out`; return their number."""
+    """Write a release's predictions for the rows of `data`, with their columns `keep`, to `out`; return the number."""
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source
     from stratsynth.data.writing import write_table
     from stratsynth.release import Release
 
+    refuse_release(out)
     predictions = Release.load(folder).predictions(open_source(data, table, query), seed=seed, keep=keep)
     if out.suffix == ".csv":
         for column in predictions.schema:
@@ -186,7 +177,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return one ("Rules", sentence) on the synthetic table's rows that rules changed; [] without rules."""
+    """Return [("Rules", sentence)] on how many of the release's synthetic rows its rules changed; [] without rules."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES

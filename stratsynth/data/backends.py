@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from stratsynth.checks import quoted_value
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.spark import Spark
@@ -98,7 +99,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of the named engine; Unsupported, before anything is charged, for rows it cannot hold."""
+    """Return the backend that holds the rows of `source` by the named engine; Unsupported for rows it cannot hold."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):
@@ -124,5 +125,6 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
 
 def check_engine(engine: str) -> None:
     """Refuse, with a UsageError, the name of an engine that is not in ENGINES."""
-    if engine not in ENGINES:
-        raise UsageError(f"engine: there is no {engine!r}{nearest(engine, ENGINES)}; it is {' or '.join(ENGINES)}.")
+    if not isinstance(engine, str) or engine not in ENGINES:
+        hint = nearest(engine, ENGINES) if isinstance(engine, str) else ""
+        raise UsageError(f"engine: there is no {quoted_value(engine)}{hint}; it is {' or '.join(ENGINES)}.")

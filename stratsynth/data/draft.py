@@ -17,7 +17,11 @@ import pyarrow as pa
 
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.guess import guess
+from stratsynth.data.guess_people import named_as_people, repeats
+from stratsynth.data.guess_types import exact_types, frame_kind, unreadable, with_type
 from stratsynth.data.load import places
+from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
+from stratsynth.data.remarks import together
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.schema import encoding, toml, values
@@ -53,10 +57,18 @@ class Draft:
     """Number of lines of a CSV file that are no records."""
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each column left out, each remark on a column, and on the rows' weights."""
-        out = [f"column {name!r} is left out: {why}" for name, why in self.left_out.items()]
-        out += weight_warnings(self.schema)
-        return out + [f"column {name!r}: {note}" for name, notes in self.notes.items() for note in notes]
+        """Return a sentence for each reason to leave columns out, each remark on columns, and on the rows' weights.
+
+        Remarks that differ in their numbers alone are one sentence, with all their columns.
+        """
+        remarks = [(name, note) for name, notes in self.notes.items() for note in notes]
+        notes = [f"{names}: {note}" for names, note in together(remarks)]
+        return [*self.lacking, *weight_warnings(self.schema), *notes]
+
+    @property
+    def lacking(self) -> list[str]:
+        """Sentence for each reason for which columns are left out."""
+        return [f"{names} left out: {why}" for names, why in together(self.left_out.items(), "is", "are")]
 
     def to_toml(self) -> str:
         """Return the draft as the text of a schema file, with REVIEW comments on each column."""
@@ -75,29 +87,44 @@ class Draft:
         return "".join([_HEADER, *notes, toml.dumped(said), *parts])
 
 
-def drafted(source: Source) -> Draft:
+def drafted(source: Source, data: Any = None) -> Draft:
     """INTERNAL. Read every row of a table, and return a draft of its schema.
+
+    `data` is the frame that the source was opened on, whose kind the schema names; None where there is none.
 
     Raises:
         SchemaError: A table none of whose columns can be drafted.
     """
-    table = source.read(source.columns())
-    types = {**_texts(source), **source.own_types()}
+    header = source.columns()
+    if source.record is not None and len(header) == 1 and (mark := separator(header[0])):
+        raise SchemaError(f"the fields of the file are separated by {mark}, not by commas; write it with commas")
+    table = source.read(header)
+    exact = exact_types(source)
+    types = {**_texts(source), **source.own_types(), **{n: "decimal" for n, k in exact.items() if _is_decimal(k)}}
     columns: dict[str, Column] = {}
     notes: dict[str, Sequence[str]] = {}
-    left_out: dict[str, str] = {}
-    for name in table.column_names:
+    left_out = unreadable(source)
+    for name in (name for name in table.column_names if name not in left_out):
         try:
             found = guess(name, table.column(name), types.get(name))
             Schema({name: found.column})  # refuses a name that is unfit
         except SchemaError as error:
             left_out[name] = str(error)
         else:
-            columns[name], notes[name] = found.column, found.notes
+            columns[name], notes[name] = with_type(found.column, exact.get(name)), found.notes
     if not columns:
-        raise SchemaError("no column of this table can be drafted; write the schema by hand")
+        reasons = "; ".join(f"{names}: {why}" for names, why in together(left_out.items()))
+        raise SchemaError(
+            f"no column of this table can be drafted ({reasons or 'it has none'}); change the table, or "
+            "write the schema by hand"
+        )
     lost = source.left_out()
-    return Draft(Schema(columns, origin=PRIVATE), notes, left_out, table.num_rows, lost.quotes + lost.fields)
+    schema = Schema(columns, origin=PRIVATE, frame=frame_kind(data, source))
+    return Draft(schema, notes, left_out, table.num_rows, lost.quotes + lost.fields)
+
+
+def _is_decimal(kind: pa.DataType | str) -> bool:
+    return not isinstance(kind, str) and pa.types.is_decimal(kind)
 
 
 def _texts(source: Source) -> dict[str, str]:
@@ -115,9 +142,9 @@ def draft(source: Source) -> str:
 
 def draft_schema(data: Any) -> Schema:
     """INTERNAL. Return the draft schema of some data, with a DraftWarning that has the notes for its reviewer."""
-    found = drafted(open_source(data))
+    found = drafted(open_source(data), data)
     if said := found.warnings():
-        warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
+        warnings.warn("INTERNAL draft:\n" + "\n".join(f"- {one}" for one in said), DraftWarning, stacklevel=3)
     return found.schema
 
 
@@ -136,6 +163,9 @@ class ColumnCheck:
 
     unseen: tuple[str, ...]
     """Levels without a row."""
+
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    """Most frequent values of `outside`, with their numbers of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +194,9 @@ class WeightCheck:
 
     cut: int
     """Number of weights above the declared largest, which count as that."""
+
+    people_cut: int
+    """Sum of what is cut from them: people whom the release lacks."""
 
     missing: int
     """Number of rows whose weight is missing or no number."""
@@ -201,8 +234,26 @@ class Check:
     columns: Mapping[str, ColumnCheck] = field(default_factory=dict)
     """Numbers of values that do not fit, for each column of the schema."""
 
+    rules: tuple[tuple[str, int], ...] = ()
+    """Each structural rule as a line of text, with the number of rows within the schema that break it."""
+
     warnings: tuple[str, ...] = ()
     """Remarks on weights, to be read before anything is spent."""
+
+    @property
+    def loss(self) -> Loss:
+        """Records that a fit would lose. One that is lost for two reasons counts twice, up to all records."""
+        lines = 0 if self.lines is None else self.lines.quotes + self.lines.fields
+        units = 0 if self.unit is None else self.unit.beyond + self.unit.without
+        lost = self.left_out + units + (0 if self.weight is None else self.weight.nothing)
+        worst = max(self.columns, key=lambda name: self.columns[name].outside, default="")
+        unknown = self.columns[worst].outside if worst else 0
+        return Loss(min(lost, self.rows) + lines, self.rows + lines, worst, unknown)
+
+    @property
+    def ok(self) -> bool:
+        """True if no column is absent, and hardly any record would be lost or breaks a rule."""
+        return not self.absent and not self.loss.grave and not grave_rules(self.rules, self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
@@ -212,6 +263,8 @@ class Check:
         said |= {} if self.unit is None else {"unit": asdict(self.unit)}
         said |= {} if self.weight is None else {"weight": asdict(self.weight)}
         said |= {"warnings": list(self.warnings)} if self.warnings else {}
+        said |= {"rules": [{"rule": rule, "rows": count} for rule, count in self.rules]} if self.rules else {}
+        said |= {} if self.absent else {"lost": self.loss.lost, "verdict": self.loss.words, "ok": self.ok}
         return said | ({"absent": list(self.absent), "header": list(self.header)} if self.absent else {})
 
 
@@ -240,8 +293,17 @@ def check(schema: Schema, source: Source) -> Check:
         rows=table.num_rows,
         left_out=int((~kept).sum()),
         columns=columns,
-        warnings=tuple(weight_warnings(schema, header)),
+        rules=broken_rules(schema, table),
+        warnings=(*weight_warnings(schema, header), *_people(schema, table)),
     )
+
+
+def _people(schema: Schema, table: pa.Table) -> list[str]:
+    """Return sentences on columns that look like people with several rows, where no unit is declared."""
+    if schema.most_rows > 1:
+        return []
+    named = [name for name in schema.names if named_as_people(name)]
+    return repeats((name, values.counted(table.column(name))) for name in named)
 
 
 def refuse_release_folder(path: str | Path) -> None:
@@ -269,31 +331,26 @@ def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
         total=int(found.sum()),
         largest=float(known.max(initial=0.0)),
         cut=int((np.rint(known) > weight.most).sum()),
+        people_cut=int((np.rint(known) - weight.most).clip(min=0).sum()),
         missing=len(raw) - len(known),
         nothing=int((found == 0).sum()),
     )
 
 
 def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
-    null = np.asarray(data.is_null())
-    clipped = 0
+    clipped, unfit = 0, int(outside(column, data).sum())
     if isinstance(column, Categorical):
-        outside = values.codes(column, data) < 0
         codes = encoding.encode_categorical(column, data)
     else:
-        raw, own = values.floats(column, data)
-        far = (raw < column.lower) | (raw > column.upper)
-        outside = np.isnan(raw) & (own < 0)
-        if column.outside == MISSING:
-            outside |= far
-        else:
-            clipped = int(far.sum())
+        raw, _ = values.floats(column, data)
+        clipped = 0 if column.outside == MISSING else int(((raw < column.lower) | (raw > column.upper)).sum())
         codes, _ = encoding.encode_numeric(column, data)
     counts = np.bincount(codes[codes >= 0], minlength=column.size)
     return codes, ColumnCheck(
-        outside=int((outside & ~null).sum()),
+        outside=unfit,
         clipped=clipped,
-        missing=int(null.sum()),
+        missing=int(data.null_count),
+        unknown=unknown_values(column, data) if unfit else {},
         unseen=tuple(level for level, count in zip(column.all_levels, counts, strict=True) if not count),
     )
 

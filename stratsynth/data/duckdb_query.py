@@ -4,17 +4,19 @@ The guarantee is for records of a table in the database. A join, a group, a limi
 record change many rows of the result, or decide which others are in it, so no sensitivity of ours would hold: they are
 refused, with the remedy to write their result into a table, whose rows are the records from then on. What is left is
 chosen columns, expressions of one row's values, and a condition on them. An expression that fails on a row fails on no
-other: it is null there, and a condition that fails does not hold. What is run is written anew from what was checked,
-and names the table with its schema and its database, so that no other one of that name can be meant.
+other: it is null there, and a condition that fails does not hold; one that could fill the memory is refused, and so is
+a column that the database computes. What is run is written anew from what was checked, and names the table with its
+schema and its database, so that no other one of that name can be meant.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stratsynth.data.duckdb_bounds import check_length, cut
 from stratsynth.errors import UsageError, nearest
 
 REMEDY = (
@@ -89,7 +91,7 @@ def chosen_table(connection: Any, name: str) -> Chosen:
             f"table: the database has no table {name!r}{nearest(name, known)}; it has: {', '.join(known) or 'none'}."
         )
     base = quoted(_database(connection), *found[0])
-    return Chosen(base, select("*", base))
+    return Chosen(base, select(cut(_columns(connection, *found[0])), base))
 
 
 def chosen_query(connection: Any, query: str) -> Chosen:
@@ -105,10 +107,8 @@ def chosen_query(connection: Any, query: str) -> Chosen:
         raise UsageError(f"query: this is not one SELECT{why}. {REMEDY}")
     node = tree["statements"][0]["node"]
     schema, table, alias = _check_select(connection, node)
-    columns = {name.lower() for (name,) in connection.execute(
-        "SELECT column_name FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
-        "AND database_name = current_database()", [schema, table]
-    ).fetchall()}  # fmt: skip
+    stored = _columns(connection, schema, table)
+    columns = {name.lower(): kind for name, kind in stored.items()}
     names = {table.lower(), alias.lower()}
     for expression in node["select_list"]:
         if expression["class"] != "STAR":
@@ -119,10 +119,33 @@ def chosen_query(connection: Any, query: str) -> Chosen:
     if node["where_clause"]:
         _check_expression(connection, node["where_clause"], columns, names)
         node["where_clause"] = _tried(_true(connection, node["where_clause"]))
-    database = _database(connection)
-    node["from_table"]["qualified_name"] = {"path": [database, schema, table]}
+    base = quoted(_database(connection), schema, table)
+    short = f"({select(cut(stored), base)}) AS {quoted(alias)}"
+    node["from_table"] = _parsed(connection, select("*", short))["from_table"]
     [(text,)] = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchall()
-    return Chosen(quoted(database, schema, table), text)
+    return Chosen(base, text)
+
+
+def _parsed(connection: Any, query: str) -> dict[str, Any]:
+    """Return the parse tree of one SELECT of ours."""
+    [(text,)] = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    node: dict[str, Any] = json.loads(text)["statements"][0]["node"]
+    return node
+
+
+def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
+    """Return the type of each column of a table, in order; UsageError for a column that the database computes."""
+    found = connection.execute(
+        "SELECT column_name, data_type, is_generated FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
+        "AND database_name = current_database() ORDER BY column_index", [schema, table]
+    ).fetchall()  # fmt: skip
+    computed = [name for name, _, generated in found if generated]
+    if computed:
+        raise UsageError(
+            f"{table}: its column {computed[0]} is computed by an expression (GENERATED), which may be of many rows "
+            "or of any length. Copy the rows into a table without such columns (CREATE TABLE ... AS), and name that."
+        )
+    return {name: kind for name, kind, _ in found}
 
 
 def _database(connection: Any) -> str:
@@ -170,18 +193,19 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
     return schema, table, source["alias"] or table
 
 
-def _check_expression(connection: Any, expression: Any, columns: Collection[str], tables: Collection[str]) -> None:
-    """Refuse a parsed expression: parts not of one row's values, columns not of the table, functions not listed."""
+def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
+    """Refuse a parsed expression: not of one row's values, columns not of the table, functions not listed, too long."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
             raise UsageError(f"query: it has a part that is not of one row's values ({kind}). {REMEDY}")
         if part["class"] == "COLUMN_REF":
             *of, name = part["column_names"]
-            if name.lower() not in columns or not {table.lower() for table in of} <= set(tables):
+            if name.lower() not in columns or not {table.lower() for table in of} <= tables:
                 raise UsageError(f"query: its table has no column {name!r}{nearest(name, columns)}.")
         elif part["class"] == "FUNCTION":
             _check_function(connection, part)
+    check_length(expression, columns)
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
@@ -218,8 +242,7 @@ def refuse_macros(connection: Any) -> None:
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
     """Return a parsed condition cast to a truth value; the cast may fail on a row, so it is tried with the rest."""
-    [(text,)] = connection.execute("SELECT json_serialize_sql('SELECT CAST(x AS BOOLEAN)')").fetchall()
-    cast: dict[str, Any] = json.loads(text)["statements"][0]["node"]["select_list"][0]
+    cast = _parsed(connection, "SELECT CAST(x AS BOOLEAN)")["select_list"][0]
     return {**cast, "child": condition}
 
 

@@ -7,7 +7,7 @@ Rows of a database have no order, so nothing here rests on one. The fingerprint 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from stratsynth.checks import quoted_value
 from stratsynth.data import sources
 from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, refuse_macros, select
 from stratsynth.data.file_stamps import changed, stamp
+from stratsynth.data.fingerprint import keyed
 from stratsynth.data.sources import FileSource
 from stratsynth.driver.counting import cores
 from stratsynth.errors import Unsupported, UsageError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 MEMORY = 512
 """Largest memory, in MB, that DuckDB takes for pages of the database."""
+AMPLE = 16 << 10
+"""Largest memory, in MB, for a fingerprint where one value is too long for MEMORY: it takes twice the value."""
 MOST_BYTES = 8 << 30
 """Largest size, in bytes, of rows that are read into memory as a whole."""
 _SETTINGS = {
@@ -37,7 +40,6 @@ _SETTINGS = {
     "autoload_known_extensions": "false",
     "disabled_optimizers": "common_subexpressions",  # it would move what may fail on a row out of its TRY
     "enable_external_access": "false",  # no other file, no network
-    "memory_limit": f"{MEMORY}MB",
     "python_enable_replacements": "false",  # a name in a query is no variable of ours
     "temp_directory": "",  # no copy of rows on disk
 }
@@ -111,19 +113,44 @@ class DuckDBSource(FileSource):
     def contents(self, file: IO[bytes]) -> Iterator[bytes]:
         """Yield the input of the fingerprint: column names, number of rows, and the sum of the rows' hashes.
 
-        Each row gives 64 bits of the MD5 of its values as text, and these are added up, so the order of rows does not
-        matter. A row more, fewer, twice or with another value is noticed, but for a coincidence of 2^-64; the
-        table's name, its other tables, and a type under which all values are written as before are not. All rows and
-        columns of the table count, whatever a query selects, so that one ledger serves all queries of a table.
+        Each row gives 128 bits of the MD5 of its values as texts, each with its length before it, a long one as its
+        own MD5, null as a mark; these are added up in two halves, so the order of rows does not matter. A row more,
+        fewer, twice or with another value is noticed, but for a coincidence of 2^-128; the table's name, its other
+        tables, and a type under which all values are written as before are not. All rows and columns of the table
+        count, whatever a query selects, so that one ledger serves all queries of a table.
         """
-        with self._open(file) as (connection, chosen):
-            names = connection.sql(select("*", chosen.base)).columns
-            texts = ", ".join(f"coalesce(CAST({quoted(name)} AS VARCHAR), chr(30))" for name in names)
-            hashed = f"md5_number_lower(concat_ws(chr(31), {texts}))"
-            [(rows, total)] = connection.execute(
-                select(f"count(*), sum(CAST({hashed} AS HUGEINT))", chosen.base)
-            ).fetchall()
-            yield repr((tuple(names), rows, total)).encode()
+        low = "CAST(row_hash & 18446744073709551615::UHUGEINT AS HUGEINT)"
+        return self._summed(file, _value, "md5_number(concat({}))", (low, "CAST(row_hash >> 64 AS HUGEINT)"))
+
+    def older_fingerprint(self, key: bytes) -> str:
+        """Return the fingerprint that 0.3.0 and before took, of 64 bits, by which their ledgers know a table.
+
+        It takes some different rows for the same: null and chr(30), and texts with chr(31).
+        """
+        with self.open(known=False) as file:
+            row = "CAST(md5_number_lower(concat_ws(chr(31), {})) AS HUGEINT)"
+            mark = keyed(key, self._summed(file, _older_value, row, ("row_hash",)))
+            self.seen.note(key, file, mark)
+        return mark
+
+    def _summed(
+        self, file: IO[bytes], value: Callable[[str, str], str], row: str, parts: Sequence[str]
+    ) -> Iterator[bytes]:
+        """Yield names, number of rows and sums; SQL of ours: `value` of a column, `row` of these, `parts` of a row."""
+
+        def sums(memory: int) -> bytes:
+            with self._open(file, memory) as (connection, chosen):
+                table = connection.sql(select("*", chosen.base))
+                texts = [value(quoted(name), str(kind)) for name, kind in zip(table.columns, table.types, strict=True)]
+                rows = select(f"{row.format(', '.join(texts))} AS row_hash", chosen.base)
+                added = ", ".join(f"sum({part})" for part in parts)
+                [found] = connection.execute(select(f"count(*), {added}", f"({rows})")).fetchall()
+                return repr((tuple(table.columns), *found)).encode()
+
+        try:
+            yield sums(MEMORY)
+        except UsageError:  # one long value may be the reason
+            yield sums(AMPLE)
 
     @contextmanager
     def connected(self, *, known: bool = True) -> Iterator[tuple[Any, Chosen]]:
@@ -137,12 +164,13 @@ class DuckDBSource(FileSource):
             yield found
 
     @contextmanager
-    def _open(self, file: IO[bytes]) -> Iterator[tuple[Any, Chosen]]:
-        duckdb = library()
+    def _open(self, file: IO[bytes], memory: int | None = None) -> Iterator[tuple[Any, Chosen]]:
+        duckdb, memory = library(), memory or MEMORY
         refuse_unwritten(self.path)
         # Connections of one program share cached pages of a path, even of a file that has been replaced; DuckDB
         # compares this text, so that only connections to one file share them.
         settings = {"custom_user_agent": repr(stamp(file)), **_SETTINGS, "threads": str(cores())}
+        settings["memory_limit"] = f"{memory}MB"
         try:
             connection = duckdb.connect(str(self.path), read_only=True, config=settings)
         except duckdb.Error as error:
@@ -158,7 +186,7 @@ class DuckDBSource(FileSource):
             yield connection, self._chosen(connection, duckdb.Error)
         except duckdb.Error:  # even its class may depend on a single row
             raise UsageError(
-                f"{self.path}: DuckDB cannot read it in {MEMORY} MB of memory. Is the file whole?"
+                f"{self.path}: DuckDB cannot read it in {memory:,} MB of memory. Is the file whole?"
             ) from None
         finally:
             connection.close()
@@ -182,6 +210,18 @@ class DuckDBSource(FileSource):
         except failed as error:
             raise UsageError(f"query: DuckDB does not understand it ({type(error).__name__}).") from None
         return chosen
+
+
+def _value(column: str, kind: str) -> str:
+    """Return the SQL of a value's part of a row's hash: no two values, and no two rows of them, are written alike."""
+    text = f"CAST({column} AS VARCHAR)"
+    length, whole = (f"octet_length({column})", column) if kind == "BLOB" else (f"strlen({text})", text)
+    short = f"WHEN {length} < 1000 THEN concat(strlen({text}), ':', {text})"
+    return f"CASE WHEN {column} IS NULL THEN '-' {short} ELSE concat('#', md5({whole})) END"
+
+
+def _older_value(column: str, _: str) -> str:
+    return f"coalesce(CAST({column} AS VARCHAR), chr(30))"
 
 
 def database(path: str | os.PathLike[str], *, table: str | None = None, query: str | None = None) -> DuckDBSource:

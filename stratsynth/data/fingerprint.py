@@ -34,11 +34,11 @@ def fingerprint(source: Source, key: bytes) -> str:
     if isinstance(source, SparkSource):
         return source.fingerprint(key)
     if isinstance(source, FolderSource):
-        return _digest(key, _files(source, key))
+        return keyed(key, _files(source, key))
     if not isinstance(source, FileSource):
-        return _digest(key, _columns(source))
+        return keyed(key, _columns(source))
     with source.open(known=False) as file:
-        mark = _digest(key, source.contents(file))
+        mark = keyed(key, source.contents(file))
         source.seen.note(key, file, mark)
     return mark
 
@@ -58,7 +58,8 @@ def size(source: Source) -> int | None:
         return os.fstat(file.fileno()).st_size
 
 
-def _digest(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
+def keyed(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
+    """Return the HMAC-SHA256 of the pieces, one after another, as text."""
     state = hmac.new(key, digestmod=hashlib.sha256)
     for piece in pieces:
         state.update(piece)

@@ -67,7 +67,7 @@ class FolderSource(Source):
         fields = []
         for name in self.columns():
             kinds = [schema.field(name).type for schema in schemas if schema.get_all_field_indices(name)]
-            fields.append(pa.field(name, next(filter(_unreadable, kinds), kinds[0] if kinds else pa.string())))
+            fields.append(pa.field(name, next(filter(unreadable, kinds), kinds[0] if kinds else pa.string())))
         return pa.schema(fields)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
@@ -145,7 +145,8 @@ def _common(names: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _unreadable(kind: pa.DataType) -> bool:
+def unreadable(kind: pa.DataType) -> bool:
+    """True for a type that does not hold single values."""
     try:
         check_type("", kind)
     except SchemaError:

@@ -5,7 +5,6 @@ Identifiers, names and free text are no columns of a release: they are refused w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from stratsynth.data.guess_bins import decimal_keys, looks_coded, numeric_keys
+from stratsynth.data.guess_people import named_as_people, person_note, place_note, unit_line
 from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
 from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
-from stratsynth.schema.text import MISSING, number
+from stratsynth.schema.text import INFINITE, MISSING, number
 
 FEW = 30
 """Largest number of different values for which a column of numbers is drafted as categorical."""
@@ -30,10 +30,11 @@ MOST_DIGITS = 4
 ENOUGH = 50
 """Number of rows from which values that all differ are taken for an identifier."""
 
-_IDENTIFIER = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|ssn|bsn|pid|serial|serialno|number|nr|no)$", re.IGNORECASE)
 _PERSONAL = re.compile(
     r"(^|[_ .-])((first|last|full|sur|family|given)?[_ .-]?name|e-?mail|phone|address|street)s?$", re.IGNORECASE
 )
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+(\.\d{3})*,\d+")
 _OTHER_DATES = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 
@@ -51,8 +52,8 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     Args:
         name: Its name.
         data: Its values.
-        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered", or
-            "text", which is drawn as text whatever it spells.
+        own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered",
+            "decimal", or "text", which is drawn as text whatever it spells.
 
     Raises:
         SchemaError: A column that cannot or should not be released, with the remedy.
@@ -61,6 +62,13 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     texts = values.counted(data)
     if not texts:
         raise SchemaError("it has no value at all")
+    found = _guess(name, data, texts, own_type)
+    found.notes.extend(note for note in (person_note(name, texts), place_note(name, texts)) if note is not None)
+    return found
+
+
+def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: str | None) -> Guess:
+    """Return a draft of the column with these values, and their numbers of rows."""
     missing = bool(data.null_count)
     if pa.types.is_dictionary(data.type):
         return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
@@ -68,22 +76,42 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
         return Guess(*temporal(kind, data.type, texts, missing=missing, as_text=own_type == "text"))
     if all(_OTHER_DATES.fullmatch(text) for text in texts):
         raise SchemaError("its dates are not in ISO form; write them as 2024-12-31, or leave it out")
+    if commas := _commas(texts):
+        raise SchemaError(commas)
     if all(text.lower() in {"true", "false"} for text in texts) and own_type != "text":
         outside = MISSING if missing else None
         return Guess(Categorical(levels=("false", "true"), outside=outside, dtype="bool"))
     return _numbers_or_levels(name, data.type, texts, own_type, missing=missing)
 
 
+def _commas(texts: Mapping[str, int]) -> str:
+    """Return the reason that texts are no numbers where all but one are with other commas; empty if they are not."""
+    others = [text for text in texts if number(text) is None]
+    for form, words in (
+        (_GROUPED, "commas between their thousands; write 1234"),
+        (_DECIMAL_COMMA, "decimal commas; write 1.5"),
+    ):
+        fitting = sum(form.fullmatch(text) is not None for text in others)
+        if fitting and fitting >= len(others) - 1:
+            return f"its numbers have {words}, or leave it out"
+    return ""
+
+
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical."""
+    """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical one.
+
+    `texts` are the column's different texts with their numbers of rows; `missing` tells if some row has no value.
+    """
     numbers = {text: value for text in texts if (value := number(text)) is not None}
-    words = sorted(texts.keys() - numbers.keys())
+    infinite = tuple(word for word in INFINITE if word in texts and numbers)
+    words = sorted(texts.keys() - numbers.keys() - set(infinite))
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
     coded = any(len(text) > 1 and text[0] == "0" and text[1].isdigit() for text in numbers)
     _refuse_identifier(name, texts, numbers, quantities=len(words) <= 1 and bool(numbers) and not coded, whole=whole)
     dtype = _type(kind, own_type, texts, whole=whole and not coded and not words)
+    dtype = "float64" if infinite and not words and own_type != "text" else dtype
     counts: dict[float, int] = {}
     for text, value in numbers.items():
         counts[value] = counts.get(value, 0) + texts[text]
@@ -91,6 +119,9 @@ def _numbers_or_levels(
     listed = whole and looks_coded(counts)
     if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded and not listed:
         keys, notes = numeric_keys(counts, whole=whole)
+        if infinite:
+            keys["special"] = (*keys.get("special", ()), *infinite)
+            notes.append("it has infinite values: `special` keeps them apart from the numbers")
         own = words[0] if words else None
         typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))
         if (digits := _decimals(numbers)) is not None and not whole:
@@ -98,7 +129,10 @@ def _numbers_or_levels(
         if whole and not notes and FEW < len(counts) <= MANY and len(counts) < 0.3 * (keys["upper"] - keys["lower"]):
             notes.append("if these are codes, as of an occupation, and no amounts, list them as levels")
         return Guess(Numeric(**keys, missing=missing, not_applicable=own, dtype=dtype if typed else None), notes)
-    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
+    if dtype != "string":  # one spelling of each number, the shortest: 0.1 and 0.10 are one value
+        once = {numbers[text]: text for text in sorted(numbers, key=len, reverse=True)}
+        numbers = {text: value for value, text in once.items()}
+    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *infinite, *words)
     _refuse_many(texts)
     notes = ["it looks like codes, as of an occupation; if these are amounts, declare a numeric column"] * listed
     return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype), notes)
@@ -111,7 +145,7 @@ def _decimals(numbers: Mapping[str, float]) -> int | None:
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """Return a draft of a category: all declared levels in order if it is ordered, else those that occur."""
+    """Return a draft of a category: all declared levels in order if it is ordered, else those that occur in `texts`."""
     declared = list(dict.fromkeys(text for chunk in data.chunks for text in values.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
@@ -130,13 +164,16 @@ def _refuse_many(texts: Mapping[str, int]) -> None:
 def _refuse_identifier(
     name: str, texts: Mapping[str, int], numbers: Mapping[str, float], *, quantities: bool, whole: bool
 ) -> None:
-    """Refuse, with a SchemaError, columns that identify people, or that hold names or free text."""
+    """Refuse, with a SchemaError, a column whose `texts` identify people, or are names or free text.
+
+    `quantities` tells if the column is stored as numbers, `whole` if these are whole.
+    """
     rows, different = sum(texts.values()), len(texts)
-    unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
+    unit = f"if it tells people apart, write {unit_line(name, max(texts.values()))}"
     if rows >= ENOUGH and different == rows:
         close = whole and bool(numbers) and max(numbers.values()) - min(numbers.values()) < 2 * rows
         long = whole and min(map(len, texts)) == max(map(len, texts)) >= 8
-        if not quantities or (whole and (close or long or _IDENTIFIER.search(name))):
+        if not quantities or (whole and (close or long or named_as_people(name))):
             raise SchemaError(
                 f"its values all differ, as an identifier's do, and none may be released; leave it out, or {unit}"
             )
@@ -156,10 +193,10 @@ def _refuse_identifier(
 
 
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
-    """Return the `dtype` that drawn values of the column are given: "int64", "float64" or "string"."""
+    """Return the `dtype` of drawn values, "int64", "float64" or "string", by the column's stored type and texts."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or own_type == "decimal":
         return "float64"
     if own_type == "text":
         return "string"

@@ -88,7 +88,7 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Return keyword arguments for numbers with `digits` decimals: a bin for each if below MANY_VALUES in bounds."""
+    """Return further arguments of `Numeric` for numbers of `digits` decimals: a bin for each if few are in bounds."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
     if last - first >= MANY_VALUES or "edges" in keys:
         return {"digits": digits}
@@ -97,7 +97,7 @@ def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
 
 
 def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
-    """Return {"bins": number}, so that each is at most 1/5 sd wide, up to 60; {} for 20 or fewer, the default."""
+    """Return {"bins": number} so that bins in these bounds are at most 1/5 sd wide, up to 60; {} for 20 or fewer."""
     rows = sum(counts.values())
     mean = math.fsum(value / rows * count for value, count in counts.items())
     square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
@@ -107,7 +107,7 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """Return lower and upper bounds: the extremes, rounded outward to half the power of ten in their distance."""
+    """Return lower and upper bounds: `least` and `most`, rounded outward to half the power of ten in their distance."""
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -144,7 +144,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Return the ends of bins, ascending: bounds, rounded quantiles between them, and powers of ten beyond these."""
+    """Return ends of bins from `lower` to `upper`, ascending: rounded quantiles of `counts`, powers of ten beyond."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from stratsynth.data.frames import declared, own_types, to_arrow
-from stratsynth.data.sources import Source
+from stratsynth.data.sources import BATCH, Source
 from stratsynth.schema.encoding import locate
 
 if TYPE_CHECKING:
@@ -82,6 +82,13 @@ class FrameSource(Source):
         """Return an Arrow table of all columns, converted anew, since the frame may have changed."""
         self._next[:] = [self._converted(range(self.frame.shape[1]))]
         return self._next[0]
+
+    def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield batches of the table that `all_columns` has converted, which stays the one that is read next."""
+        places = locate(columns, self.columns())
+        table = self._next[0].select(places) if self._next else self._converted(places)
+        for start in range(0, table.num_rows, BATCH):
+            yield table.slice(start, BATCH)
 
     def _converted(self, places: Sequence[int]) -> pa.Table:
         arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]

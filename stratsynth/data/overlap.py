@@ -7,9 +7,15 @@ given out without noise. `check_public_inputs` compares them at three moments:
    one is listed beside it, or a ledger of its name lies there. Somebody has spent a budget on it, so it is not public.
 2. *Places*, before the rows of a prior are read and their values named: paths, inodes and objects, which reads nothing.
    A recipe compares its paths before either file is opened.
-3. *Contents*, as the last refusal before a new fit reserves its budget: under a key that is thrown away. A resumed fit
-   has passed it before. The refusal says one thing about the rows: that they are the very file that was handed in
-   twice. `has_copy` compares them, and says no more: nothing here holds a private row.
+3. *Contents*, as the last refusal before a new fit reserves its budget. A resumed fit has passed it before. Compared
+   are the bytes of files and the columns of frames, under a key that is thrown away, and the rows as a fit reads them:
+   their codes under the schema, in the columns that both tables have, in any order, whatever the kind of file. The
+   refusal says one thing about the rows: that they are the very table that was handed in twice. `has_copy` and
+   `has_rows` compare them, and say no more: nothing here holds a private row.
+
+Tables that are equal but for a few rows are not refused: whether they overlap, and by how much, would be a statement
+about private rows that nobody paid for. `stratsynth.data.shared_rows` makes it, INTERNAL. Where a table has so few
+kinds of rows that other people's could be equal by chance, equal codes are not told (`same_rows.chance`).
 
 Whoever signs schema and recipe answers for what they declare public; these checks find some mistakes of theirs.
 """
@@ -22,16 +28,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting.copies import Copies
 from stratsynth.accounting.registry import Registry
 from stratsynth.data.csv_source import CsvSource
 from stratsynth.data.fingerprint import has_copy, size
 from stratsynth.data.in_memory import ArrowSource, FrameSource
+from stratsynth.data.same_rows import Content, coded, has_rows, marks_of
 from stratsynth.data.sources import Source, open_source
-from stratsynth.data.spark_source import SparkSource
-from stratsynth.errors import UsageError, WeightsError
+from stratsynth.errors import StratsynthError, UsageError, WeightsError
 
 if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
+    from stratsynth.schema import Schema
 
 WEIGHTS = (
     "weights: their source is the private table itself: shares from it would be exact counts of confidential rows, "
@@ -50,7 +58,9 @@ def check_public_inputs(
     declared: Iterable[Any] = (),
     weights: Iterable[Any] = (),
     prior: Iterable[Any] = (),
+    translated: Iterable[Source] = (),
     rows: Backend | None = None,
+    schema: Schema | None = None,
 ) -> None:
     """Refuse inputs that are not public: paths, frames, Arrow tables or sources; messages quote no row.
 
@@ -59,7 +69,9 @@ def check_public_inputs(
         declared: Data declared public, to be read without a charge.
         weights: Data that weights are read from: declared public, or about other people.
         prior: Data that a prior is read from.
+        translated: The rows of a prior with the schema's names and values, where it has others.
         rows: The private rows, for a comparison by content. This reads both.
+        schema: The schema that a fit reads rows by, for such a comparison.
 
     Raises:
         UsageError: Declared data that have an account.
@@ -68,23 +80,34 @@ def check_public_inputs(
     for data in declared:
         path = _path(data)
         if path is not None:
-            _refuse_account(path)
+            _refuse_account(path, data)
     given = ((tuple(weights), WEIGHTS), (tuple(prior), PRIOR))
     for inputs, refusal in given:
         if private is not None and any(_is_private_table(private, each) for each in inputs):
             raise WeightsError(refusal)
     if rows is not None:
         _refuse_copies(rows, given)
+        if schema is not None:
+            _refuse_same_rows(rows, schema, (*given, (tuple(translated), PRIOR)))
 
 
-def _refuse_account(data: Path) -> None:
-    """Refuse, with a UsageError, a file declared public that has a ledger or a registry beside it."""
+def _refuse_account(data: Path, given: Any) -> None:
+    """Refuse, with a UsageError, a file declared public that has a ledger or a registry beside it, or its rows have.
+
+    Rows are read only where other data in the folder have an account with marks.
+    """
     beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
     known = [*Registry(data).names(), *(path.name for path in beside)]
     if known:
         raise UsageError(
             f"{data.name} has an account, {known[0]}, so it is not public: leave `public` out and name the ledger. A "
             "copy that may be published belongs into a folder of its own."
+        )
+    copies = Copies(Registry(data), lambda: marks_of(given if isinstance(given, Source) else _table(given), None))
+    for name, ledger in copies.others():
+        raise UsageError(
+            f"{data.name} has the rows of {name}, which has an account, {ledger}, so it is not public. A copy that may "
+            "be published belongs into a folder of its own."
         )
 
 
@@ -99,6 +122,43 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
         sources = [source for other in each if (source := _opened(other, getattr(private, "source", None))) is not None]
         if sources and has_copy(private, sources):
             raise WeightsError(refusal)
+
+
+def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[Iterable[Any], str]]) -> None:
+    """Refuse, with the sentence paired with them, inputs whose rows are the private ones as a fit reads them."""
+    mine = getattr(private, "source", None)
+    if not isinstance(mine, Source):
+        return
+    for inputs, refusal in given:
+        for other in {id(other): other for other in inputs}.values():  # once
+            part, found = _read(other, schema)
+            if part is not None and found is not None and found.telling and has_rows(mine, part, found):
+                raise WeightsError(refusal)
+
+
+def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
+    """Return a public input's rows as a fit reads them, with the schema of the columns it has; None if it has none.
+
+    A table of figures, such as shares, lists each code once, as a private table may too: it needs all columns.
+    """
+    try:
+        source = other if isinstance(other, Source) else _table(other)
+        names = source.columns()
+        shared = [name for name in schema.names if names.count(name) == 1]
+        if not shared or (source is not other and len(shared) < len(schema.names)):
+            return None, None
+        part = schema.restrict(shared)
+        return part, coded(part, source.looked_at(part.names))
+    except StratsynthError:  # what is no table of rows has none of them
+        return None, None
+
+
+def _table(data: Any) -> Source:
+    """Return a file or a frame as a source; a file with an unknown ending is taken for CSV, as tables of shares are."""
+    try:
+        return open_source(data)
+    except UsageError:
+        return CsvSource(Path(data))
 
 
 def _opened(other: Any, private: Source | None) -> Source | None:
@@ -149,10 +209,6 @@ def _inodes(path: Path) -> set[tuple[int, int]]:
 
 def _in_memory(data: Any) -> Any:
     """Return the frame or table of a source, or `data` if it is one; None for anything in a file."""
-    if isinstance(data, FrameSource):
-        return data.frame
-    if isinstance(data, ArrowSource):
-        return data.table
-    if isinstance(data, SparkSource):
-        return data.frame
-    return None if isinstance(data, Source | str | os.PathLike) else data
+    if isinstance(data, Source):
+        return data.in_memory
+    return None if isinstance(data, str | os.PathLike) else data

@@ -95,6 +95,10 @@ class Source(ABC):
         for start in range(0, table.num_rows, BATCH):
             yield table.slice(start, BATCH)
 
+    def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield what `batches` does, for a comparison; the next `read` is of the rows that it would be of without."""
+        return self.batches(columns)
+
     def parts_to_read(self) -> int | None:
         """INTERNAL. Approximate number of batches, for a progress bar; None if unknown."""
         return None
@@ -122,18 +126,18 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
     if is_spark_frame(data):
         return SparkSource(data)
-    if isinstance(data, Streams):
+    if isinstance(data, Streams) and not isinstance(data, pd.Series):
         try:
             return ArrowSource(pa.table(data))
         except Exception as error:  # noqa: BLE001 - another library's, whose message may hold values
             raise UsageError(f"the frame cannot be read ({type(error).__name__})") from None
-    remedy = {"Release": "; draw rows first: release.sample(n)", "PrivateTable": "; this table is open already",
-              "dict": "; make it a frame: pandas.DataFrame(data)"}.get(type(data).__name__, "")  # fmt: skip
+    remedy = {"Release": "; draw rows: release.sample(n)", "PrivateTable": "; this table is open already", "Series":
+              "; use data.to_frame()", "dict": "; use pandas.DataFrame(data)"}.get(type(data).__name__, "")  # fmt: skip
     raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}{remedy}")
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source for an existing folder, database or file, by the end of its name; UsageError for others."""
+    """Return the source for an existing path, by the end of its name; `table` or `query` selects a database's rows."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 

@@ -6,14 +6,14 @@ Opening a table reads its header and nothing else. Rows are read by the driver, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import check_account, check_integer, flag, quoted_value
+from stratsynth.checks import check_account, check_integer, flag, path, quoted_value
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -98,8 +98,10 @@ def open_table(
         SchemaError: An invalid schema, or data that lack one of its columns.
         UsageError: Data that cannot be read, and arguments that contradict each other.
     """
+    from stratsynth.accounting.copies import Copies
     from stratsynth.data.backends import backend
     from stratsynth.data.overlap import check_public_inputs
+    from stratsynth.data.same_rows import marks_of
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import check_source
 
@@ -122,20 +124,24 @@ def open_table(
     check_source(known, source.columns(), source.types())
     rows = backend(engine, source, known, declared_size)
     kept: Ledger
+    contents = partial(marks_of, source, known, declared_size)
     registry = None if source.path is None else Registry(source.path)
+    copies = None if registry is None else Copies(registry, contents)
     if public:
         check_public_inputs(declared=[source])
         kept = UnchargedLedger()
     elif ledger is None:
         if registry is not None:
             registry.refuse_other(None, new_account)
-        kept = SharedLedger(
-            None if source.path is None else source.path.resolve(), source.in_memory, rows.fingerprint, ledger_epsilon
-        )
+        place = None if source.path is None else source.path.resolve()
+        refuse = (lambda: None) if copies is None else partial(copies.refuse, None, new_account)
+        kept = SharedLedger(place, source.in_memory, rows.fingerprint, ledger_epsilon, contents=contents, refuse=refuse)
     else:
         from stratsynth.accounting.ledger_file import FileLedger
 
+        file = path("the ledger", ledger)
         kept = FileLedger(
-            Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account
-        )
+            file, rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account,
+            older=getattr(source, "older_fingerprint", None), copies=copies,
+        )  # fmt: skip
     return PrivateTable(rows, known, declared_size, kept, public, source)

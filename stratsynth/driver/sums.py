@@ -55,7 +55,7 @@ def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> lis
 
 
 def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
-    """Yield slices of `size` rows, or parts of the chosen row numbers, of at most ROWS rows each."""
+    """Yield pieces of at most ROWS: slices of range(`size`) or, with `chosen` row numbers, parts of these."""
     if chosen is None:
         yield from (slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS))
         return

@@ -84,7 +84,7 @@ class Scratch:
 
 
 def _reserve(handle: int, start: int, length: int) -> None:
-    """Reserve room on the disk: writing to a mapped page without it would end the process."""
+    """Reserve `length` bytes of the file from `start` on: a write to a mapped page without room ends the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, start, length)
         return

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from stratsynth.checks import flag
 from stratsynth.progress import Tick, bar, wanted
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def observing(progress: bool | None, kind: type[Bar] = Bar) -> Iterator[Observer
         progress: As for `fit`.
         kind: Class of the observer.
     """
+    if progress is not None:
+        flag("progress", progress)
     if not wanted(progress):
         yield kind(lambda *_: None)
         return

@@ -12,6 +12,7 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
+from stratsynth.models.base import Returns
 from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
 
@@ -75,6 +76,24 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
         check_inputs(prepared, private=table.source)
 
 
+def check_groups(what: str, groups: object) -> None:
+    """Refuse all but "declared" and "measured"; `what` begins the message."""
+    if groups not in ("declared", "measured"):
+        raise UsageError(f'{what} is "declared" or "measured", not {quoted_value(groups)}.')
+
+
+def check_measured(prepared: Prepared) -> None:
+    """Refuse rows by measured sizes of a fit without strata, without rows, or whose shares are measured anyway."""
+    layout, how = prepared.strata, prepared.mechanism
+    if layout is None or layout.families or how.returns != Returns.ROWS:
+        raise UsageError(
+            f'groups = "measured": rows follow the measured sizes of strata, and {how.title} has no strata of which '
+            'rows are drawn. Add strata, or leave it at "declared".'
+        )
+    if layout.weights.asked:
+        raise UsageError('groups = "measured": private weights are measured already; leave it at "declared".')
+
+
 def check_types(table: PrivateTable) -> None:
     """Refuse a column of integers whose levels are all texts that spell no number, as no row would be counted.
 
@@ -106,8 +125,10 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
     from stratsynth.data.overlap import check_public_inputs
 
     prior = () if prepared.prior is None else prepared.prior.origins
+    translated = () if prepared.prior is None else prepared.prior.translated
     weights = tuple(origins_of(prepared.mechanism, prepared.strata))
-    check_public_inputs(private, weights=weights, prior=prior, rows=rows)
+    schema = prepared.public.schema
+    check_public_inputs(private, weights=weights, prior=prior, translated=translated, rows=rows, schema=schema)
 
 
 def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
@@ -121,7 +142,7 @@ def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path
     from stratsynth.release.folder import check_new
 
     if folder is not None:
-        check_new(folder)
+        check_new(folder, probe=True)
     if isinstance(table.backend, Stream):
         check_room(held_bytes(prepared))
     if not table.public:

@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.history import unfinished
+from stratsynth.checks import number
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import MechanismError, NoticeWarning, Stopped
+from stratsynth.errors import MechanismError, NoticeWarning, Stopped, UsageError
 from stratsynth.fitting.observer import SILENT, Observer, observing
-from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
+from stratsynth.fitting.refusals import (
+    check_against_table,
+    check_arguments,
+    check_before_reserving,
+    check_groups,
+    check_measured,
+    prepared_for,
+)
 from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
 from stratsynth.mechanisms import Mechanism, Prepared
+from stratsynth.release.equivalence import MARGIN
 from stratsynth.release.first import FirstAnswer
 from stratsynth.stratified.weighted import Weighted
 
@@ -48,10 +57,24 @@ class FitOptions:
     """True for a progress bar; None for one on a terminal and in a notebook."""
     proceed: bool = False
     """True to go on where the first question finds far fewer usable records than declared."""
+    groups: str = "declared"
+    """Sizes of the groups among the rows: "declared" by the shares, "measured" by the noisy sizes."""
+    margin: float = MARGIN
+    """Relative difference of a declared from a measured number that counts as none."""
+
+    def __post_init__(self) -> None:
+        """Refuse groups other than declared or measured ones, and a margin outside of 0 to 1."""
+        check_groups("groups", self.groups)
+        number("margin", self.margin, above=0, below=1, hint=", such as 0.05 for 5 percent")
 
     @property
     def private(self) -> bool:
-        """True if noise comes from the operating system: a private fit never resumes with answers of other noise."""
+        """True if noise comes from the operating system: a private fit never resumes with answers of other noise.
+
+        Refuses (UsageError) a source of noise that is none.
+        """
+        if self.entropy is not None and not callable(getattr(self.entropy, "uniform64", None)):
+            raise UsageError("entropy is for tests: a source such as SeededEntropy(0), or None.")
         return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
@@ -103,11 +126,14 @@ class Fit:
             options: All other options.
         """
         from stratsynth.driver.solving import check_workers
+        from stratsynth.release.certificate import fixed_sections, sections_digest
 
         check_workers(options.workers)
         check_arguments(table, budget, options.seed)
         prepared = prepared_for(mechanism, table, budget, options.prior)
         check_against_table(prepared, table)
+        if options.groups == "measured":
+            check_measured(prepared)
         query = getattr(table.source, "query", None)
         asked = partial(request_of, seed=options.seed, private=options.private, query=query)
         path = getattr(table.ledger, "path", None)  # a ledger in memory keeps no interrupted fit
@@ -115,7 +141,9 @@ class Fit:
             before = prepared.without_first()  # as earlier versions began fits
             prepared = before if asked(before).identity in identities else prepared
         request = asked(prepared)
-        return cls(prepared, table.counted_by(prepared.public.schema), options, request)
+        counted = table.counted_by(prepared.public.schema)
+        request = replace(request, sections=sections_digest(fixed_sections(prepared, counted)))
+        return cls(prepared, counted, options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Run the fit on simulated answers; Unsupported if it takes too long, or its certificate is too large."""
@@ -174,21 +202,25 @@ class Fit:
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
         """Return the release of a model, with measurements and a certificate that states the charges."""
+        from stratsynth.questions.sums.published import PublishedSum
         from stratsynth.release import Release
-        from stratsynth.release.certificate import certificate
+        from stratsynth.release.certificate import Measured, certificate
         from stratsynth.release.measurements import measurements_table
 
-        answers = reserved.answers
+        answers, options = reserved.answers, self.options
+        tables = measurements_table(answers.measurements)
         stated = certificate(
             self.prepared,
             self.table,
             reserved.account,
-            private=self.options.private,
+            private=options.private,
             unverified=answers.unverified,
-            counted=answers.counted,
+            measured=Measured(model, tables, answers.counted, options.margin),
+            tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
             usable=answers.usable,
         )
-        return Release(model, stated, measurements_table(answers.measurements), self.table.declared_size)
+        release = Release(model, stated, tables, self.table.declared_size)
+        return release if options.groups == "declared" else release.by_measured_sizes()
 
 
 def _openly(work: Callable[[], Any]) -> Any:
@@ -216,7 +248,7 @@ def fitted(
     *,
     folder: Path | None = None,
 ) -> Iterator[Release]:
-    """Yield the release after all stages of a `Fit` but saving, which belongs into the `with` block."""
+    """Yield the release of a fit after all stages but saving, which belongs into the `with` block."""
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)
     with fit.reserve(observer, folder) as reserved:
@@ -234,6 +266,8 @@ def fit(
     progress: bool | None = None,
     prior: Prior | None = None,
     weights: Weights | None = None,
+    groups: str = "declared",
+    margin: float = MARGIN,
     proceed: bool = False,
 ) -> Release:
     """Spend a budget on a table and return a release, which is not saved.
@@ -259,9 +293,15 @@ def fit(
         proceed: True to go on where the first question finds far fewer usable records than declared; its answer holds.
         weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
             strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
+        groups: "declared" for as many rows of each stratum as its share says, "measured" for rows by the strata's noisy
+            sizes, which costs nothing more.
+        margin: The relative difference of a declared size or share from the measured one that counts as none.
 
     Returns:
         The release: a model, its certificate and its measurements.
+
+    Warns:
+        NoticeWarning: Something that a reader has to know before using the release; its certificate says it too.
 
     Raises:
         UsageError: A fit that is refused before anything is charged; its subclasses are kinds of refusals.
@@ -274,8 +314,16 @@ def fit(
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
-    options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, proceed=proceed)
+    options = FitOptions(
+        seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, groups=groups, margin=margin,
+        proceed=proceed,
+    )  # fmt: skip
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
-        for notice in release.certificate.get("notices", ()):  # where warnings are errors, the fit can be resumed
-            warnings.warn(f"the certificate says: {notice['text']}", NoticeWarning, stacklevel=2)
+        warn_of_notices(release, stacklevel=3)
         return release
+
+
+def warn_of_notices(release: Release, stacklevel: int = 2) -> None:
+    """Issue a NoticeWarning for each notice of a release's certificate."""
+    for notice in release.statement.notices:
+        warnings.warn(notice.text, NoticeWarning, stacklevel=stacklevel)

@@ -115,7 +115,7 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return the number of the grouping that is counted, 0 for single codes, and the reason; refuse one against a rule.
+    """Return the grouping of a code list to count by `size` and `noise` (0: single codes), and why; or refuse a rule's.
 
     `defining` is the reason why single codes must stay; empty if there is none.
     """

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stratsynth.data.sources import Source
     from stratsynth.mechanisms.known import Known
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
@@ -63,6 +64,8 @@ class MappedPrior:
     """Published tables."""
     origins: tuple[Any, ...] = field(default=(), repr=False)
     """Files, frames and tables that it was read from: none may be the private table."""
+    translated: tuple[Source, ...] = field(default=(), repr=False)
+    """Source of its rows with the schema's names and values, where they had others."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
     if isinstance(given, type):
         wanted = f"write {given.__name__}()" if issubclass(given, Mechanism) else "a mechanism is wanted"
         raise UsageError(f"{where}{given.__name__} is a class, not an object; {wanted}.")
-    remedy = " A function from frame to frame is one as External.plain(function)." if callable(given) else ""
+    remedy = " To fit a function from frame to frame, pass External.plain(function)." if callable(given) else ""
     raise UsageError(
         f"{where}a mechanism is wanted: a name such as 'mst', or an object that inherits "
         f"stratsynth.mechanisms.Mechanism, such as MST(); not {quoted_value(given)}.{remedy}"

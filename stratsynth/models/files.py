@@ -12,6 +12,7 @@ from stratsynth.files import npz
 from stratsynth.models.base import Model, State
 from stratsynth.models.mixture import Mixture
 from stratsynth.schema import Schema
+from stratsynth.strata import Stratum
 
 FORMAT = "stratsynth-model/1"
 
@@ -73,6 +74,21 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
     except (LookupError, TypeError, ValueError):
         raise ReleaseError(f"model: {folder} holds a damaged mixture.") from None
     return columns
+
+
+def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
+    """Return the weight of each stratum in a stored mixture; None for another kind of model.
+
+    Raises:
+        ReleaseError: A folder without a stored model, or a damaged mixture.
+    """
+    stored = _stored(folder).facts
+    if stored["kind"] != Mixture.kind:
+        return None
+    try:
+        return {Stratum.from_dict(part["stratum"]): float(part["weight"]) for part in stored["facts"]["parts"]}
+    except (LookupError, TypeError, ValueError):
+        raise ReleaseError(f"model: {folder} holds a damaged mixture.") from None
 
 
 def _stored(folder: Path) -> State:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
 """Status of a mean -> words for readers."""
 NOTE = (
-    "Each mean lies in its interval in 95 of 100 cases: the interval allows for the noise, for who happens to be in "
-    "the data, and for uncertain weights. Where nothing can be said, it is all between the public bounds. Values "
-    "beyond what was clipped are in no interval; estimates.parquet has more."
+    "The true mean lies in the interval in 95 of 100 cases: the interval includes the error of noise, of sampling, "
+    "and of uncertain weights. For a mean that is not estimable, the interval is the whole range between the public "
+    "bounds. No interval includes the bias of clipping; estimates.parquet has more."
 )
 
 
@@ -32,7 +32,7 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
-    """Return the Figure of one column's means: a line for all records and for each group."""
+    """Return the Figure of one column's means, from `rows` of estimates: a line for all records and for each group."""
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [

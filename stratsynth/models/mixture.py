@@ -103,7 +103,10 @@ class Mixture(TableModel):
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
-        """Draw `number` rows of one part, with the columns constant in it; levels are numbered as in the schema."""
+        """Draw `number` rows of one stratum under the condition `rest`, with the columns that are constant in it.
+
+        Levels are numbered as in the schema; `moved` counts rows that rules change.
+        """
         rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
             c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)

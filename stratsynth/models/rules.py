@@ -106,7 +106,7 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace, in place, the rows numbered `wrong` by rows that break no rule; return how many had to be mended."""
+    """Replace, in place, the rows numbered `wrong` by `draw`n ones that break no rule; return how many were mended."""
     for _ in range(ROUNDS):
         if not wrong.size:
             return 0

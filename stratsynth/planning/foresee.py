@@ -18,10 +18,12 @@ from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
+from stratsynth.release.coverage import covered, source_of_unmeasured, unmeasured_line
 from stratsynth.schema.weight_names import weight_warnings
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import MeasuredStated
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
     from stratsynth.weights import Weights
@@ -78,6 +80,8 @@ class Plan:
     """Column of the row weights, the largest weight, and the noise factors; None where every row counts 1."""
     prior: dict[str, Any] | None = None
     """Prior of the fit, and the largest number of records that its rows can be worth; None without a prior."""
+    measured: MeasuredStated | None = None
+    """Columns and pairs of columns that noisy tables will cover, in the certificate's form; None without tables."""
     first: dict[str, Any] = field(default_factory=dict)
     """First question of the fit, its price and noise; or the reason why it has none."""
     first_words: str = ""
@@ -107,6 +111,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return the plan's fields as JSON values; a stratum's infinite number becomes None."""
         plain = asdict(self)
+        plain["measured"] = None if self.measured is None else self.measured.to_dict()
         for stratum in plain["strata"]:
             stratum.update({k: None for k, v in stratum.items() if v == math.inf})
         return plain
@@ -147,6 +152,10 @@ def plan(
     allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
     check_charges(spending.charges)
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
+    known = covered(
+        prepared, ((s.path, t[0]) for s in answers.seen for t in s.cliques), {answers.first(path) for path in paths}
+    )
+    unmeasured = "" if known is None else unmeasured_line(known.unmeasured, source_of_unmeasured(prepared))
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
         mechanism.title,
@@ -177,9 +186,10 @@ def plan(
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
+        measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),
         first_words=str(prepared.first),
-        warnings=tuple(weight_warnings(schema)),
+        warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
     )
 
 
@@ -201,6 +211,15 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
     people = found.rows.people
     worth = people if size is None else 1 / (1 / size + 1 / people)
     return {**(prepared.prior_stated or {}), "worth_at_most": round(worth)}
+
+
+def _without_mean(schema: Schema) -> list[str]:
+    """Return the warning on row weights without a mean; [] if there is one, or no weights."""
+    weight = schema.row_weight
+    if weight.column is None or weight.mean is not None:
+        return []
+    guess = f"the schema's weight has no mean: rows are foreseen as if it were {weight.most / 2:g}"
+    return [f"{guess}. Write mean = ... beside max: people over records, both published."]
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.foresee import Plan
 from stratsynth.planning.rehearsal import about
 from stratsynth.planning.stratum import StratumPlan
+from stratsynth.release.coverage import coverage_line
 from stratsynth.release.notices import START, named, open_columns
 from stratsynth.release.page.summary import price_figure
 from stratsynth.release.page.words import joined
@@ -29,6 +30,7 @@ def plan_page(plan: Plan) -> Page:
         *_account(plan.account),
         *_counted(plan),
         *_weights(plan),
+        *_measured(plan),
         *_prior(plan),
         *_small(plan),
         *(("Codes", described(each)) for each in plan.code_lists),
@@ -77,8 +79,8 @@ def _strata(plan: Plan) -> Iterator[Figure]:
             s.tables,
             f"{s.megabytes:.1f}",
             s.sigma,
-            percent(s.oneway_error),
-            percent(s.twoway_error),
+            bracketed(percent(s.oneway_error), s.oneway_borrowed),
+            bracketed(percent(s.twoway_error), s.twoway_borrowed),
             f"{s.verdict}{'; one-way tables only' if s.one_way else ''}",
         ]
 
@@ -94,13 +96,13 @@ def _strata(plan: Plan) -> Iterator[Figure]:
 
 def _notes(plan: Plan) -> Iterator[str]:
     """Yield sentences on the columns and dashes in the table of strata, and on the limits of its errors."""
-    yield "rounds: how often it chooses what to measure next, about; where answers decide, fits differ."
+    yield "rounds: approximate number of choices of what to measure; where answers decide, fits differ."
     yield "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
     yield "noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone."
     if plan.everybody_first:
         yield (
-            "Where a stratum measures no table of a kind, the error is that of everybody's model. How far its people "
-            "differ from everybody is in no plan: only data could tell."
+            "(in brackets): the stratum measures no table of this kind, and the error is that of the model of "
+            "everybody. It leaves out the difference between the stratum and everybody, which only data could tell."
         )
     missing = [
         words
@@ -112,9 +114,9 @@ def _notes(plan: Plan) -> Iterator[str]:
         if there
     ]
     if missing:
-        yield f"–: nothing is asked that tells it ({', '.join(missing)}); see the verdict."
+        yield f"–: no question of the fit determines it ({', '.join(missing)}); see the verdict."
     if any(s.size_low is not None for s in plan.strata):
-        yield "from, to: the group's size may lie between these, as far as the source of the weights says."
+        yield "from, to: bounds of the group's size, by the source of the weights."
 
 
 def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -138,7 +140,7 @@ def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
     spent, after, cap = (account[f"{key}_epsilon"] for key in ("spent", "after", "cap"))
     of = "no cap was set" if cap is None else f"of {cap:g}, {account['left_epsilon']:.6g} left"
     would = "delta is used up" if after is None else f"this fit would make it {after:.6g}"
-    resumed = "it goes on with an interrupted fit, which is charged already"
+    resumed = "this run continues an interrupted fit, which is charged already"
     yield "Account", f"{account['ledger']}: epsilon {spent:.6g} spent, {of}; {would if account['fits'] else resumed}"
     if "refused" in account:
         yield "", f"REFUSED without --new-account: {account['refused']}"
@@ -156,13 +158,14 @@ def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     part = weight["relative_noise_factor"]
     relative = (
-        f"relative to what is counted, {part:.3g} times that of the sample without weights at the same budget"
+        f"relative to the weighted total, {part:.3g} times that of the sample without weights at the same budget"
         if part is not None
-        else "write mean = ... into the schema's weight, population over sample, to see what that is relative to it"
+        else "write mean = ... into the schema's weight, population over sample, for the noise relative to the total"
     )
     text = (
         f"every row as its {weight['column']}, at most {weight['max']:,}: the declared size and all that is released "
-        f"are weighted totals; noise is {weight['max']:,} times that of counting rows; {relative}"
+        f"are weighted totals, of people; larger weights count as {weight['max']:,}, and the people beyond that are "
+        f"missing; noise is {weight['max']:,} times that of counting rows; {relative}"
     )
     yield "Counted", text
 
@@ -185,9 +188,16 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
     for table in prior.get("tables", ()):
         error = f"standard error {table['error']:.2g}" if table["error"] else "taken to be exact for its population"
         by = " x ".join(table["columns"])
-        yield "Prior", f"table of {by}: {table['citation']}; {error}. Paid answers decide how far it holds"
+        yield "Prior", f"table of {by}: {table['citation']}; {error}. Paid answers decide how much it counts"
     if groups := prior.get("without_groups"):
         yield "", f"it has no rows of {named(groups)}: {START}"
+
+
+def _measured(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield one ("Measured", text) on the pairs of columns that tables cover; nothing without tables."""
+    if line := coverage_line(plan.measured, "will be"):
+        about = " Answers decide which: these numbers are of a rehearsal." if plan.adaptive else ""
+        yield "Measured", f"{line}{about}"
 
 
 def _reserved(plan: Plan) -> str:
@@ -205,8 +215,8 @@ def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Weights", f"{weights['source']}{worst}: {weights['citation']}"
     if "by" in weights:
         names = " x ".join(weights["by"])
-        yield "", f"of {names}, which are no strata: nothing is spent on their shares, rows are drawn by them"
-        yield "", "the shares are compared with nothing that is measured: wrong ones are not noticed"
+        yield "", f"of {names}, which are no strata: no budget is spent on these shares, and rows are drawn by them"
+        yield "", "no measured count is compared with the shares, so that wrong shares are not noticed"
     if plan.weights_sigma is not None:
         guess = "even shares: guesses" if weights["prior"] is None else f"those of {weights['prior']['citation']}"
         yield "", f"each count has noise of {plan.weights_sigma:.1f} people; until then sizes here are {guess}"
@@ -223,7 +233,7 @@ def _small(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Small", f"below public size x epsilon {threshold:g}: {done}"
     if small == "merge" and left:
         some = ", ".join(s.stratum for s in left[:MOST]) + (f" and {len(left) - MOST:,} more" if left[MOST:] else "")
-        yield "", f"small still, with nothing wider to merge into: {some}"
+        yield "", f"still small, and the hierarchy has no wider group to merge them into: {some}"
 
 
 def _merged(plan: Plan) -> Table:
@@ -231,6 +241,11 @@ def _merged(plan: Plan) -> Table:
     rows = [[merge["stratum"], joined(merge["levels"]), merge["why"]] for merge in plan.merged]
     heads = [Column(name, "text") for name in ("stratum", "of", "why")]
     return Table("", heads, rows, most=MOST, ends=ENDS, rest="merges between, which --json has")
+
+
+def bracketed(text: str | None, borrowed: bool) -> str | None:
+    """Return the text in brackets if the error is of everybody's model; itself otherwise."""
+    return f"({text})" if borrowed and text is not None else text
 
 
 def percent(error: float | None) -> str | None:

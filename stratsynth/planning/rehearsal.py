@@ -154,9 +154,12 @@ def size_of(path: StratumPath, prepared: Prepared) -> float:
 
 
 def rows_of(prepared: Prepared) -> float:
-    """Return the estimated number of rows: declared size (or UNKNOWN) over the mean row weight, if there is one."""
-    size = prepared.public.size or UNKNOWN
-    return size / (prepared.public.schema.row_weight.mean or 1.0)
+    """Return the estimated number of rows: declared size (or UNKNOWN) over the mean row weight.
+
+    A declared size of weighted rows is of people. Without a declared mean, half of the largest weight is taken for it.
+    """
+    size, weight = prepared.public.size or UNKNOWN, prepared.public.schema.row_weight
+    return size / (1.0 if weight.column is None else weight.mean or max(1.0, weight.most / 2))
 
 
 def check_effort(estimate: float) -> float:

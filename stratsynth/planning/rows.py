@@ -54,7 +54,7 @@ def held_bytes(prepared: Prepared) -> float:
 
 
 def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
-    """Return engine, memory, disk space and passes of a fit; `auto` decides as `open_table` does for a file.
+    """Return engine, memory, disk space and passes of the fit `prepared`, by its rehearsal `found`.
 
     Raises:
         Unsupported: An engine that cannot answer what the mechanism asks, as a fit would refuse.

@@ -66,6 +66,10 @@ class StratumPlan:
     verdict: str
     small: str
     """Reason why the policy for small groups counts the stratum as small; empty where it does not."""
+    oneway_borrowed: bool = False
+    """True if `oneway_error` is that of everybody's model, as the stratum measures no one-way table."""
+    twoway_borrowed: bool = False
+    """True if `twoway_error` is that of everybody's model, as the stratum measures no table of two columns."""
 
 
 class _Placed(Protocol):
@@ -121,11 +125,14 @@ class Foreseen:
         layout, declared_size, size = prepared.strata, prepared.public.size or 0, size_of(path, prepared)
         one, two = (_relative(noise, size) for noise in asked.noise)
         pooled = bool(path) and self.pooled(path)
+        borrowed = pooled and one is None, pooled and two is None
         if pooled:  # what it does not measure stays as in everybody's model
             whole = [_relative(noise, float(declared_size)) for noise in asked.whole]
             one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
         alone = not pooled and prepared.worst is not None and one is not None and not asked.chooses
         own_words = _shared_start_verdict(one, asked.columns, self._free(path)) if pooled else ""
+        left = self._free(path) - asked.columns if asked.tables else 0
+        lacking = f"; {left} of {self._free(path)} columns in no table" if left > 0 else ""
         said = "" if self._model is None else self._model.foretell(path)
         ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
         return StratumPlan(
@@ -142,8 +149,9 @@ class Foreseen:
             one,
             two,
             asked.megabytes,
-            said or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
+            said or own_words or f"{verdict(one)}{'; columns alone, nothing of how they go together' * alone}{lacking}",
             layout.small.get(path[0], "") if layout and path else "",
+            *borrowed,
         )
 
     def pooled(self, path: StratumPath) -> bool:
@@ -202,10 +210,10 @@ class _Asked:
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
-    """Return words on the use of a stratum's counts, where its model starts from everybody's."""
+    """Return words on the use of a stratum's counts, from their error and the number of columns measured there."""
     if not measured:
-        return "as everybody: too small to measure how it differs"
-    return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"
+        return "drawn as everybody: too small for measurements of its own"
+    return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as in everybody's model"
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.checks import one_of
+from stratsynth.data.sources import Source
 from stratsynth.digest import digest
 from stratsynth.errors import UsageError, nearest
 from stratsynth.mechanisms.prior_rows import PriorRows
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
 
 MOST_ROWS = 15_000
@@ -62,7 +62,7 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse any `unknown` but "refuse" and "drop"."""
+        """Refuse a value of `unknown` other than "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
@@ -84,7 +84,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules on names that the schema lacks, and a prior that lacks one of its columns.
+        """Refuse rules on names that the schema lacks, and a prior, of columns `found`, that lacks one of its columns.
 
         Of the prior's columns `found` each must be there once, under its name or by `rename`, unless it is in
         `without`; one must.
@@ -102,6 +102,40 @@ class Rules:
                 )
         if set(self.without) == set(schema.names):
             raise UsageError("prior: it has no column of the schema.")
+
+
+@dataclass(frozen=True, eq=False)
+class TranslatedSource(Source):
+    """The rows of a prior under the schema's names, with its values."""
+
+    source: Source
+    """Source of the rows."""
+    rules: Rules
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the names that the columns have in the schema, in order."""
+        names = {theirs: name for name, theirs in self.rules.rename.items()}
+        return tuple(names.get(name, name) for name in self.source.columns())
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return a table of these columns of every row, translated."""
+        return self._translated(columns, self.source.read(self._theirs(columns)))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield tables of these columns, translated."""
+        for batch in self.source.batches(self._theirs(columns)):
+            yield self._translated(columns, batch)
+
+    def _theirs(self, columns: Sequence[str]) -> list[str]:
+        return [self.rules.rename.get(name, name) for name in columns]
+
+    def _translated(self, columns: Sequence[str], batch: pa.Table) -> pa.Table:
+        recode = self.rules.recode
+        found = [
+            _recoded(data, recode[name]) if name in recode else data
+            for name, data in zip(columns, batch.columns, strict=True)
+        ]
+        return batch.from_arrays(found, names=list(columns))
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
@@ -155,7 +189,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return each row's level number of column `name`; -1 if the schema has none, refused unless "drop" is chosen."""
+    """Return each value's level number in column `name`; -1 for unknown ones if the rules "drop" them, else refused."""
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:

@@ -72,7 +72,7 @@ def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np
 
 
 def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
-    """Return the schema's number for each of the release's levels of a column; None unless they cover all levels."""
+    """Return, for each level of column `name` in the release, its number in the schema; None unless all are covered."""
     theirs = rules.rename.get(name, name)
     if theirs not in old.names:
         return None
@@ -92,7 +92,7 @@ def _known(
     rules: Rules,
     schema: Schema,
 ) -> Known | None:
-    """Return one table of shares in the schema's levels, summed over columns that it lacks; None if none is left."""
+    """Return a table of `shares` of `clique` in the schema's levels, other columns summed out; None if none is left."""
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]
     if not left:

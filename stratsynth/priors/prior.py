@@ -20,7 +20,7 @@ from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.inputs import check_citation, check_keys
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.priors.certificate_section import file_hash
-from stratsynth.priors.mapping import Rules, mapped
+from stratsynth.priors.mapping import Rules, TranslatedSource, mapped
 from stratsynth.priors.measured import FILES, measured_tables
 from stratsynth.priors.releases import release_of
 from stratsynth.priors.tables import PublishedTable, mapped_table
@@ -231,7 +231,9 @@ class Prior(PriorSource):
             known += measured_tables(*self.behind, self.rules, schema)
             stated["measurements"] = len(known) - len(read)
         marks = [(one.clique, one.shares, one.error) for one in known]
-        return MappedPrior(stated, digest(stated, marks), rows, known, self.origins)
+        other = self.source is not None and (self.rules.rename or self.rules.recode)
+        translated = (TranslatedSource(self.source, self.rules),) if other and self.source is not None else ()
+        return MappedPrior(stated, digest(stated, marks), rows, known, self.origins, translated)
 
     def _stated_of_file(self) -> dict[str, Any]:
         """Return the certificate's section on the rows, with the hash of their file if it is one."""

@@ -61,6 +61,13 @@ class PublishedTable:
         object.__setattr__(self, "citation", check_citation("prior", self.citation))
         if isinstance(self.data, str | PathLike):
             path = Path(self.data)
+            try:
+                path.lstat()
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:  # a name that is too long, or holds a null character
+                why = getattr(error, "strerror", None) or error
+                raise UsageError(f"prior: {str(path)[:40]!r} cannot be opened ({why}).") from None
             folder = release_of(path)
             if folder is not None:
                 raise UsageError(
@@ -143,7 +150,7 @@ def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str,
 def _cell(
     line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
 ) -> tuple[int, ...] | None:
-    """Return the level numbers of a table's line; None if the schema lacks one and unknown values are dropped."""
+    """Return the level numbers of a published table's line; None if one is unknown and such lines are dropped."""
     found = []
     for name in clique:
         said = level(line[ours[name]])
@@ -170,7 +177,7 @@ def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
 def _complete(
     values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
 ) -> float:
-    """Return the sum of a table's figures; refuse one that lacks an allowed cell, or sums to 0, or shares not to 1."""
+    """Return the sum of a table's `values`; refuse allowed cells not `there`, a sum of 0, and shares not of sum 1."""
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}
     inside = schema.restrict(clique)

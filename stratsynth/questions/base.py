@@ -108,7 +108,7 @@ class Question(ABC):
         return frozenset({type(self)})
 
     def wanted(self) -> Wanted:
-        """Return the reads of private rows (tables, sums, columns) that answer it; by default an empty `Wanted`."""
+        """Return a `Wanted`, which names the tables, sums and columns to be read for the answer; by default none."""
         return Wanted()
 
     @abstractmethod

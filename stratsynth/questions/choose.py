@@ -86,7 +86,7 @@ class Choose(Question):
         return frozenset({Choose, Total} if self.wanted().sums else {Choose})
 
     def wanted(self) -> Wanted:
-        """Return the exact tables or sums, of all candidates, that the scores are computed from."""
+        """Return a `Wanted`, which names the tables or sums of all candidates that the scores are computed from."""
         return self.judge.wanted(self.scores)  # type: ignore[no-any-return] # a class, or Pairs in its place
 
     def remembers(self, memory: Mapping[Any, Any]) -> bool:

@@ -259,7 +259,7 @@ class Composite(Score):
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return the sums over all rows of the queries (confusion counts) that the scores need, each query once."""
+        """Return a `Wanted`: sums over all rows of the queries (confusion counts) that the scores need, each once."""
         return Wanted(sums=[(query, 1.0) for query in _queries(scores)])
 
     @classmethod

@@ -130,7 +130,7 @@ class Counts(Question):
         )
 
     def wanted(self) -> Wanted:
-        """Return the exact tables of all cliques as the reads that it needs."""
+        """Return a `Wanted`, which names the tables of all cliques to be read."""
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
@@ -211,7 +211,7 @@ def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
 def check_number(what: str, cells: int) -> None:
     """Raise Unsupported, beginning with `what`, if the number of cells is above MAX_CELLS."""
     if cells > MAX_CELLS:
-        raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; use smaller cliques or fewer bins.")
+        raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; leave columns out, or use fewer bins.")
 
 
 def counts(

@@ -56,12 +56,6 @@ class Independence:
         if type(self.told) is tuple and all(type(one) is tuple and len(one) == 2 for one in self.told):
             object.__setattr__(self, "told", tuple((clique, fixed(table)) for clique, table in self.told))
 
-    def check(self, schema: Schema) -> None:
-        """Refuse pairs of columns that the schema lacks, columns without shares, and tables of another shape."""
-        if not any(schema is known_for for known_for in self._sound_for):
-            self._check(schema)
-            self._sound_for.append(schema)
-
     @cached_property
     def _sound_for(self) -> list[Schema]:
         """Schemas for which it passed the check: one stratum makes hundreds of choices among the same pairs.
@@ -83,7 +77,10 @@ class Independence:
             known = told.get((one, other))
             yield self.total * np.multiply.outer(share[one], share[other]) if known is None else known
 
-    def _check(self, schema: Schema) -> None:
+    def check(self, schema: Schema) -> None:
+        """Refuse pairs of columns that the schema lacks, columns without shares, and tables of another shape."""
+        if any(schema is known_for for known_for in self._sound_for):
+            return
         plain = is_plain_tuple(self.cliques, tuple) and is_plain_tuple(tuple(chain.from_iterable(self.cliques)), str)
         if not (plain and self.cliques and is_plain_tuple(self.columns, str)):
             raise MechanismError("choose: pairs are tuples of names of columns, in a tuple.")
@@ -106,6 +103,7 @@ class Independence:
             raise MechanismError("choose: tables of pairs are a tuple of pairs with their tables.")
         for clique, table in self.told:  # as a candidate of its own is checked
             Distance(clique, table).check(schema)
+        self._sound_for.append(schema)
 
 
 @known
@@ -149,7 +147,7 @@ class Pairs:
         return self.expected.cells
 
     def wanted(self) -> Wanted:
-        """Return the exact table of each candidate as reads, marked `once`: a later choice remembers the distances."""
+        """Return a `Wanted`: each candidate's table, marked `once`, as a later choice remembers the distances."""
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:

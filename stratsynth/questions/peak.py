@@ -51,7 +51,7 @@ class Peak(Score):
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, schema: Schema) -> None:
-        """Refuse slopes and offsets that are not finite, of other shapes than the query's, or slopes that are all 0."""
+        """Refuse an unsound query, slopes and offsets not finite or of other shapes, and slopes that are all 0."""
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")
@@ -87,7 +87,7 @@ class Peak(Score):
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return the sum of each candidate's query over all rows as the reads, in the candidates' order."""
+        """Return a `Wanted`: the sum of each candidate's query over all rows, in the candidates' order."""
         return Wanted(sums=[(score.query, 1.0) for score in scores])
 
     @classmethod

@@ -79,7 +79,7 @@ class PublicRows(Question):
         return ()
 
     def wanted(self) -> Wanted:
-        """Return the columns of `columns`, and no others, as the reads that it needs."""
+        """Return a `Wanted`, which names the columns of `columns`, to be read in all rows."""
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:

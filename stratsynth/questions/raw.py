@@ -79,17 +79,12 @@ class Raw(Unkept):
         return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
 
     def wanted(self) -> Wanted:
-        """Return the whole frame of rows as the one read that it needs."""
+        """Return a `Wanted`, which says that all rows are to be read, as a frame."""
         return Wanted(frame=True)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:
         """Return the exact rows as a pandas frame of level numbers, without noise."""
         return exact.frame
-
-    @classmethod
-    def refusal(cls) -> Unsupported:
-        """Return, without raising it, the Unsupported error that refuses to keep or to compare exact rows."""
-        return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
 
     def unverified(self) -> str:
         """Return a phrase for the certificate: the author of the claim, and the epsilon that it claims."""

@@ -77,7 +77,7 @@ class Score(ABC):
     @classmethod
     @abstractmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return the exact reads (tables or sums) that the scores of all candidates are computed from."""
+        """Return a `Wanted`, which names the tables or sums that the scores of all candidates are computed from."""
 
     @classmethod
     @abstractmethod
@@ -163,7 +163,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return the exact table of each candidate's clique as reads, marked to be kept for later rounds."""
+        """Return a `Wanted`: the table of each candidate's clique, marked to be kept for later rounds."""
         return Wanted(cliques=[score.clique for score in scores], again=True)
 
     @classmethod

@@ -82,7 +82,7 @@ class Total(Question):
     """Probability with which each row takes part, by an independent coin."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound query, a price <= 0, wrong weights, and rate, norm or price against the currency."""
+        """Refuse an unsound query or weights, a price <= 0 or too small, and rate or norm against the currency."""
         check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)
@@ -138,7 +138,7 @@ class Total(Question):
         )
 
     def wanted(self) -> Wanted:
-        """Return the query's sum, over rows taken with probability `rate`, as the only read."""
+        """Return a `Wanted`: the query's sum, over rows taken with probability `rate` each."""
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:

@@ -6,6 +6,7 @@ Paths are relative to the recipe's folder.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ from stratsynth.data.overlap import check_public_inputs
 from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.files.reading import read_bytes
-from stratsynth.fitting import SILENT, FitOptions, Observer, fitted
+from stratsynth.fitting import SILENT, FitOptions, Observer, fitted, request_of
+from stratsynth.fitting.repeats import refuse_repeat
+from stratsynth.fitting.stages import warn_of_notices
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, Prepared, make, prepare
 from stratsynth.models.base import Returns
@@ -61,6 +64,8 @@ class RecipeOptions(FitOptions):
 
     new_account: str | None = None
     """Reason to fit beside the account that the data file has, as for `open_table`; certificates quote it."""
+    again: bool = False
+    """True to make and charge a fit that the ledger has done already; False refuses it."""
 
 
 @dataclass(frozen=True)
@@ -207,20 +212,28 @@ class Recipe:
             The release, which is also in the folder.
 
         Raises:
-            UsageError: A recipe or data that are refused before anything is charged.
+            UsageError: A recipe or data that are refused before anything is charged; a fit that the ledger has done.
             BudgetRefused: More epsilon than the ledger has left.
+
+        Warns:
+            NoticeWarning: Something that a reader has to know before using the release.
         """
         rows, options = self.drawn(), options or self.options
         table, budget = self.table(options.new_account), self.budget()
+        if not options.again:
+            request = request_of(self.prepared, options.seed, private=options.private, query=self.data.query)
+            refuse_repeat(table, request, self.directory)
         with fitted(self.prepared, table, budget, options, observer, folder=folder) as fit:
             release = fit.called(self.release.title, self.release.publisher)
             release.save(folder, rows=rows, seed=options.seed, csv=self.release.csv)
+        warn_of_notices(release, stacklevel=3)
         return release
 
     @property
     def options(self) -> RecipeOptions:
-        """Options of the fit with the recipe's seed and workers; the others are the defaults."""
-        return RecipeOptions(seed=self.release.seed, workers=self.release.workers)
+        """Options of the fit that the recipe's section [release] states; the others are the defaults."""
+        release = self.release
+        return RecipeOptions(seed=release.seed, workers=release.workers, groups=release.groups, margin=release.margin)
 
     @property
     def directory(self) -> Path:
@@ -266,4 +279,19 @@ def _parse(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a number too long
-        raise RecipeError(f"{path.name} is not TOML: {error}.") from None
+        raise RecipeError(f"{path.name} is not TOML: {error}.{_comma_hint(path, str(error))}") from None
+
+
+def _comma_hint(path: Path, error: str) -> str:
+    """Return a sentence on the comma in a number, if the line that an error of TOML names has one; empty if not."""
+    place, lines = (
+        re.search(r"at line (\d+)", error),
+        read_bytes(path, MAX_BYTES, error=RecipeError).decode().split("\n"),
+    )
+    line = lines[int(place[1]) - 1] if place and int(place[1]) <= len(lines) else ""
+    wrong = re.search(r"=\s*([-+]?[\d_.]+(?:,\d+)+)\s*(?:#.*)?$", line)
+    if wrong is None:
+        return ""
+    whole = re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", wrong[1])
+    right = wrong[1].replace(",", "_") if whole else wrong[1].replace(",", ".")
+    return f" Numbers have no comma: write {right} for {wrong[1]}."

@@ -8,9 +8,10 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from stratsynth.checks import check_account, check_line, check_seed
+from stratsynth.checks import check_account, check_line, check_seed, number
 from stratsynth.errors import RecipeError
 from stratsynth.inputs import check_keys
+from stratsynth.release.equivalence import MARGIN
 from stratsynth.strata.groups import Groups
 
 if TYPE_CHECKING:
@@ -155,9 +156,18 @@ class ReleaseSection:
     """Title of the release in its certificate, report and citation."""
     publisher: str | None = None
     """Publisher of the release, for its citation."""
+    groups: str = "declared"
+    """Sizes of the groups among the rows: "declared" by the shares of [weights], "measured" by the noisy sizes that
+    were paid for anyway."""
+    margin: float = MARGIN
+    """Relative difference of a declared size or share from the measured one that counts as none."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative seed, unknown workers, and a title or publisher that is no line of text."""
+        """Refuse a negative seed, unknown workers or groups, a margin outside of 0 to 1, titles of several lines."""
+        from stratsynth.fitting.refusals import check_groups
+
+        check_groups("[release] groups", self.groups)
+        number("[release] margin", self.margin, above=0, below=1, hint=", such as 0.05 for 5 percent")
         if self.workers != 1:
             from stratsynth.driver.solving import check_workers
 

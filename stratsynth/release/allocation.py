@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from stratsynth.checks import is_texts, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
 from stratsynth.models.mixture import allot
 from stratsynth.models.rules import broken
+from stratsynth.schema.where import level_of
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.models import TableModel, Where
+    from stratsynth.schema import Schema
 
 ROWS = "rows"
 """Column of the numbers of rows in a table by group."""
 
-RowsByGroup: TypeAlias = "Mapping[str | tuple[str, ...], int] | pd.DataFrame | str | os.PathLike[str]"
-"""Numbers of rows by group: a mapping from levels, a frame with the groups' columns and `rows`, or such a CSV file."""
+RowsByGroup: TypeAlias = "Mapping[Any, int] | pd.DataFrame | str | os.PathLike[str]"
+"""Numbers of rows by group: a mapping from levels or tuples of them; a frame with the groups' columns and `rows`; or
+such a CSV file."""
 
 
 def wanted(
@@ -41,7 +45,8 @@ def wanted(
     condition.
     """
     schema, seen, found, total = model.schema, set(), [], 0
-    for levels, number in _numbers(n_by_group, by):
+    for named, number in _numbers(n_by_group, by):
+        levels = tuple((column, _level(schema, column, value)) for column, value in named)
         condition = _both({column: frozenset({schema.index(column, value)}) for column, value in levels}, where)
         if frozenset(levels) in seen:
             raise UsageError(f"n_by_group: {_name(levels)} is there twice.")
@@ -90,16 +95,23 @@ def _possible(model: TableModel, condition: Where) -> bool:
     return model.mass(condition) > 0
 
 
-def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, str], ...], int]]:
-    """Return (column, level) pairs and number of rows of each group in `n_by_group`, a mapping, frame or file."""
+def _level(schema: Schema, column: str, value: Any) -> str:
+    """Return the level that a value of a user names in `n_by_group`; refused as by `level_of`."""
+    try:
+        return level_of(schema, column, value)
+    except UsageError as error:
+        raise type(error)(f"n_by_group: {error}") from None
+
+
+def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any], ...], int]]:
+    """Return (column, value) pairs and number of rows of each group in `n_by_group`, a mapping, frame or file."""
     if isinstance(given, Mapping):
         names = _columns("by", by)
         if not names:
             raise UsageError("n_by_group: this release has no strata; name the columns of the groups with by=[...].")
-        pairs = [((key,) if isinstance(key, str) else tuple(key), number) for key, number in given.items()]
-        short = [key for key, _ in pairs if len(key) != len(names) or not all(isinstance(x, str) for x in key)]
-        if short:
-            raise UsageError(f"n_by_group: each key must be the levels, as texts, of {', '.join(names)}.")
+        pairs = [(key if isinstance(key, tuple) else (key,), number) for key, number in given.items()]
+        if any(len(key) != len(names) for key, _ in pairs):
+            raise UsageError(f"n_by_group: each key must be one level of each of {', '.join(names)}.")
         return [(tuple(zip(names, key, strict=True)), _checked_count(number)) for key, number in pairs]
     lines = records("n_by_group", given)
     if ROWS not in lines[0] or len(lines[0]) < 2:
@@ -120,6 +132,8 @@ def _checked_count(number: Any) -> int:
 def _columns(what: str, columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, str):
         raise UsageError(f'{what} is a list of columns; write ["{columns}"].')
+    if not is_texts(columns):
+        raise UsageError(f"{what} is a list of columns, not {quoted_value(columns)}.")
     return tuple(columns)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,27 @@ from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
 from stratsynth.certificate import FORMAT, Certificate
+from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError
 from stratsynth.files.atomic import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.mechanisms.words import KEY as MECHANISM_WORDS
 from stratsynth.mechanisms.words import stated
+from stratsynth.models.mixture import Mixture
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
-from stratsynth.release.declared import comparisons, too_close
+from stratsynth.release.coverage import Coverage, Table, covered
+from stratsynth.release.declared import (
+    Comparison,
+    DeclaredFigures,
+    agreement,
+    comparable,
+    is_laplace,
+    sizes_of,
+    too_close,
+)
+from stratsynth.release.equivalence import MARGIN
 from stratsynth.release.few import small_groups
 from stratsynth.release.first import FirstAnswer
 from stratsynth.release.hashes import CERTIFICATE
@@ -32,9 +46,12 @@ from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from stratsynth.accounting.account import FitAccount
     from stratsynth.data.table import PrivateTable
     from stratsynth.driver.private import Counted
+    from stratsynth.models import Model
     from stratsynth.questions import NoisyTable
 
 ADDED = 10_000
@@ -42,7 +59,38 @@ ADDED = 10_000
 up."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
+FIXED = (
+    "unit",
+    "record",
+    ROW_WEIGHT,
+    "neighbours",
+    "public_columns",
+    "dearest",
+    "strata",
+    "weights",
+    "unprotected",
+    "schema",
+    "mechanism",
+    MECHANISM_WORDS,
+    "composition",
+    "code_lists",
+)
+"""Keys of the entries that are fixed before the first answer: a ledger's reservation holds their digest, and one of the
+prior's."""
 COMPOSITION = "sum along a path, maximum over the strata of a split"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measured:
+    """Model, tables and counts of a fit, which its measured numbers of records are computed from."""
+
+    model: Model
+    tables: pa.Table
+    """Every noisy table and sum."""
+    counted: Sequence[Counted]
+    """Noisy numbers of records in paid answers."""
+    margin: float = MARGIN
+    """Relative difference from a declared number that counts as none."""
 
 
 def certificate(
@@ -52,7 +100,8 @@ def certificate(
     *,
     private: bool,
     unverified: Sequence[str] = (),
-    counted: Sequence[Counted] = (),
+    measured: Measured | None = None,
+    tables: Iterable[Table] = (),
     usable: NoisyTable | None = None,
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
@@ -65,13 +114,14 @@ def certificate(
         account: The charges and the reservation.
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
-        counted: Noisy numbers of records, to be compared with the declared ones.
+        measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
+        tables: The noisy tables, by stratum and columns.
         usable: The answer to the first question; None without one.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
-    budget, allot, layout, unit = account.budget, account.allot, prepared.strata, table.schema.unit
+    budget, allot, fixed = account.budget, account.allot, fixed_sections(prepared, table)
     first = None if usable is None else FirstAnswer.of(prepared, usable)
     for path in dict.fromkeys(charge.path for charge in account.spending.charges if charge.kind != FIRST):
         prepared.admit(path, frozenset())
@@ -83,11 +133,7 @@ def certificate(
         "private": not warnings,
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),
-        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
-        **({"record": table.record} if table.record is not None else {}),
-        **_row_weight(table),
-        "neighbours": str(budget.neighbours),
-        **({"public_columns": list(budget.public)} if budget.public else {}),
+        **fixed,
         "guarantee": {
             **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),
             **allot.to_dict(),
@@ -97,34 +143,64 @@ def certificate(
         },
         "conversion": dict(CONVERSIONS[Currency(allot.currency)]),
         "prices": prices(account.spending, budget, allot, prepared.worst),
-        **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
         "ledger": account.standing.to_dict(),
-        "strata": _strata(table, layout),
-        "weights": _weights(table, prepared),
-        "unprotected": prepared.unprotected,
-        "schema": {
-            "sha256": table.schema.sha256,
-            "origin": table.schema.origin,
-            "reviewed_by": table.schema.reviewed_by,
-        },
-        "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
-        **stated(prepared.mechanism.fitted),
-        "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
-        **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
-        **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         "first_question": prepared.first.to_dict() if first is None else first.to_dict(),
-        **_meaning(prepared, counted, first),
     }
+    record |= _meaning(prepared, Certificate.from_dict(record), measured, covered(prepared, tables), first)
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
-def _meaning(prepared: Prepared, counted: Sequence[Counted], first: FirstAnswer | None) -> dict[str, Any]:
-    """Return the record's entries `declared_and_measured`, `notices` and `small_groups`; empty ones are left out."""
-    found = comparisons(prepared, counted)
-    said = notices(prepared, found, close=too_close(prepared, found), first=first)
+def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
+    """Return the record's entries that are fixed before the first answer; absent ones are left out."""
+    unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
+    return {
+        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
+        **({"record": table.record} if table.record is not None else {}),
+        **_row_weight(table),
+        "neighbours": str(prepared.budget.neighbours),
+        **({"public_columns": list(public)} if public else {}),
+        **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
+        "strata": _strata(table, prepared.strata),
+        "weights": _weights(table, prepared),
+        "unprotected": prepared.unprotected,
+        "schema": {"sha256": schema.sha256, "origin": schema.origin, "reviewed_by": schema.reviewed_by},
+        "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
+        **stated(prepared.mechanism.fitted),
+        "composition": COMPOSITION,
+        **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
+        **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
+    }
+
+
+def sections_digest(record: Mapping[str, Any]) -> str:
+    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it."""
+    return digest(json.dumps({key: record[key] for key in FIXED if key in record}, sort_keys=True))
+
+
+def _meaning(
+    prepared: Prepared,
+    certificate: Certificate,
+    measured: Measured | None,
+    known: Coverage | None,
+    first: FirstAnswer | None,
+) -> dict[str, Any]:
+    """Return the record's entries on declared and measured numbers, `notices` and `small_groups`, but empty ones."""
+    margin = MARGIN if measured is None else measured.margin
+    declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
+    how: dict[str, Any] = {}
+    if measured is not None and comparable(prepared.public.schema):
+        labels = [] if prepared.strata is None else [stratum.label for stratum in prepared.strata.strata]
+        sizes = sizes_of(certificate, measured.tables, lambda: measured.model, labels, measured.counted)
+        if sizes is not None:
+            mixed = isinstance(measured.model, Mixture)
+            found = [dataclasses.replace(c, rows=c.share if mixed else None) for c in declared.compared(sizes)]
+            how = agreement(declared.test(sizes))
+    said = notices(prepared, found, margin, known, close=too_close(prepared, found), first=first)
     record = {
-        "declared_and_measured": [dataclasses.asdict(one) for one in found],
+        "declared_and_measured": [one.to_dict() for one in found],
+        "agreement": how,
+        "measured": None if known is None else known.stated().to_dict(),
         "notices": said,
         "small_groups": small_groups(prepared, found),
     }
@@ -209,6 +285,8 @@ def read_record(folder: Path) -> CertificateRecord:
         found = read_json(folder / CERTIFICATE, error=ReleaseError)
     except FileNotFoundError:
         raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
+    except NotADirectoryError:
+        raise ReleaseError(f"{folder} is a file; a release is the folder that holds certificate.json.") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise ReleaseError(f"{folder}: certificate.json is damaged ({why}).") from None

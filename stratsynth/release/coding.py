@@ -1,7 +1,7 @@
-"""Synthetic rows in the coding of another file: its columns, their order, and its spelling of levels and numbers.
+"""Synthetic rows in the coding of another file: its columns, order, types, and its spelling of levels and numbers.
 
-Only the spelling of values is used. The file must be public, or synthetic: which levels it has, and their spelling,
-shows in the output.
+Only types and the spelling of values are used. The file must be public, or synthetic: which levels it has, and their
+spelling, shows in the output.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ class Recoded:
     """Rows in another file's coding."""
 
     table: pa.Table
-    """Rows; every column is text."""
+    """Rows, in the types of the file; of a CSV file, which has none, every column is text."""
     lacking: tuple[str, ...]
     """Columns of the file that the release lacks."""
     dropped: tuple[str, ...]
     """Columns of the release that the file lacks."""
+    texts: tuple[str, ...] = ()
+    """Columns left as text, since the release has values that the file's type cannot hold."""
 
 
 def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
-    """Return rows of a release with each value as text, spelt as another file spells it.
+    """Return rows of a release with each value spelt as another file spells it, in that file's types.
 
     Args:
         table: The rows.
@@ -62,15 +64,34 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
     columns = {
         name: _column(schema.column(name), table.column(name), values.counted(spelt.column(name))) for name in shared
     }
+    types, texts = source.types(), list[str]()
+    kinds = {} if types is None else {name: types.field(name).type for name in shared}
+    for name, kind in kinds.items():
+        try:
+            columns[name] = _typed(columns[name], kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            texts.append(name)
     lacking = tuple(name for name in header if name not in schema.columns)
-    return Recoded(pa.table(columns), lacking, tuple(name for name in schema.names if name not in shared))
+    dropped = tuple(name for name in schema.names if name not in shared)
+    return Recoded(pa.table(columns), lacking, dropped, tuple(texts))
+
+
+def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return texts as values of a type, null staying null; ArrowInvalid for a text that it cannot hold."""
+    if pa.types.is_dictionary(kind):
+        return _typed(texts, kind.value_type).dictionary_encode()
+    if pa.types.is_integer(kind):  # a whole number may be spelt 2.0
+        try:
+            return texts.cast(kind)
+        except pa.ArrowInvalid:
+            return texts.cast(pa.float64()).cast(kind)
+    return texts.cast(kind)
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
     """Return one column as texts in the spelling of `texts`; a value that the file does not have keeps its own."""
     null = np.asarray(data.is_null())
-    own = column.not_applicable
-    nothing = own if own is not None and own in texts else _null(column, texts)
+    nothing = _null(column, texts) if _absent(column, column.not_applicable, texts) else column.not_applicable
     if isinstance(column, Nested):
         return _column(column.single, data, texts)
     if isinstance(column, Categorical):
@@ -79,9 +100,17 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
         return pa.chunked_array([spelling.take(pa.array(codes % len(spelling)))])
     distinct = data.combine_chunks().dictionary_encode()
     spelled = _numbers(column, texts)
-    written = [spelled(text) for text in values.texts(distinct.dictionary)]
+    written = [
+        _null(column, texts) if _absent(column, text, texts) else spelled(text)
+        for text in values.texts(distinct.dictionary)
+    ]
     codes = distinct.indices.fill_null(len(written))
     return pa.chunked_array([pa.array([*written, nothing], pa.string()).take(codes)])
+
+
+def _absent(column: Column, word: str | None, texts: Texts) -> bool:
+    """True for None, and for the schema's word for not applicable if the file does not have it: it leaves it empty."""
+    return word is None or (word == column.not_applicable and word not in texts)
 
 
 def _null(column: Column, texts: Texts) -> str | None:
@@ -93,7 +122,7 @@ def _null(column: Column, texts: Texts) -> str | None:
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
     """Return the file's spelling of a level: itself, a text of equal number, or its label; itself if none is there."""
-    if level == MISSING and MISSING not in column.levels:
+    if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
     if level in texts:
         return level

@@ -1,36 +1,44 @@
 """Declared beside measured: noisy numbers of records against the declared size and shares.
 
 Post-processing of answers that were charged: nothing more is read or spent. A reader and the curator can notice that
-a fit did not read the people it was meant for, or that shares given as public fit the private rows too well.
+a fit did not read the people it was meant for, that its rows follow shares which the measurements contradict, or that
+shares given as public fit the private rows too well. The test is that of `stratsynth.release.equivalence`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, measured_sizes, size_estimates
+from stratsynth.release.equivalence import CORRECTION, Difference, EquivalenceTest
 from stratsynth.schema.weight import ONE
-from stratsynth.strata import StratumPath, label
+from stratsynth.weights.simplex import nearest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from stratsynth.certificate import AgreementStated, Certificate
     from stratsynth.driver.private import Counted
     from stratsynth.mechanisms import Prepared
+    from stratsynth.models import Model
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
 
-CHANCE = 0.001
-"""Probability that some comparison of a fit finds a difference though there is none (Bonferroni)."""
-ABOUT = 0.1
-"""Relative error of a declared size that is no difference: it is the approximate number of records."""
-ABOUT_SHARE = 0.25
-"""Relative error of a group's declared share that is no difference: it is often that of another year."""
 TOO_CLOSE = 1e-6
 """Probability of independent shares at most this near the noisy totals below which shares are too close."""
 NORMAL_95 = NormalDist().inv_cdf(0.975)
-
 DECLARED_SIZE = "declared_size"
 SHARE = "share"
+STATED = ("what", "stratum", "declared", "measured", "noise_sd", "z", "verdict")
+"""Keys of a comparison that a certificate states even where they are null."""
+DECLARED, MEASURED = "declared", "measured"
+"""Values of `groups`: rows follow declared shares, or measured sizes."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,14 @@ class MeasuredCount:
     noise_sd: float
 
     def __str__(self) -> str:
-        """Return the number with the half-width of a 95 % interval, as "4,985 give or take 12"."""
-        return f"{max(self.value, 0.0):,.0f} give or take {NORMAL_95 * self.noise_sd:,.0f}"
+        """Return the number with the half-width of a 95 % interval, as "4,985 give or take 12".
+
+        A number that noise may have made of nothing is "fewer than" the interval's upper end.
+        """
+        noise = NORMAL_95 * self.noise_sd
+        if self.value < noise:
+            return f"fewer than {max(self.value + noise, 1.0):,.0f}"
+        return f"{self.value:,.0f} give or take {noise:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -50,55 +64,143 @@ class Comparison:
     """One declared figure beside the measured one, in records."""
 
     what: str
-    """DECLARED_SIZE, or SHARE: the declared size (else the measured total) times the group's share."""
+    """DECLARED_SIZE, or SHARE: the group's declared share of everybody's measured number."""
     stratum: str
     """Levels of the group joined by `|`; empty for all records."""
+    share: float | None
+    """Declared share of the group, from 0 to 1; None for all records."""
     declared: float | None
     """Declared number of records; None if no size was declared."""
     measured: float
-    """Best combination of all tables and counts that were paid for; noise may bring it below 0."""
+    """Least squares over all tables that were paid for; noise may bring it below 0."""
     noise_sd: float
+    difference: float | None
+    """Measured / declared - 1; None where nothing was declared, or 0."""
+    low: float | None
+    """Lower end of the difference's interval; all intervals of a release hold at once."""
+    high: float | None
     z: float | None
-    """Measured minus declared, in standard deviations: of the noise, and for a share of sampling too."""
+    """Measured less declared, in standard deviations of the noise in both and of the declared share."""
     verdict: str
-    """One of: agrees, fewer, more, far fewer (less than half), far more (more than twice), cannot tell, nothing."""
+    """One of: agrees, differs, not to be told, not declared."""
+    rows: float | None = None
+    """Part of the synthetic rows that is drawn of the group; None for all records."""
 
     @property
     def estimate(self) -> MeasuredCount:
         """Measured number of records with the standard deviation of its noise."""
         return MeasuredCount(self.measured, self.noise_sd)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as the certificate states it; of the last fields those that are not None."""
+        return {key: value for key, value in asdict(self).items() if key in STATED or value is not None}
 
-def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparison]:
-    """Return declared beside noisy numbers of records, all first, then strata; [] if no answer counts records.
+    @classmethod
+    def stated_in(cls, certificate: Certificate) -> list[Comparison]:
+        """Return the comparisons of a certificate."""
+        return [
+            cls(**{f.name: getattr(each, f.name) for f in fields(cls)}) for each in certificate.declared_and_measured
+        ]
 
-    With weights of rows, tables and declared sizes both count weights. Rows of one weight above 1 are not compared:
-    their tables count weights, and a size counts records.
-    """
-    weight = prepared.public.schema.row_weight
-    if weight.column is None and weight != ONE:
-        return []
-    layout, direct = prepared.strata, _measured(counted)
-    strata = () if layout is None else layout.strata
-    groups = {s: direct[(s,)] for s in strata if (s,) in direct}
-    ways = [direct[()]] if () in direct else []
-    if strata and len(groups) == len(strata):
-        noise = math.sqrt(math.fsum(m.noise_sd**2 for m in groups.values()))
-        ways.append(MeasuredCount(math.fsum(m.value for m in groups.values()), noise))
-    if not ways:
-        return []
-    whole, size = _together(ways), prepared.public.size
-    # private weights are measured themselves, and exact counts of the rows are no declaration of their number
-    said = layout is not None and not layout.weights.asked
-    z = -NormalDist().inv_cdf(CHANCE / 2 / (1 + (len(groups) if said else 0)))
-    found = [_compared(DECLARED_SIZE, "", None if size is None else float(size), whole, z)]
-    if layout is None or not said:
+
+@dataclass(frozen=True)
+class DeclaredFigures:
+    """The declared figures of a fit that measurements are compared with."""
+
+    size: float | None
+    """Declared number of records; None if none was declared."""
+    shares: Mapping[str, float]
+    """Declared share by label of the stratum; empty where they are measured themselves, or there are no strata."""
+    margin: float
+    laplace: bool
+    records: float | None
+    """Number of records in which the shares were counted; None if unknown."""
+
+    @classmethod
+    def of(cls, prepared: Prepared, margin: float, *, laplace: bool) -> DeclaredFigures:
+        """Return the declared figures of a fit; private weights declare no shares."""
+        layout, size = prepared.strata, prepared.public.size
+        compared = layout is not None and not layout.weights.asked
+        shares = {s.label: share for s, share in layout.shares.items()} if layout is not None and compared else {}
+        known = layout.resolved if layout is not None and compared else None
+        records = None if known is None else known.effective_records or known.counted_in
+        return cls(None if size is None else float(size), shares, margin, laplace, records)
+
+    @classmethod
+    def stated_in(cls, certificate: Certificate, stated: AgreementStated) -> DeclaredFigures:
+        """Return the declared figures that a certificate compares."""
+        found = certificate.declared_and_measured
+        size = next((c.declared for c in found if c.what == DECLARED_SIZE), None)
+        shares = {c.stratum: c.share for c in found if c.what == SHARE and c.share is not None}
+        return cls(size, shares, stated.margin, is_laplace(certificate), stated.records)
+
+    def test(self, sizes: SizeEstimates) -> EquivalenceTest:
+        """Return the test of all figures that have a measured size, at a level corrected for their number."""
+        number = (self.size is not None) + sum(label in sizes.groups for label in self.shares)
+        return EquivalenceTest(self.margin, number, self.laplace, self.records)
+
+    def compared(self, sizes: SizeEstimates) -> list[Comparison]:
+        """Return everybody's comparison, then that of each measured group in the order of the shares."""
+        total, test = sizes.total, self.test(sizes)
+        found = [
+            _comparison(DECLARED_SIZE, "", None, self.size, total, test.size(self.size, total.value, total.variance))
+        ]
+        for label, share in self.shares.items():
+            group = sizes.groups.get(label)
+            if group is not None:
+                whole = (total.value, total.variance, group.with_total)
+                difference = test.share(share, group.value, group.variance, whole)
+                found.append(_comparison(SHARE, label, share, share * max(total.value, 0.0), group, difference))
         return found
-    people = max(whole.value, 0.0) if size is None else float(size)
-    for stratum, measured in groups.items():
-        expected = people * layout.shares[stratum]
-        found.append(_compared(SHARE, label((stratum,)), expected, measured, z, sampled=weight.most))
-    return found
+
+
+def is_laplace(certificate: Certificate) -> bool:
+    """True if a charge of the certificate has noise whose tails are heavier than normal ones."""
+    return any(charge.scale is not None for charge in certificate.charges)
+
+
+def comparable(schema: Schema) -> bool:
+    """True if tables and a declared size count alike: each record once, or each by the schema's column of weights."""
+    return schema.row_weight.column is not None or schema.row_weight == ONE
+
+
+def sizes_of(
+    certificate: Certificate,
+    measurements: pa.Table | None,
+    model: Callable[[], Model],
+    labels: Sequence[str] = (),
+    counted: Sequence[Counted] = (),
+) -> SizeEstimates | None:
+    """Return sizes by the release's tables, as `Release.query` gives them; else by the counts in all paid answers.
+
+    Args:
+        certificate: The certificate, which names the strata.
+        measurements: Every noisy table; None for none.
+        model: Loads the model.
+        labels: The strata, to be found in the answers where the tables give no size.
+        counted: Noisy numbers of records in paid answers.
+    """
+    if measurements is not None and measurements.num_rows:
+        found = measured_sizes(model().schema, certificate, measurements, model)
+        if found is not None:
+            return found
+    return _counted_sizes(labels, counted, overlapping=bool(certificate.strata.families))
+
+
+def rows_by_size(shares: Mapping[str, float], sizes: SizeEstimates) -> dict[str, float]:
+    """Return each group's part of the rows by measured sizes: the nearest sizes without negative ones.
+
+    Nearest is by least squares among those with the same sum. A group that nothing measured keeps its declared share,
+    and so does every group if no size is above 0.
+    """
+    known = [label for label in shares if label in sizes.groups]
+    values = np.array([sizes.groups[label].value for label in known])
+    total = float(values.sum()) if known else 0.0
+    if not total > 0:
+        return dict(shares)
+    rest = 1 - math.fsum(share for label, share in shares.items() if label not in sizes.groups)
+    parts = rest * nearest(values, total) / total
+    return {**shares, **dict(zip(known, parts.tolist(), strict=True))}
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
@@ -124,49 +226,55 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
     return bool(gammainc((len(groups) - 1) / 2, away / 2) < TOO_CLOSE)
 
 
-def _measured(counted: Sequence[Counted]) -> dict[StratumPath, MeasuredCount]:
-    """Return, by path of strata, the noisy number of records: the mean of its answers, weighted by 1 / variance."""
-    ways: dict[StratumPath, list[MeasuredCount]] = {}
+def agreement(test: EquivalenceTest) -> dict[str, Any]:
+    """Return the certificate's entry `agreement` on how declared and measured figures were compared."""
+    return {
+        "margin": test.margin,
+        "level": test.level,
+        "correction": CORRECTION,
+        "statements": test.statements,
+        "records": test.records,
+    }
+
+
+def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
+    """Return sizes from the numbers of records in single answers, each a mean weighted by 1 / variance."""
+    direct: dict[StratumPath, list[Counted]] = {}
     for one in counted:
-        ways.setdefault(one.path, []).append(MeasuredCount(one.records, one.noise_sd))
-    return {path: _together(several) for path, several in ways.items()}
+        direct.setdefault(one.path, []).append(one)
+    means = {path: _mean(several) for path, several in direct.items()}
+    alone = {path[0].label: mean for path, mean in means.items() if len(path) == 1}
+    named = [] if overlapping else [label for label in labels if label in alone]
+    values = np.array([alone[label][0] if label in alone else 0.0 for label in labels])
+    variances = np.array([alone[label][1] if label in alone else math.inf for label in labels])
+    if not named:  # no group was counted, or groups that overlap do not add up
+        labels, values, variances = ["", *labels], np.append(0.0, values), np.append(math.inf, variances)
+    return size_estimates(labels, values, variances, means.get(()))
 
 
-def _together(ways: Sequence[MeasuredCount]) -> MeasuredCount:
-    """Return the mean of independent measurements, weighted by 1 / variance; the first one without noise, if any."""
-    exact = [way for way in ways if not way.noise_sd > 0]
+def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
+    """Return the mean of independent counts, weighted by 1 / variance, and its variance; the exact one, if any."""
+    exact = [way.records for way in ways if not way.noise_sd > 0]
     if exact:
-        return exact[0]
+        return exact[0], 0.0
     weights = [way.noise_sd**-2 for way in ways]
     total = math.fsum(weights)
-    return MeasuredCount(math.fsum(w * way.value for w, way in zip(weights, ways, strict=True)) / total, total**-0.5)
+    return math.fsum(w * way.records for w, way in zip(weights, ways, strict=True)) / total, 1 / total
 
 
-def _compared(
-    what: str, stratum: str, declared: float | None, measured: MeasuredCount, z: float, *, sampled: int = 0
+def _comparison(
+    what: str, label: str, share: float | None, declared: float | None, size: SizeOfGroup, found: Difference
 ) -> Comparison:
-    """Return the comparison of one declared number of records (None: not declared) with the measured one.
-
-    Differences of up to `z` standard deviations are none. `sampled` is the largest weight of a row if rows are a sample
-    of the declared, else 0: a total of weights varies by at most that many times as much as a count.
-    """
-    noise, value = measured.noise_sd, measured.value
-    sd = math.hypot(noise, math.sqrt(sampled * (declared or 0.0)))
-    away = None if declared is None or not sd > 0 else (value - declared) / sd
     return Comparison(
-        what, stratum, declared, value, noise, away, _verdict(declared, measured, z * sd, sampled=bool(sampled))
+        what,
+        label,
+        share,
+        declared,
+        size.value,
+        size.noise_sd,
+        found.value,
+        found.low,
+        found.high,
+        found.z,
+        found.verdict,
     )
-
-
-def _verdict(declared: float | None, measured: MeasuredCount, slack: float, *, sampled: bool) -> str:
-    value, noise = measured.value, measured.noise_sd
-    least = max(3 * noise, 1.0)
-    if not sampled and value < least and (declared is None or not value + least > declared > least):
-        return "nothing"
-    if declared is None:
-        return "agrees"
-    if abs(value - declared) <= slack + (ABOUT_SHARE if sampled else ABOUT) * declared:
-        return "cannot tell" if slack > declared / 2 else "agrees"
-    if value < declared:
-        return "far fewer" if value + slack < declared / 2 else "fewer"
-    return "far more" if value - slack > 2 * declared else "more"

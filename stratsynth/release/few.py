@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.certificate import SmallGroup
 from stratsynth.errors import FewPeopleWarning
-from stratsynth.release.declared import NORMAL_95, SHARE, Comparison
+from stratsynth.release.declared import NORMAL_95, SHARE, Comparison, MeasuredCount
 from stratsynth.strata import Cell
 
 if TYPE_CHECKING:
@@ -74,11 +74,12 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
     for group in listed:
         for cell in itertools.product(*(group.levels[column] for column in order)):
             cells[cell] = group
+    measured = {c.stratum: MeasuredCount(c.measured, c.noise_sd) for c in certificate.declared_and_measured}
     named = dict.fromkeys(
         text
         for where, number in parts
         if number and any(column in where for column in by)
-        for text in _warnings(where, schema, order, cells)
+        for text in _warnings(where, schema, order, cells, measured)
     )
     if named:
         more = f"; and {len(named) - NAMED} more groups" if len(named) > NAMED else ""
@@ -89,8 +90,14 @@ def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[
         )
 
 
-def _warnings(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, SmallGroup]) -> Iterator[str]:
-    """Yield at most one text: size and merge of the groups that a condition allows, if `cells` has all of them."""
+def _warnings(
+    where: Where,
+    schema: Schema,
+    order: Sequence[str],
+    cells: Mapping[Cell, SmallGroup],
+    measured: Mapping[str, MeasuredCount],
+) -> Iterator[str]:
+    """Yield at most one text: sizes and merge of the groups that a condition allows, if `cells` has all of them."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
         group
@@ -111,7 +118,17 @@ def _warnings(where: Where, schema: Schema, order: Sequence[str], cells: Mapping
         size = "" if total is None else f", about {total:,.0f} people by declared figures"
         merge = f", who were fitted only together with others, as {', '.join(split)}" if split else ""
         noise = ", fewer than the noise of a count" if few and total is not None and total >= FEW else ""
-        yield f"{name}{size}{noise}{merge}"
+        counts = [measured.get("|".join("|".join(levels) for levels in group.levels.values())) for group in groups]
+        yield f"{name}{size}{_measured(counts)}{noise}{merge}"
+
+
+def _measured(counts: Sequence[MeasuredCount | None]) -> str:
+    """Return words on the measured size of groups together; empty where one was not measured by itself."""
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return ""
+    noise = math.hypot(*(count.noise_sd for count in known))
+    return f", measured {MeasuredCount(math.fsum(count.value for count in known), noise)} at 95 per cent"
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,8 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     except OSError as error:
         raise StratsynthError(
             f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
-            "What was charged stays charged."
+            "What was charged stays charged; with a ledger, the same fit with another folder (-o ELSEWHERE) goes on "
+            "with the answers that it has, and is charged nothing."
         ) from None
     return target
 
@@ -91,8 +93,11 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
     return model, CertificateRecord({key: value for key, value in record.items() if key != "files"}), path
 
 
-def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
-    """Return the path for a new release; UsageError if something is there, or no folder can be made there."""
+def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder", *, probe: bool = False) -> Path:
+    """Return the path for a new release; UsageError if something is there, or no folder can be made there.
+
+    With `probe`, a folder is made there and removed, as nothing else shows whether one can be.
+    """
     target = given_path("the release's folder", folder)
     try:
         os.lstat(target)
@@ -105,4 +110,9 @@ def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder
     above = next(parent for parent in target.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
+    if probe:
+        try:
+            Path(tempfile.mkdtemp(prefix=".stratsynth-", dir=above)).rmdir()
+        except OSError as error:
+            raise UsageError(f"{target} cannot be made: {above} cannot be written in ({error.strerror}).") from None
     return target

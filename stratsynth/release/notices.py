@@ -5,10 +5,15 @@ Every notice follows from public facts and paid answers.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from stratsynth.release.coverage import Coverage, source_of_unmeasured, unmeasured_line
 from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, MeasuredCount
+from stratsynth.release.equivalence import AGREES, DIFFERS, UNDECIDED, EquivalenceTest
+from stratsynth.report.numbers import several, short
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
@@ -25,28 +30,36 @@ UNCOMPARED = (
     "very rows, would not be noticed"
 )
 """Notice about shares that rows are drawn by without strata."""
-FAR = ("far fewer", "far more")
+REMEDY = (
+    "Before it is published, rows by the measured sizes cost nothing more: `stratsynth weights measured` makes such a "
+    'release of this one, and [release] groups = "measured" has a fit make them.'
+)
+"""Remedy for rows that follow shares which the measurements contradict."""
 
 
 def notices(
-    prepared: Prepared, found: Sequence[Comparison], *, close: bool, first: FirstAnswer | None = None
+    prepared: Prepared,
+    found: Sequence[Comparison],
+    margin: float,
+    known: Coverage | None,
+    *,
+    close: bool,
+    first: FirstAnswer | None = None,
 ) -> list[dict[str, str]]:
     """Return {"kind", "text"} of each notice.
 
     Args:
         prepared: The fit.
-        found: Declared beside measured numbers of records.
+        found: Declared numbers of records beside the measured ones.
+        margin: Relative difference that counts as none.
+        known: The columns that noisy tables have; None without tables.
         close: True if declared shares fit the noisy totals too well.
         first: The answer to the first question; None without one.
     """
-    everybody = [c for c in found if c.what == DECLARED_SIZE]
-    weight = prepared.public.schema.row_weight
-    cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
-    said = [{"kind": "declared_size", "text": text} for c in everybody for text in _size(c, cut)]
-    if any(c.verdict == "nothing" for c in everybody):
-        said[0]["kind"] = "empty"
-    elif far := [c for c in found if c.what == SHARE and c.verdict in FAR]:
-        said.append({"kind": "declared_shares", "text": _shares(far, sum(c.what == SHARE for c in found))})
+    most = prepared.public.schema.row_weight.most if prepared.public.schema.row_weight.column is not None else None
+    said = compared(found, margin, most)
+    if known is not None and known.unmeasured:
+        said.append({"kind": "unmeasured", "text": unmeasured_line(known.unmeasured, source_of_unmeasured(prepared))})
     if first is not None and (first.too_few or first.causes):
         kind = "nearly_empty" if first.nearly_empty else "few_usable" if first.too_few else "values_outside"
         said.append({"kind": kind, "text": f"first question: {first.measured}"})
@@ -58,6 +71,45 @@ def notices(
     if prepared.lacking:
         said.append({"kind": "prior_groups", "text": f"the prior has no rows of {named(prepared.lacking)}: {START}."})
     return [{"kind": "public_columns", "text": text} for text in open_columns(prepared.budget.public)] + said
+
+
+def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> list[dict[str, str]]:
+    """Return the notices that declared and measured numbers give: the gravest about everybody, and about shares.
+
+    Args:
+        found: The comparisons of a release.
+        margin: The relative difference that counts as none.
+        cut: The largest weight of a row, where rows count by a column.
+    """
+    everybody = [c for c in found if c.what == DECLARED_SIZE]
+    weights = "" if cut is None else f"; or weights are cut at {cut:,}, which counts them too"
+    said = [{"kind": "declared_size", "text": text} for c in everybody for text in _size(c, weights)]
+    if any(is_nothing(c) for c in everybody):
+        said[0]["kind"] = "empty"
+        return said
+    groups = [c for c in found if c.what == SHARE]
+    quantile = EquivalenceTest(margin, len(groups)).quantile
+    apart = [c for c in groups if c.verdict == DIFFERS and _beyond_sampling(c, quantile, cut or 1)]
+    if apart and all(c.rows in (None, c.share) for c in groups):  # else the rows follow the measured sizes
+        said.append({"kind": "declared_shares", "text": _shares(apart, groups, margin)})
+    return said
+
+
+def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
+    """True if a group differs by more than noise explains together with the sampling of the table's own records.
+
+    Drawn at random from a population with the declared shares, its total of weights up to `most` would vary by `most`
+    times the declared number at most.
+    """
+    away, declared = c.measured - (c.declared or 0.0), c.declared or 0.0
+    own = away / c.z if c.z else c.noise_sd
+    return abs(away) > quantile * math.hypot(own, math.sqrt(most * declared))
+
+
+def is_nothing(c: Comparison) -> bool:
+    """True if noise alone would give everybody's measured number, and the declared one is not so small itself."""
+    least = max(3 * c.noise_sd, 1.0)
+    return c.measured < least and (c.declared is None or not c.measured + least > c.declared > least)
 
 
 def named(groups: Sequence[str]) -> str:
@@ -83,13 +135,43 @@ def measured_line(certificate: Certificate) -> str:
         return ""
     first, groups = everybody[0], [c for c in found if c.what == SHARE]
     declared = "no size was declared" if first.declared is None else f"declared {first.declared:,.0f}"
-    other = [c for c in groups if c.verdict not in ("agrees", "cannot tell")]
-    unclear = sum(c.verdict == "cannot tell" for c in groups)
-    parts = [f"{len(groups) - len(other) - unclear} of {len(groups)} groups agree with their shares"] * bool(groups)
-    parts += [f"{len(other)} differ"] * bool(other) + [f"noise hides {unclear}"] * bool(unclear)
-    return f"{declared}; measured {MeasuredCount(first.measured, first.noise_sd)}" + (
-        f"; {', '.join(parts)}" if parts else ""
+    if certificate.agreement is None:  # in older versions the words rested on a tolerance that nothing stated
+        return f"{declared}; measured {MeasuredCount(first.measured, first.noise_sd)}, in 95 of 100 cases"
+    margin, level = 100 * certificate.agreement.margin, 100 * certificate.agreement.level
+    size = {
+        AGREES: f", which agrees within {margin:g} %",
+        DIFFERS: f", which differs by more than {margin:g} %",
+        UNDECIDED: f"; whether they agree within {margin:g} % is not to be told",
+    }.get(first.verdict, "")
+    apart = "" if first.difference is None else f": {percents(first.difference, first.low, first.high, first.z)}"
+    number = Counter(c.verdict for c in groups)
+    parts = (
+        f"; of {several(len(groups), 'group')} {number[AGREES]} agree with their declared shares within {margin:g} %, "
+        f"{number[DIFFERS]} differ by more, and of {number[UNDECIDED]} it is not to be told"
+        if groups
+        else ""
     )
+    holds = f"; intervals and verdicts all hold at once in {level:g} of 100 cases" if size or parts else ""
+    return f"{declared}; measured {records(first.measured)} (noise {short(first.noise_sd)}){apart}{size}{parts}{holds}"
+
+
+def records(number: float) -> str:
+    """Return a noisy number of records as text, rounded; one below 0 is 0."""
+    return f"{max(number, 0.0):,.0f}"
+
+
+def percents(difference: float | None, low: float | None, high: float | None, z: float | None) -> str:
+    """Return a relative difference in per cent, with its interval and its standard deviations where they are known."""
+    if difference is None:
+        return "–"
+    inside = "" if low is None or high is None else f", from {signed(low)} to {signed(high)}"
+    deviations = "" if z is None else f"; {short(abs(z))} standard deviations"
+    return f"{signed(difference)} %{inside}{deviations}"
+
+
+def signed(part: float) -> str:
+    """Return a part in per cent with its sign and three significant digits, without the sign of per cent."""
+    return f"{'−' if part < 0 else '+'}{short(100 * abs(part))}"
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
@@ -98,29 +180,40 @@ def _size(c: Comparison, cut: str = "") -> Iterator[str]:
     `cut` is one more reason why weighted rows count less than declared.
     """
     declared = "" if c.declared is None else f"declared {c.declared:,.0f}; "
-    if c.verdict == "nothing":
+    if is_nothing(c):
         yield (
             f"NOTHING IN IT: {declared}measured {c.estimate}, which noise alone would give. Perhaps the schema rejects "
             f"the rows: {CHECK}; or epsilon is too small for so few people."
         )
-    elif c.verdict in ("fewer", "far fewer"):
-        yield (
-            f"{declared}measured {c.estimate}: {c.verdict} people were read than declared. Perhaps the schema rejects "
-            f"them: {CHECK}{cut}; or the declared size is wrong."
+    elif c.verdict == DIFFERS and c.difference is not None and c.high is not None and c.low is not None:
+        fewer = c.difference < 0
+        far = "far " if c.high < -1 / 2 or c.low > 1 else ""
+        why = (
+            f"Perhaps the schema rejects them: {CHECK}{cut}; or the declared size is wrong."
+            if fewer
+            else "Perhaps the declared size is wrong, or a person has several rows: then declare `unit` in the schema."
         )
-    elif c.verdict in ("more", "far more"):
         yield (
-            f"{declared}measured {c.estimate}: {c.verdict} people were read than declared. Perhaps the declared size "
-            "is wrong, or a person has several rows: then declare `unit` in the schema."
+            f"{declared}measured {records(c.measured)} ({percents(c.difference, c.low, c.high, c.z)}): {far}"
+            f"{'fewer' if fewer else 'more'} people were read than declared. {why}"
         )
 
 
-def _shares(far: Sequence[Comparison], groups: int) -> str:
-    named = "; ".join(f"{c.stratum} (declared {c.declared:,.0f}, measured {c.estimate})" for c in far[:NAMED])
-    more = f"; and {len(far) - NAMED} more" if len(far) > NAMED else ""
+def _shares(apart: Sequence[Comparison], groups: Sequence[Comparison], margin: float) -> str:
+    first = sorted(apart, key=lambda c: -abs(c.measured - (c.declared or 0.0)))[:NAMED]
+    named = "; ".join(
+        f"{c.stratum} (declared {records(c.declared or 0.0)}, measured {records(c.measured)}"
+        f"{f': {percents(c.difference, c.low, c.high, None)}' if c.difference is not None else ''})"
+        for c in first
+    )
+    more = f"; and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
+    rows = any(c.rows is not None for c in groups)
     return (
-        f"{len(far)} of {groups} groups are far from their declared shares: {named}{more}. Perhaps the shares are "
-        f"those of other people, or the schema rejects a group's rows: {CHECK}."
+        f"{'the rows follow' if rows else 'groups are weighed by'} shares that the measurements contradict: "
+        f"{len(apart)} of {len(groups)} groups differ from their declared shares by more than {100 * margin:g} %, and "
+        "by more than noise and the sampling of the records explain: "
+        f"{named}{more}. Perhaps the shares are those of other people, or the schema rejects a group's rows: {CHECK}."
+        f"{f' {REMEDY}' if rows else ''}"
     )
 
 

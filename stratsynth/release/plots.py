@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import is_texts, quoted_value
+from stratsynth.errors import UsageError
 from stratsynth.report.drawing import check_path, new_figure, save, stamp
 from stratsynth.schema import Numeric
+from stratsynth.schema.bins import LOG, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 ACROSS, LEVELS, ROWS = 4, 16, 20_000
 """Columns of pictures; levels that are drawn, the commonest; rows that are drawn without a declared size."""
+NARROW, SKEWED = 0.01, 20
+"""Least width of a bin in a picture of width 1; ratio of the widest bin to the median from which a scale is
+logarithmic."""
 INTERNAL = "INTERNAL: real rows without a charge; not differentially private, not for publication"
 
 
@@ -39,6 +45,8 @@ def columns_plot(
     if target is not None and real is not None:
         refuse_release_folder(target)
     schema = release.model.schema
+    if columns is not None and (not is_texts(columns) or not columns):
+        raise UsageError(f'columns is a list of columns, such as ["{schema.names[0]}"], not {quoted_value(columns)}.')
     names = schema.names if columns is None else tuple(columns)
     for name in names:
         schema.column(name)
@@ -52,9 +60,12 @@ def columns_plot(
         _draw(one, name, schema.column(name), drawn[name], None if truth is None else truth[name])
     for one in axes[len(names) :]:
         one.set_axis_off()
+    said = [] if release.statement.private else [release.statement.warning or "NOT PRIVATE"]
     if truth is not None:
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
-        stamp(figure, INTERNAL)
+        said.append(INTERNAL)
+    if said:
+        stamp(figure, "\n".join(said))
     if target is not None:
         save(figure, target)
     return figure
@@ -71,9 +82,10 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """Draw shares of a numeric column into `axes` as steps, bin by bin; of others as bars of the commonest levels.
+    """Draw a numeric column into `axes` as steps whose areas are shares; of others bars of the commonest levels.
 
-    Bins are drawn equally wide, whatever they span: a long tail would otherwise be invisible.
+    Numbers stand at their place, on a logarithmic scale where bins are much wider in the tail (`_places`). A height is
+    a share per width, 1 where rows lie evenly: a wide bin of many rows is as flat as it is.
     """
     axes.set_title(name, fontsize=9)
     axes.tick_params(labelsize=7)
@@ -83,11 +95,12 @@ def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDAr
 
         bins = len(column.extents)
         edges = [column.lower, *(float(low) for low in np.asarray(column.breaks, float)[1:bins]), column.upper]
+        places = _places(column, edges)
         for label, values, colour in series:
-            axes.stairs(values[:bins], np.arange(bins + 1), label=label, color=colour, linewidth=1.2)
-        ticks = np.unique(np.linspace(0, bins, 5).round().astype(int))
+            axes.stairs(values[:bins] / np.diff(places), places, label=label, color=colour, linewidth=1.2)
+        ticks = np.unique(np.abs(places[:, None] - np.linspace(0, 1, 5)).argmin(axis=0))
         said = EngFormatter(sep="")
-        axes.set_xticks(ticks, [said(float(f"{edges[tick]:.2g}")) for tick in ticks])
+        axes.set_xticks(places[ticks], [said(float(f"{edges[tick]:.2g}")) for tick in ticks])
         axes.set_ylim(bottom=0)
         return
     most = drawn if real is None else np.maximum(drawn, real)
@@ -98,3 +111,19 @@ def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDAr
     labels = [column.all_levels[code][:10] for code in kept]
     turned = 90 if max(map(len, labels)) > 2 else 0
     axes.set_xticks(np.arange(len(kept)) + (len(series) - 1) * width / 2, labels, rotation=turned)
+
+
+def _places(column: Numeric, edges: Sequence[float]) -> NDArray[np.float64]:
+    """Return the place of each end of a bin, from 0 to 1, ascending: to scale, or on the logarithmic scale of bins.
+
+    A bin of a single number is at least NARROW wide, so that it is seen.
+    """
+    ends = np.asarray(edges, np.float64)
+    widths = np.diff(ends / 2)  # halves, as the distance of the largest numbers overflows
+    wide = widths[widths > widths.max() * 1e-9]
+    if LOG in (column.shape, column.spacing) or wide.max() > SKEWED * np.median(wide):
+        unit = column.transform_unit if column.transform_unit != 1 else max(float(np.median(wide)), 1e-300)
+        widths = np.diff([scale(float(end), unit) for end in ends])
+    found = np.maximum(widths / widths.sum(), NARROW)
+    places: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(found / found.sum())])
+    return places

@@ -131,8 +131,8 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
             **_protection(release),
             "deployment_model": {
                 "model_name": "Central",
-                "model_name_details": "One machine, run by whoever holds the rows, adds the noise. It, its randomness "
-                "and whoever runs it are trusted.",
+                "model_name_details": "One machine, run by whoever holds the rows, adds the noise. This machine, its "
+                "randomness and whoever runs it are trusted.",
                 "release_type": "One release",
                 "release_type_details": words.account(certificate),
                 "access_type": "Non-interactive",
@@ -218,8 +218,8 @@ def _preparation(schema: SchemaStated) -> str:
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
     return (
         "Values are clipped to declared bounds and put into declared categories, row by row. Columns, levels, bounds "
-        f"and groups were declared beforehand; their source: {schema.origin}{reviewed}. What was disclosed without "
-        "noise is listed as unprotected. How settings were chosen, the certificate does not know."
+        f"and groups were declared beforehand; their source: {schema.origin}{reviewed}. Disclosures without noise are "
+        "listed as unprotected. The certificate does not state how settings were chosen."
     )
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.checks import check_line
+from stratsynth.checks import path as given_path
+from stratsynth.errors import UsageError
 from stratsynth.models import Model, TableModel
 from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.answers import Answers
     from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
+    from stratsynth.schema.where import Conditions, Value
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Release:
         """Make the certificate a CertificateRecord, which notebooks show in words, if it is another mapping."""
         if not isinstance(self.certificate, CertificateRecord):
             object.__setattr__(self, "certificate", CertificateRecord(self.certificate))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and other processes are given: all but the answers kept for later queries."""
+        return {name: value for name, value in vars(self).items() if name != "answers"}
 
     @property
     def statement(self) -> Certificate:
@@ -81,7 +88,8 @@ class Release:
         """
         from stratsynth.release.plots import columns_plot
 
-        return columns_plot(self, None if path is None else Path(path), real, columns, seed)
+        file = None if path is None else given_path("the picture", path)
+        return columns_plot(self, file, real, columns, seed)
 
     def _repr_html_(self) -> str:
         """Return the release as HTML for a notebook: guarantee, groups and numbers, published facts only."""
@@ -92,7 +100,7 @@ class Release:
         n: int | None = None,
         *,
         seed: int | None = None,
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
@@ -105,7 +113,9 @@ class Release:
         Args:
             n: The number of rows; not needed with `n_by_group`.
             seed: The same release and seed give the same rows.
-            where: Only rows that have these levels: for some columns, a level or several.
+            where: Only rows that have these values: for some columns a level or its label, a number, a date or a
+                range, or several of them: `{"SEX": 2, "AGE": range(20, 40)}`, `{"AGE": "65.."}`. Numbers are known by
+                their bins, so ranges are of whole bins.
             n_by_group: Each group's number of rows: a mapping from levels, such as `{("1", "2"): 100}`, or a frame or
                 CSV file with the groups' columns and `rows`.
             by: The columns of the levels in a mapping `n_by_group`; those of the strata when not given.
@@ -115,22 +125,24 @@ class Release:
             FewPeopleWarning: Rows are asked for, by name, of a group of very few people or a part of a merge.
 
         Returns:
-            A frame with the columns, order, types and labels of the schema.
+            A frame with the columns, order, types and labels of the schema: of pandas, or of polars where the schema
+            has `frame = "polars"`.
 
         Raises:
             UsageError: A release that draws no rows, or a request that makes no sense or that no row can meet.
         """
-        from stratsynth.schema.codec import to_pandas
+        from stratsynth.schema.codec import to_frame
 
         table = self.sample_arrow(n, seed=seed, where=where, n_by_group=n_by_group, by=by, balance=balance)
-        return to_pandas(table)
+        found: pd.DataFrame = to_frame(self.model.schema, table)
+        return found
 
     def sample_arrow(
         self,
         n: int | None = None,
         *,
         seed: int | None = None,
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
@@ -139,11 +151,13 @@ class Release:
         """Return n synthetic rows as an Arrow table, as `sample` draws them; `moved` counts what rules change."""
         import pyarrow as pa
 
-        wanted, model = SampleRequest(n, where or {}, n_by_group, by, balance), self.table_model
+        wanted, model = SampleRequest(n, {} if where is None else where, n_by_group, by, balance), self.table_model
         check_rows(wanted.n or 0, model.schema)
         drawing = Drawing.of(model, self.statement, wanted, seed)
         check_rows(drawing.rows, model.schema)
         counts = Moved() if moved is None else moved
+        if not isinstance(counts, Moved):
+            raise UsageError("moved counts rows: a Moved(), or None.")
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
@@ -185,13 +199,13 @@ class Release:
     def query(
         self,
         columns: Sequence[str] = (),
-        where: Mapping[str, str | Sequence[str]] | None = None,
+        where: Conditions | None = None,
         by: Sequence[str] | None = None,
         statistic: str = "count",
         level: float = 0.95,
         *,
         quantile: float = 0.5,
-        versus: Mapping[str, str] | None = None,
+        versus: Mapping[str, Value] | None = None,
     ) -> pd.DataFrame:
         """Return a frame of estimates with intervals, from all noisy tables by least squares. Costs no privacy.
 
@@ -199,7 +213,9 @@ class Release:
 
         Args:
             columns: Columns whose cells are counted; of a mean or a quantile, one numeric column.
-            where: Only rows that have these levels: for some columns, a level or several.
+            where: Only rows that have these values: for some columns a level or its label, a number, a date or a
+                range, or several of them: `{"SEX": 2, "AGE": range(20, 40)}`, `{"AGE": "65.."}`. Numbers are known by
+                their bins, so ranges are of whole bins.
             by: Columns whose every group gets a result.
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
                 same group; "mean" or "quantile", of numbers known by their bin.
@@ -209,16 +225,17 @@ class Release:
 
         Returns:
             A row for each group and cell: the columns of `by` and of the cells, `estimate`, `noise_sd`, the interval
-            for the private rows themselves (`noise_low`, `noise_high`), that for the population that they are a random
-            sample of (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `not_estimable`), `model`
-            (the model's value where there is no estimate) and `note`.
+            for the private rows themselves (`noise_low`, `noise_high`), that for a population of which they would be a
+            simple random sample (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `not_estimable`),
+            `model` (the model's value where there is no estimate) and `note`.
 
         Raises:
             UsageError: A release without noisy tables, or a question that makes no sense.
         """
         from stratsynth.answers import Query
 
-        asked = Query(columns, where or {}, by or (), statistic, level, quantile, versus or {})
+        conditions, reference = {} if where is None else where, {} if versus is None else versus
+        asked = Query(columns, conditions, () if by is None else by, statistic, level, quantile, reference)
         return self.answers.frame(asked)
 
     def samples(self, m: int = 20, n: int | None = None, *, seed: int | None = None) -> list[pd.DataFrame]:
@@ -301,6 +318,18 @@ class Release:
             check_line(key, value)
         named = {key: value for key, value in given.items() if value is not None}
         return replace(self, certificate=CertificateRecord({**self.certificate, "called": named})) if named else self
+
+    def by_measured_sizes(self) -> Release:
+        """Return the release with rows by the measured sizes of its groups, in place of declared shares; free.
+
+        Its certificate says so. Groups that were not measured keep their shares; see `declared_and_measured` there.
+
+        Raises:
+            UsageError: A release whose groups have no measured sizes, or no declared shares.
+        """
+        from stratsynth.release.grouping import by_measured_sizes
+
+        return by_measured_sizes(self)
 
     def save(
         self,

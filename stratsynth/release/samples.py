@@ -21,6 +21,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.words import with_samples, words_of
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
+from stratsynth.release.declared import MEASURED
 from stratsynth.weights.sources import source_of
 
 if TYPE_CHECKING:
@@ -42,8 +43,13 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
     if not sound or (source is not None and not source.samples):
         why = f"with {weights} weights" if sound else f"of {name}"
         raise Unsupported(
-            f"samples: intervals from samples {why} were not found to hold; they are there for "
-            f"{' and '.join(with_samples())} with other weights. Ask `query`, which is sound for what was measured."
+            f"samples: intervals from samples {why} were not found to hold; samples are for "
+            f"{' and '.join(with_samples())} with other weights. Intervals of `query` hold for what was measured."
+        )
+    if release.statement.weights.groups == MEASURED:  # whose noise would be that of the release in every sample
+        raise Unsupported(
+            "samples: rows by measured sizes carry the noise of these sizes, which samples do not draw again. Ask "
+            "`query`, or take the release by declared shares."
         )
     number = n if n is not None else release.declared_size
     if number is None:
@@ -81,7 +87,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` models of these records, fitted to tables with fresh noise; without tables `model` itself."""
+    """Return `times` models of `model`'s kind, each fitted to `tables` with fresh noise; without tables, it alone."""
     if not tables:
         return [model] * times
     return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
@@ -90,7 +96,7 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` mixtures: models of all records, fitted to tables with fresh noise, by the mixture's shares."""
+    """Return `times` mixtures of the same shares, each of a model of all records, refitted to `tables` with noise."""
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")

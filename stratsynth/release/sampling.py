@@ -15,6 +15,7 @@ from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.few import warn_of_few
+from stratsynth.schema.where import example, levels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from stratsynth.certificate import Certificate
     from stratsynth.schema import Schema
+    from stratsynth.schema.where import Conditions
 
 CHUNK = 2**18
 """Number of rows that are decoded at a time, so that intermediate results are small."""
@@ -39,8 +41,8 @@ class SampleRequest:
 
     n: int | None
     """Number of rows; None with `n_by_group`."""
-    where: Mapping[str, str | Sequence[str]]
-    """Level or levels that every row has, by column."""
+    where: Conditions
+    """Level or levels that every row has, by column, as users write them."""
     n_by_group: RowsByGroup | None
     """Number of rows of each group."""
     by: Sequence[str] | None
@@ -49,7 +51,7 @@ class SampleRequest:
     """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse a request without number, or with one that is negative or no integer.
+        """Refuse a request without a number of rows, or with one that is negative or not whole.
 
         Refused are also `n_by_group` together with `balance`, and `by` without a mapping `n_by_group`.
         """
@@ -81,7 +83,7 @@ class Drawing:
 
     @classmethod
     def of(cls, model: TableModel, certificate: Certificate, wanted: SampleRequest, seed: int | None) -> Drawing:
-        """Return a sample's conditions with numbers of rows, and its seed (random for None); no row is drawn."""
+        """Return the sample `wanted` of a model: its conditions with numbers of rows, and its seed; no row is drawn."""
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
@@ -122,7 +124,7 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of a request, conditions by column; UsageError if nothing can be drawn."""
+    """Return (condition, rows) pairs of the request `wanted`, conditions by column; UsageError if none can be drawn."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
@@ -137,19 +139,16 @@ def _parts(
     return [(condition, n)]
 
 
-def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _levels(schema: Schema, where: Conditions) -> dict[str, tuple[str, ...]]:
     """Return tuples of levels by column; UsageError if `where` has another form or levels the schema lacks."""
     if not isinstance(where, Mapping):
-        raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {quoted_value(where)}.")
-    found = {}
-    for column, levels in where.items():
-        several = (levels,) if isinstance(levels, str) else levels
-        if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
-            raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
-        for one in several:
-            schema.index(column, one)
-        found[column] = tuple(several)
-    return found
+        raise UsageError(
+            f"where is a table from columns to levels, such as {example(schema)}, not {quoted_value(where)}."
+        )
+    try:
+        return {column: levels_of(schema, column, condition) for column, condition in where.items()}
+    except UsageError as error:
+        raise type(error)(f"where: {error}") from None
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:

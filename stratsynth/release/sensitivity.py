@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import number
+from stratsynth.answers.tables import label_of
+from stratsynth.checks import is_texts, number, quoted_value
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stratsynth.certificate import ComparisonStated
     from stratsynth.models import Codes, Mixture
     from stratsynth.release.release import Release
     from stratsynth.strata import Stratum
@@ -54,6 +56,10 @@ class Tip:
     """Share above which the result has moved; None if even 1 does not move it."""
     off: float | None
     """Smaller of the two distances, as a part of the share; None if it tips nowhere, or the share is 0."""
+    difference: float | None = None
+    """Measured / declared - 1 of the group, as the certificate has it; None where it has none."""
+    verdict: str = ""
+    """The certificate's verdict on the group's share; empty where it has none."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,8 @@ class Result:
     """Relative error of all shares at once from which it can move; None if 100 % is not enough."""
     tips: tuple[Tip, ...]
     """Every group, the one that tips first at the head."""
+    measured: float | None = None
+    """The result with the groups' measured sizes for shares; None where they were not measured."""
 
     @property
     def first(self) -> float:
@@ -91,6 +99,8 @@ class WeightSensitivity:
     results: tuple[Result, ...]
     drawn: tuple[str, ...]
     """Groups whose figures come from `DRAWN` rows each, since rules reject many of their model's rows."""
+    follow: str = "declared"
+    """Sizes of the groups among the rows: "declared" shares, or "measured" sizes."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return threshold, intervals, results and drawn groups as a dict of JSON values."""
@@ -125,13 +135,16 @@ def weight_sensitivity(
         UsageError: A release without strata or without rows, or an invalid argument.
         WeightsError: Intervals of unknown groups, or in which no shares add up to 1.
     """
+    if not hasattr(release, "model"):
+        raise UsageError(f"weights: give a release, not {quoted_value(release)}; Release.load reads a folder.")
     model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
     number("weights: off", off, least=0, optional=True, hint=", such as 0.1 for a tenth of each share")
     if off is not None and intervals is not None:
         raise UsageError("weights: give off or intervals, not both.")
-    if isinstance(columns, str):
-        raise UsageError(f'weights: columns is a list; write ["{columns}"].')
+    if columns is not None and not is_texts(columns):
+        listed = f'; write ["{columns}"]' if isinstance(columns, str) else ""
+        raise UsageError(f"weights: columns is a list of names{listed}.")
     strata = list(model.parts)
     shares = np.array([model.weights[stratum] for stratum in strata])
     box, said = None, ""
@@ -142,13 +155,40 @@ def weight_sensitivity(
     own = strata[0].columns  # what the strata are made of: its overall results are the weights themselves
     wanted = [name for name in model.schema.names if name not in own] if columns is None else columns
     samples = {s: _sample(model, s) for s in strata if forbidden(model.parts[s]) > LEAST_FORBIDDEN}
+    sizes = GroupSizes.of(release, strata)
     results = [
-        _result(column, name, quotient, strata, shares, threshold, box)
+        _result(column, name, quotient, strata, shares, threshold, box, sizes)
         for column in wanted
         for name, quotient in _quotients(model, column, samples)
     ]
     drawn = tuple(stratum.label for stratum in samples)
-    return WeightSensitivity(float(threshold), said, tuple(r for r in results if r is not None), drawn)
+    kept = tuple(r for r in results if r is not None)
+    follow = release.certificate.get("weights", {}).get("groups", "declared")
+    return WeightSensitivity(float(threshold), said, kept, drawn, follow)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSizes:
+    """Measured sizes of a release's groups, and the certificate's verdicts on their shares."""
+
+    shares: Floats | None
+    """Shares by measured sizes, in the order of the strata; None where no sizes were measured."""
+    stated: Mapping[str, ComparisonStated]
+    """Comparison of each group by its label; empty where the certificate has none."""
+
+    @classmethod
+    def of(cls, release: Release, strata: Sequence[Stratum]) -> GroupSizes:
+        """Return the sizes of the groups `strata`, as the certificate's comparison has them."""
+        from stratsynth.release.grouping import measured_rows
+
+        if not release.certificate.get("agreement"):  # an older certificate, or none
+            return cls(None, {})
+        rows = measured_rows(release)
+        labels = [label_of(stratum, release.statement) for stratum in strata]
+        known = {c.stratum: c for c in release.statement.declared_and_measured if c.share is not None}
+        shares = None if rows is None else np.array([rows[label] for label in labels])
+        named = {stratum.label: label for stratum, label in zip(strata, labels, strict=True)}
+        return cls(shares, {label: known[name] for label, name in named.items() if name in known})
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
@@ -190,6 +230,7 @@ def _result(
     shares: Floats,
     threshold: float,
     box: tuple[Floats, Floats] | None,
+    sizes: GroupSizes,
 ) -> Result | None:
     value = quotient.at(shares)
     if math.isnan(value):
@@ -197,24 +238,36 @@ def _result(
     moved = threshold * abs(value) if name is None else threshold
     if moved == 0:  # a mean of exactly 0 has no percent of itself
         return None
-    tips = [_tip(quotient, strata, shares, i, value, moved) for i in range(len(strata))]
+    tips = [_tip(quotient, strata, shares, i, value, moved, sizes) for i in range(len(strata))]
+    measured = None if sizes.shares is None else quotient.at(sizes.shares)
     tips.sort(key=lambda tip: math.inf if tip.off is None else tip.off)
     low, high = (extreme(quotient, shares, *box, sign) for sign in (-1, 1)) if box is not None else (None, None)
-    return Result(column, name, value, moved, low, high, together(quotient, shares, moved), tuple(tips))
+    measured = None if measured is None or math.isnan(measured) else measured
+    return Result(column, name, value, moved, low, high, together(quotient, shares, moved), tuple(tips), measured)
 
 
-def _tip(quotient: RatioOfShares, strata: Sequence[Stratum], shares: Floats, i: int, value: float, moved: float) -> Tip:
+def _tip(
+    quotient: RatioOfShares,
+    strata: Sequence[Stratum],
+    shares: Floats,
+    i: int,
+    value: float,
+    moved: float,
+    sizes: GroupSizes,
+) -> Tip:
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
     below = max((s for s in found if s is not None and s < share), default=None)
     above = min((s for s in found if s is not None and s > share), default=None)
     gaps = [abs(s - share) / share for s in (below, above) if s is not None and share > 0]
     mean = float(quotient.a[i] / quotient.b[i]) if quotient.b[i] > 0 else None
-    return Tip(strata[i].label, share, mean, below, above, min(gaps, default=None))
+    stated = sizes.stated.get(strata[i].label)
+    said = (None, "") if stated is None else (stated.difference, stated.verdict)
+    return Tip(strata[i].label, share, mean, below, above, min(gaps, default=None), *said)
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return arrays of lower and upper ends, an entry a group; a group that is not named keeps its share.
+    """Return lower and upper ends of shares, an entry a stratum, by the table `given`; unnamed ones keep their share.
 
     Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
     1.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stratsynth.release.equivalence import DIFFERS
+from stratsynth.release.notices import named as listed_groups
+from stratsynth.release.notices import signed
 from stratsynth.release.sensitivity import DRAWN, Result, WeightSensitivity
 from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
@@ -16,11 +19,24 @@ def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
     points = f"{100 * found.threshold:g}"
     shown = sorted(found.results if every else _most_delicate(found.results), key=lambda result: result.first)
     band = ["band"] if found.intervals else []
-    heads = ["result", "value", *band, "group", "its share", "off by", "moved if below", "or above", "all off by"]
+    known = ["by measured sizes"] if any(r.measured is not None for r in shown) else []
+    heads = [
+        "result",
+        "value",
+        *known,
+        *band,
+        "group",
+        "its share",
+        "off by",
+        "moved if below",
+        "or above",
+        "all off by",
+    ]
     columns = [Column(name, "text" if name in ("result", "group") else "number") for name in heads]
-    table = Table("", columns, [_row(result, band=bool(band)) for result in shown], most=len(shown))
+    table = Table("", columns, [_row(result, known=bool(known), band=bool(band)) for result in shown], most=len(shown))
     lead = [
         *([_sentence(shown[0], points)] if shown else []),
+        *([_measured(found, points)] if known else []),
         f"A mean has moved when it is more than {points} % of itself away, a share when more than {points} points.",
         "Only overall results depend on the weights; results within a group do not.",
         *([f"Bands: {found.intervals}."] if found.intervals else []),
@@ -32,8 +48,8 @@ def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
     notes = [meaning]
     if found.drawn:
         notes.append(
-            f"{len(found.drawn)} groups' models know nothing of the structural rules: their figures are those of "
-            f"{DRAWN:,} rows each."
+            f"The models of {len(found.drawn)} groups do not contain the structural rules: their figures are computed "
+            f"from {DRAWN:,} rows drawn of each."
         )
     results = Section("results", "", figures=[Figure("", table=table)], notes=notes)
     return Page("What the weights decide", lead=lead, sections=[results])
@@ -59,10 +75,31 @@ def _sentence(result: Result, points: str) -> str:
     if tip.off is None:
         return f"No single group's share, however wrong, {moves.replace('moves', 'moves any overall result', 1)}."
     off = (_percent(tip.off) or "").replace("> 10x", "ten times itself")
-    return f"The overall {what} {moves} once the share of {tip.stratum} is off by more than {off}."
+    measured = (
+        "" if tip.difference is None else f"; its measured size is {signed(tip.difference)} % off ({tip.verdict})"
+    )
+    return f"The overall {what} {moves} once the share of {tip.stratum} is off by more than {off}{measured}."
 
 
-def _row(result: Result, *, band: bool) -> list[Value]:
+def _measured(found: WeightSensitivity, points: str) -> str:
+    """Return the sentence on how many results the measured sizes move, and the certificate's verdicts on the shares."""
+    if found.follow == "measured":
+        return "The rows follow the measured sizes of the groups already."
+    there = [r for r in found.results if r.measured is not None]
+    away = [r for r in there if abs((r.measured or 0.0) - r.value) > r.moved]
+    apart = [tip.stratum for tip in found.results[0].tips if tip.verdict == DIFFERS]
+    said = (
+        f"The certificate measured other sizes of {listed_groups(apart)} than their shares give, beyond its margin."
+        if apart
+        else "The certificate measured no group whose share differs beyond its margin."
+    )
+    return (
+        f"{said} By the measured sizes {len(away)} of {len(there)} results are more than {points} % (a share: points) "
+        "away from those of the shares."
+    )
+
+
+def _row(result: Result, *, known: bool, band: bool) -> list[Value]:
     tip, mean = result.tips[0], result.level is None
 
     def spelt(value: float | None) -> str:
@@ -71,6 +108,7 @@ def _row(result: Result, *, band: bool) -> list[Value]:
     return [
         _name(result),
         f"{spelt(result.value)}{'' if mean else ' %'}",
+        *([f"{spelt(result.measured)}{'' if mean or result.measured is None else ' %'}"] if known else []),
         *([f"{spelt(result.low)} to {spelt(result.high)}"] if band else []),
         tip.stratum,
         f"{tip.share:.4f}",

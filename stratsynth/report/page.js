@@ -51,7 +51,7 @@ for (const box of document.querySelectorAll("div.ask")) {
   const table = made("table", undefined, box);
   table.className = "stack";
   table.setAttribute("aria-live", "polite");
-  const heads = ["", "estimate", "records themselves: from", "to", "population: from", "to"];
+  const heads = ["", "estimate", "records themselves: from", "to", "as a simple random sample: from", "to"];
   const body = [made("thead", undefined, table), made("tbody", undefined, table)];
   const row = made("tr", undefined, body[0]);
   heads.forEach((text, place) => { made("th", text, row).className = place ? "number" : "text"; });

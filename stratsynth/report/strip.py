@@ -63,7 +63,7 @@ class Axis:
         return EDGE + share * (100 - 2 * EDGE)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Return about `most` round numbers within the axis, in ascending order."""
+        """Return about `most` round numbers between the axis's ends, in ascending order."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]

@@ -8,15 +8,12 @@ declared; nothing here sees a row.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from stratsynth.checks import check_integer
 from stratsynth.errors import SchemaError
 from stratsynth.schema import checks
-
-if TYPE_CHECKING:
-    from stratsynth.schema.columns import Numeric
 
 EVEN, LOG = "even", "log"
 SHAPES = (EVEN, LOG)
@@ -35,91 +32,108 @@ def unscale(y: float, unit: float) -> float:
     return math.copysign(math.expm1(abs(y)) * unit, y)
 
 
-def breaks(column: Numeric) -> tuple[float, ...]:
-    """Return the ends of the bins, however declared; one more than there are bins.
+class Binned:
+    """Bins of a numeric column, from the fields that `Numeric` declares."""
 
-    A spike is a bin of its own: for whole numbers [v, v + 1), for others from v to the next float.
-    """
-    ends = set(column.edges if column.edges is not None else _spaced(column))
-    for spike in column.spikes:
-        ends |= {spike, after(column, spike)} if spike >= column.lower else set()
-    return tuple(sorted(ends))
+    lower: float
+    upper: float
+    edges: tuple[float, ...] | None
+    bins: int | None
+    integer: bool
+    spikes: tuple[float, ...]
+    spacing: str
+    transform_unit: float
 
+    @cached_property
+    def breaks(self) -> tuple[float, ...]:
+        """Ends of the bins in ascending order, one more than there are bins, however they are declared.
 
-def after(column: Numeric, spike: float) -> float:
-    """Return the number at which the bin of the single value `spike` ends, excluded."""
-    return spike + 1 if column.integer else max(math.nextafter(spike, math.inf), spike + LEAST)
+        A spike is a bin of its own: for whole numbers [v, v + 1), for others from v to the next float.
+        """
+        ends = set(self.edges if self.edges is not None else self._spaced())
+        for spike in self.spikes:
+            ends |= {spike, self._after(spike)} if spike >= self.lower else set()
+        return tuple(sorted(ends))
 
+    @cached_property
+    def extents(self) -> tuple[tuple[float, float], ...]:
+        """Smallest and largest value of each bin, both included and within the bounds."""
+        ends = self.breaks
+        tops = [end - 1 if self.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
+        if not self.integer:
+            spikes = [spike for spike in self.spikes if spike >= self.lower]
+            tops = [low if low in spikes else top for low, top in zip(ends, tops, strict=False)]
+        tops[-1] = self.upper
+        return tuple((max(low, self.lower), top) for low, top in zip(ends, tops, strict=False))
 
-def kept(column: Numeric, lower: float, upper: float) -> tuple[float, ...]:
-    """Return the column's spikes from `lower` to `upper`, and one right below, which names the first bin's open end."""
-    return tuple(s for s in column.spikes if lower <= s <= upper or after(column, s) == lower)
+    def spikes_within(self, lower: float, upper: float) -> tuple[float, ...]:
+        """Return the spikes from `lower` to `upper`, and one right below, which names the first bin's open end."""
+        return tuple(s for s in self.spikes if lower <= s <= upper or self._after(s) == lower)
 
+    def bin_name(self, i: int) -> str:
+        """Return the name of bin i: a single number, `low-top` for whole numbers, and an interval for others."""
+        low, top = self.extents[i]
+        if self.integer and low != top:
+            return self.spell_range(low, top)
+        if self.integer or low in self.spikes:
+            return self.spell(low)
+        closed = i == len(self.breaks) - 2 and self.breaks[-1] == self.upper
+        before = next((spike for spike in self.spikes if self._after(spike) == self.breaks[i]), None)
+        first = f"[{self.spell(self.breaks[i])}" if before is None else f"({self.spell(before)}"
+        return f"{first},{self.spell(self.breaks[i + 1])}{']' if closed else ')'}"
 
-def _spaced(column: Numeric) -> tuple[float, ...]:
-    """Return the ends of bins of equal width, whole for whole numbers; on the log scale, of three digits."""
-    lower, upper = column.lower, column.upper
-    values = upper - lower + 1
-    few = column.integer and values <= 100
-    parts = column.bins if column.bins is not None else int(values) if few else 20
-    if column.spacing == LOG:
-        low, top = scale(lower, column.transform_unit), scale(upper, column.transform_unit)
-        places = (low * (1 - i / parts) + top * (i / parts) for i in range(1, parts))
-        rounded = (float(f"{unscale(place, column.transform_unit):.3g}") + 0.0 for place in places)
-        inner = {round(end) if column.integer else end for end in rounded}
-        end = int(upper) + 1 if column.integer else upper
-        return (lower, *sorted(e for e in inner if lower < e <= upper and e < end), end)
-    if column.integer:
-        low = int(lower)
-        return tuple(low + i * int(values) // parts for i in range(parts + 1))
-    inner_ends = (lower * (1 - i / parts) + upper * (i / parts) for i in range(1, parts))
-    return (lower, *inner_ends, upper)
+    def spell(self, value: float) -> str:
+        """Return the shortest text that reads back as this number, without a trailing `.0`."""
+        return repr(value).removesuffix(".0")
 
+    def spell_range(self, low: float, top: float) -> str:
+        """Return the name of a bin of whole numbers from `low` to `top`: `0-4`, or `[-4,4]` if `low` is negative."""
+        first, last = self.spell(low), self.spell(top)
+        return f"{first}-{last}" if low >= 0 else f"[{first},{last}]"
 
-def check(column: Numeric) -> None:
-    """Raise SchemaError for a column's edges, bins, spacing or spikes that make no bins."""
-    if column.edges is not None and column.bins is not None:
-        checks.refuse("give edges or bins, not both")
-    if column.bins is not None:
-        check_integer("bins", column.bins, 1, checks.MAX_LEVELS, error=SchemaError)
-        if column.integer and column.bins > column.upper - column.lower + 1:
-            checks.refuse("bins must not exceed the number of whole numbers from lower to upper")
-    if column.spacing != EVEN and column.edges is not None:
-        checks.refuse("spacing is of bins; leave it out where edges are given")
-    if kept(column, column.lower, column.upper) != column.spikes:
-        checks.refuse("spikes must lie between lower and upper; a code outside them is `special`")
-    if column.edges is not None and any(a >= b for a, b in pairwise(column.edges)):
-        checks.refuse("edges must increase strictly")
-    ends = column.breaks
-    if len(ends) < 2:
-        checks.refuse("edges must hold at least two numbers")
-    if column.edges is None and any(a >= b for a, b in pairwise(_spaced(column))):
-        checks.refuse("bins are too many for numbers this close")
-    if ends[0] > column.lower or ends[-1] < column.upper:
-        checks.refuse("edges must reach from lower (or below) to upper (or above)")
-    if ends[1] <= column.lower or ends[-2] > column.upper:
-        checks.refuse("edges must not make a bin that lies outside lower and upper")
+    def _after(self, spike: float) -> float:
+        """Return the number at which the bin of the single value `spike` ends, excluded."""
+        return spike + 1 if self.integer else max(math.nextafter(spike, math.inf), spike + LEAST)
 
+    def _spaced(self) -> tuple[float, ...]:
+        """Return the ends of bins of equal width, whole for whole numbers; on the log scale, of three digits."""
+        lower, upper = self.lower, self.upper
+        values = upper - lower + 1
+        few = self.integer and values <= 100
+        parts = self.bins if self.bins is not None else int(values) if few else 20
+        if self.spacing == LOG:
+            low, top = scale(lower, self.transform_unit), scale(upper, self.transform_unit)
+            places = (low * (1 - i / parts) + top * (i / parts) for i in range(1, parts))
+            rounded = (float(f"{unscale(place, self.transform_unit):.3g}") + 0.0 for place in places)
+            inner = {round(end) if self.integer else end for end in rounded}
+            end = int(upper) + 1 if self.integer else upper
+            return (lower, *sorted(e for e in inner if lower < e <= upper and e < end), end)
+        if self.integer:
+            low = int(lower)
+            return tuple(low + i * int(values) // parts for i in range(parts + 1))
+        inner_ends = (lower * (1 - i / parts) + upper * (i / parts) for i in range(1, parts))
+        return (lower, *inner_ends, upper)
 
-def extents(column: Numeric) -> tuple[tuple[float, float], ...]:
-    """Return, for each bin, its smallest and largest value, both included and within the column's bounds."""
-    ends = column.breaks
-    tops = [end - 1 if column.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
-    if not column.integer:
-        spikes = [spike for spike in column.spikes if spike >= column.lower]
-        tops = [low if low in spikes else top for low, top in zip(ends, tops, strict=False)]
-    tops[-1] = column.upper
-    return tuple((max(low, column.lower), top) for low, top in zip(ends, tops, strict=False))
-
-
-def label(column: Numeric, i: int) -> str:
-    """Return the name of bin i: a single number, `low-top` for whole numbers, and an interval for others."""
-    low, top = column.extents[i]
-    if column.integer and low != top:
-        return column.spell_range(low, top)
-    if column.integer or low in column.spikes:
-        return column.spell(low)
-    closed = i == len(column.breaks) - 2 and column.breaks[-1] == column.upper
-    before = next((spike for spike in column.spikes if after(column, spike) == column.breaks[i]), None)
-    first = f"[{column.spell(column.breaks[i])}" if before is None else f"({column.spell(before)}"
-    return f"{first},{column.spell(column.breaks[i + 1])}{']' if closed else ')'}"
+    def _check_bins(self) -> None:
+        """Raise SchemaError for edges, bins, spacing or spikes that make no bins."""
+        if self.edges is not None and self.bins is not None:
+            checks.refuse("give edges or bins, not both")
+        if self.bins is not None:
+            check_integer("bins", self.bins, 1, checks.MAX_LEVELS, error=SchemaError)
+            if self.integer and self.bins > self.upper - self.lower + 1:
+                checks.refuse("bins must not exceed the number of whole numbers from lower to upper")
+        if self.spacing != EVEN and self.edges is not None:
+            checks.refuse("spacing is of bins; leave it out where edges are given")
+        if self.spikes_within(self.lower, self.upper) != self.spikes:
+            checks.refuse("spikes must lie between lower and upper; a code outside them is `special`")
+        if self.edges is not None and any(a >= b for a, b in pairwise(self.edges)):
+            checks.refuse("edges must increase strictly")
+        ends = self.breaks
+        if len(ends) < 2:
+            checks.refuse("edges must hold at least two numbers")
+        if self.edges is None and any(a >= b for a, b in pairwise(self._spaced())):
+            checks.refuse("bins are too many for numbers this close")
+        if ends[0] > self.lower or ends[-1] < self.upper:
+            checks.refuse("edges must reach from lower (or below) to upper (or above)")
+        if ends[1] <= self.lower or ends[-2] > self.upper:
+            checks.refuse("edges must not make a bin that lies outside lower and upper")

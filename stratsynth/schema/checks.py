@@ -41,8 +41,13 @@ def unique(key: str, texts: Sequence[str]) -> None:
 
 def choice(key: str, value: object, known: Sequence[str]) -> None:
     """Raise SchemaError, naming `key`, for a value that is not one of the known words."""
-    if value not in known:
-        refuse(f"{key} must be one of {', '.join(known)}{nearest(value, known)}")
+    if not isinstance(value, str) or value not in known:
+        refuse(f"{key} must be one of {', '.join(known)}{hint(value, known)}")
+
+
+def hint(word: object, known: Sequence[str]) -> str:
+    """Return the end of a message that names the nearest of the known words; empty if none is near."""
+    return nearest(word, known[:1000]) if isinstance(word, str) else ""
 
 
 def labels(labels: object, levels: Sequence[str]) -> dict[str, str]:

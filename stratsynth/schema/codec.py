@@ -6,7 +6,9 @@ Encoding of rows is in `stratsynth.schema.encoding`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -17,12 +19,14 @@ import pyarrow.compute as pc
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stratsynth.errors import SchemaError
+from stratsynth.errors import SchemaError, Unsupported
+from stratsynth.schema import typed
 from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.temporal import UNITS, Temporal
+from stratsynth.schema.text import INFINITE, meaning
 
 
 def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:
@@ -46,6 +50,36 @@ def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa
     return pa.table(arrays, schema=pa.schema(fields))
 
 
+def to_frame(schema: Schema, table: pa.Table) -> Any:
+    """Return rows of a schema as a frame of the kind that it names (`frame`), in the types that it declares.
+
+    Raises:
+        Unsupported: A polars frame where polars is not installed.
+    """
+    if schema.frame == typed.POLARS:
+        try:
+            return import_module("polars").from_arrow(table)
+        except ImportError:
+            raise Unsupported(
+                'the schema has frame = "polars", and polars is not installed; sample_arrow gives an Arrow table.'
+            ) from None
+    found = to_pandas(table)
+    for name in (name for name, column in schema.columns.items() if column.stored == typed.MIXED):
+        values = [_mixed(text) if isinstance(text, str) else text for text in found[name]]
+        found[name] = pd.Series(values, dtype=object)  # whatever was drawn
+    return found.set_axis([int(name) for name in found.columns], axis=1) if schema.frame == typed.NUMBERED else found
+
+
+def _mixed(text: str) -> str | int | float | bool:
+    """Return the number or truth value that a text of a mixed column spells; a text that spells none unchanged."""
+    exact = meaning(text)
+    if exact is None:
+        return text
+    if text.strip().isalpha():
+        return bool(exact)
+    return int(exact) if exact == exact.to_integral_value() else float(exact)
+
+
 def to_pandas(table: pa.Table) -> pd.DataFrame:
     """Return the table as a pandas frame without loss.
 
@@ -57,12 +91,24 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 _TEXT = pd.StringDtype(na_value=np.nan)
+_NULLABLE: dict[pa.DataType, Any] = {
+    pa.bool_(): pd.BooleanDtype(),
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
+"""Types of pandas for whole numbers and truth values that may be null."""
 
 
 def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
     kinds: dict[pa.DataType, Any] = dict.fromkeys((pa.string(), pa.large_string()), _TEXT)
     if field.nullable:
-        kinds |= {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+        kinds |= _NULLABLE
     series: pd.Series[Any] = data.to_pandas(types_mapper=kinds.get)
     return series
 
@@ -71,12 +117,24 @@ def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -
     """Return an Arrow array with the text or typed value of each code; of a group of codes, one drawn of it."""
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
+    kind = _ARROW[column.dtype] if column.stored is None else arrow_type(column)
     if column.dtype == "category":
         null = codes >= len(column.levels)  # "missing", where the schema added it
+        levels = pa.array(column.values[: len(column.levels)], kind)
         return pa.DictionaryArray.from_arrays(
-            pa.array(codes.astype(np.int32), mask=null), pa.array(column.levels, pa.string()), ordered=column.ordered
+            pa.array(codes.astype(np.int32), mask=null), levels, ordered=column.ordered
         )
-    return pa.array(column.values, _ARROW[column.dtype]).take(pa.array(codes))
+    return pa.array(column.values, kind).take(pa.array(codes))
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """Return the Arrow type of a column's values, of a category's levels: that of `stored`, or else of `dtype`."""
+    if column.stored is None or column.stored == typed.MIXED:
+        return _ARROW[str(column.dtype)]
+    name, *parts = typed.parts_of(column.stored)
+    if name == "decimal128":
+        return pa.decimal128(*map(int, parts))
+    return pa.timestamp(parts[0], parts[1] or None) if name == "timestamp" else getattr(pa, name)(*parts[:1])
 
 
 def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
@@ -99,9 +157,10 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array
     drawn = _within(column, np.minimum(codes, bins - 1), rng)
     if column.dtype != "string":
         for i, word in enumerate(column.special):
-            if (value := column.quantity(word)) is not None:
+            if (value := _special(column, word)) is not None:
                 here = codes == bins + i
-                drawn[here] = value  # whole where the column is
+                drawn = drawn.astype(np.float64) if math.isinf(value) else drawn
+                drawn[here] = value  # whole where the column is, or infinite
                 real |= here
         return _typed(column, drawn, real)
     texts = _typed(column, drawn, real).cast(pa.string())
@@ -115,21 +174,42 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array
 def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
     """Return drawn numbers as an Arrow array of the column's type, null where not `real`; for texts, not yet spelt."""
     if not isinstance(column, Temporal):
+        if column.stored == "float32":
+            drawn = _narrow(column, drawn)
         plain = pa.array(drawn, mask=~real)
-        return plain if column.dtype == "string" else plain.cast(_ARROW[str(column.dtype)])
+        return plain if column.dtype == "string" else plain.cast(arrow_type(column))
     step, seconds = UNITS[column.unit], UNITS["second"]
     fine = max(seconds // step, 1)  # the unit of the type is a second, or the column's own where that is finer
     unit = {1: "s", 1_000: "ms", 1_000_000: "us"}[fine]
     counts = drawn.astype(np.int64) * max(step // seconds, 1)
     if column.kind == "time":
         narrow = pa.time64(unit) if unit == "us" else pa.time32(unit)
-        return pa.array(counts.astype(np.int32 if unit != "us" else np.int64), mask=~real).cast(narrow)
+        times = pa.array(counts.astype(np.int32 if unit != "us" else np.int64), mask=~real).cast(narrow)
+        return times.cast(arrow_type(column)) if column.stored else times
     whole = pa.array(counts, mask=~real)
-    if column.kind == "duration":
-        return whole.cast(pa.duration(unit)) if column.dtype != "string" else pc.divide(whole.cast(pa.float64()), fine)
-    moments = whole.cast(pa.timestamp(unit))
+    if column.kind == "duration" and column.dtype == "string":
+        return pc.divide(whole.cast(pa.float64()), fine)
+    moments = whole.cast(pa.duration(unit) if column.kind == "duration" else pa.timestamp(unit))
+    if column.stored:
+        return moments.cast(arrow_type(column))
     day = column.dtype == "date" or (column.dtype == "string" and column.unit == "day")
     return moments.cast(pa.date32()) if day else moments
+
+
+def _special(column: Numeric, word: str) -> float | None:
+    """Return the number that a special code is drawn as, in a column of numbers; None for one that is drawn as null."""
+    found = column.quantity(word)
+    return INFINITE.get(word) if found is None and column.dtype == "float64" else found
+
+
+def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
+    """Return drawn numbers in 32 bits, each in the bin that it was drawn in: rounding steps back over a bin's end."""
+    found: NDArray[np.float32] = drawn.astype(np.float32)
+    inside = (drawn >= column.lower) & (drawn <= column.upper)
+    place = np.clip(np.searchsorted(np.asarray(column.breaks, float), drawn, side="right") - 1, 0, None)
+    low, top = np.asarray(column.extents, np.float64)[np.minimum(place, len(column.extents) - 1)].T
+    down = np.where(inside & (found > top), np.nextafter(found, np.float32(-np.inf)), found)
+    return np.where(inside & (down < low), np.nextafter(down, np.float32(np.inf)), down)
 
 
 def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
@@ -173,8 +253,14 @@ def _has_null(column: Column) -> bool:
     if column.dtype == "string":
         return column.missing
     return (
-        column.missing or any(column.quantity(word) is None for word in column.special) or bool(column.not_applicable)
+        column.missing or any(_special(column, word) is None for word in column.special) or bool(column.not_applicable)
     )
 
 
-_ARROW = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+_ARROW = {
+    "string": pa.string(),
+    "category": pa.string(),
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "bool": pa.bool_(),
+}

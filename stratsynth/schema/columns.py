@@ -13,16 +13,25 @@ from functools import cached_property
 from typing import TypeAlias
 
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
-from stratsynth.errors import SchemaError, nearest
-from stratsynth.schema import bins, checks, typed
+from stratsynth.errors import SchemaError
+from stratsynth.schema import checks, typed
+from stratsynth.schema.bins import LOG, SHAPES, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
 """Largest size of whole numbers in integer columns: up to it, floats are exact."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Categories(ABC):
     """Base of columns: their categories, and the code of each."""
+
+    public: bool = field(default=False, metadata={"digest": False})
+    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
+    hash includes it if true."""
+
+    stored: str | None = field(default=None, metadata={"digest": False})
+    """Type in which tables hold values, where `dtype` leaves it open: "uint8", "timestamp[us, tz=UTC]", "mixed"."""
 
     @property
     @abstractmethod
@@ -48,7 +57,7 @@ class Categorical(Categories):
     ("true" is level "1"), when exactly one level has that value.
     """
 
-    levels: tuple[str, ...]
+    levels: tuple[str, ...] = field(kw_only=False)
     """All levels, as text, as in the file. Their order is that of the codes."""
 
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -73,26 +82,22 @@ class Categorical(Categories):
     ordered: bool = False
     """True if the levels are ordered as listed; of dtype "category" alone, which keeps it."""
 
-    public: bool = field(default=False, metadata={"digest": False})
-    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
-    hash includes it if true."""
-
     def __post_init__(self) -> None:
         levels = checks.items("levels", self.levels)
         checks.count("levels", len(levels))
         object.__setattr__(self, "levels", tuple(check_text("a level", level) for level in levels))
         checks.unique("levels", self.levels)
-        if self.not_applicable is not None and self.not_applicable not in self.levels:
-            checks.refuse(f"not_applicable must be one of the levels{nearest(self.not_applicable, self.levels)}")
-        if self.outside not in (None, MISSING, *self.levels):
-            checks.refuse(f'outside must be "missing" or one of the levels{nearest(self.outside, self.levels)}')
+        if not isinstance(self.not_applicable, str | None) or self.not_applicable not in (None, *self.levels):
+            checks.refuse(f"not_applicable must be one of the levels{checks.hint(self.not_applicable, self.levels)}")
+        if not isinstance(self.outside, str | None) or self.outside not in (None, MISSING, *self.levels):
+            checks.refuse(f'outside must be "missing" or one of the levels{checks.hint(self.outside, self.levels)}')
         object.__setattr__(self, "labels", checks.labels(self.labels, self._named))
         checks.choice("dtype", self.dtype, ("string", "category", "int64", "float64", "bool"))
         flag("ordered", self.ordered, error=SchemaError)
         flag("public", self.public, error=SchemaError)
         if self.ordered and self.dtype != "category":
             checks.refuse('ordered needs dtype = "category"')
-        if self.dtype not in {"string", "category"}:
+        if self.stored is not None or self.dtype not in {"string", "category"}:
             self._check_typed()
 
     @property
@@ -112,27 +117,27 @@ class Categorical(Categories):
         return self.all_levels
 
     @cached_property
-    def values(self) -> tuple[str | int | float | bool | None, ...]:
+    def values(self) -> tuple[typed.TypedValue, ...]:
         """Value that a synthetic table has for each code, in the type `dtype`; None for null."""
         return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
-        """Raise SchemaError if some level cannot be recovered from its value in the type `dtype`."""
+        """Raise SchemaError if some level cannot be recovered from its value in the types `dtype` and `stored`."""
         typed.check(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric(Categories):
+class Numeric(Binned, Categories):
     """A column of numbers between public bounds, counted in public bins.
 
     A value is not a number when it is null, NaN, infinite, or text that spells no finite number: it becomes
     "missing" where that level exists, and otherwise its row is left out.
     """
 
-    lower: float
+    lower: float = field(kw_only=False)
     """Smallest value that a record can have."""
 
-    upper: float
+    upper: float = field(kw_only=False)
     """Largest value that a record can have."""
 
     edges: tuple[float, ...] | None = None
@@ -168,7 +173,7 @@ class Numeric(Categories):
 
     special: tuple[str, ...] = ()
     """Codes that are no quantities, such as "-9" or "99999": each is a level of its own, and is drawn as itself. Those
-    that spell numbers lie outside the bounds; others are drawn as null in the numeric types."""
+    that spell numbers lie outside the bounds; others but "inf" and "-inf" are drawn as null in the numeric types."""
 
     not_applicable: str | None = None
     """Text in the file for records that the question does not apply to: a level of its own."""
@@ -191,10 +196,6 @@ class Numeric(Categories):
     """Unit of the transform, and of logarithmic bins and shapes: numbers far below it are hardly transformed. A public
     choice, such as 1,000 for incomes."""
 
-    public: bool = field(default=False, metadata={"digest": False})
-    """True if the values need no protection under neighbours = "attribute"; without effect under others. The schema's
-    hash includes it if true."""
-
     def __post_init__(self) -> None:
         flag("integer", self.integer, error=SchemaError)
         flag("missing", self.missing, error=SchemaError)
@@ -206,21 +207,23 @@ class Numeric(Categories):
         checks.choice("outside", self.outside, ("clip", MISSING))
         object.__setattr__(self, "missing", self.missing or self.outside == MISSING)
         for key in ("edges", "spikes"):
-            if getattr(self, key) is not None:
+            if key == "spikes" or getattr(self, key) is not None:
                 given = checks.items(key, getattr(self, key))
                 if key == "edges" or given:
                     checks.count(key, len(given))
                 object.__setattr__(self, key, tuple(self._number(key, item) for item in given))
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
-        checks.choice("spacing", self.spacing, bins.SHAPES)
-        checks.choice("shape", self.shape, bins.SHAPES)
+        checks.choice("spacing", self.spacing, SHAPES)
+        checks.choice("shape", self.shape, SHAPES)
         self._check_unit()
         if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
             checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
-        bins.check(self)
+        self._check_bins()
         self._check_words()
         self._check_dtype()
+        if self.stored is not None:
+            typed.check_stored(self)
         checks.count("bins", self.size)
         checks.unique("bins", self.all_levels)
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))
@@ -229,16 +232,6 @@ class Numeric(Categories):
     def admits_all(self) -> bool:
         """True if missing values have a category, so that no value leaves its row out."""
         return self.missing
-
-    @cached_property
-    def breaks(self) -> tuple[float, ...]:
-        """Ends of the bins in ascending order, one more than there are bins, however they are declared."""
-        return bins.breaks(self)
-
-    @cached_property
-    def extents(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest value of each bin, both included and within the bounds."""
-        return bins.extents(self)
 
     @cached_property
     def middles(self) -> tuple[float, ...]:
@@ -255,21 +248,12 @@ class Numeric(Categories):
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
         """Names of all categories, by code: bins, special codes, then not applicable and missing if declared."""
-        names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
+        names = [self.bin_name(i) for i in range(len(self.breaks) - 1)]
         return (*names, *self.words, *([MISSING] if self.missing else []))
 
     def quantity(self, text: str) -> float | None:
         """Return the number that a text spells; None if it spells none."""
         return number(text)
-
-    def spell(self, value: float) -> str:
-        """Return the shortest text that reads back as this number, without a trailing `.0`."""
-        return repr(value).removesuffix(".0")
-
-    def spell_range(self, low: float, top: float) -> str:
-        """Return the name of a bin of whole numbers from `low` to `top`: `0-4`, or `[-4,4]` if `low` is negative."""
-        first, last = self.spell(low), self.spell(top)
-        return f"{first}-{last}" if low >= 0 else f"[{first},{last}]"
 
     def _number(self, key: str, value: object) -> float:
         if not is_number(value):
@@ -287,7 +271,7 @@ class Numeric(Categories):
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
-        if self.transform is None and unit != 1 and bins.LOG not in (self.spacing, self.shape):
+        if self.transform is None and unit != 1 and LOG not in (self.spacing, self.shape):
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_words(self) -> None:

@@ -10,9 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.checks import is_whole
+from stratsynth.checks import is_whole, quoted_value
 from stratsynth.checks import path as given_path
-from stratsynth.errors import SchemaError, UsageError
+from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
 from stratsynth.schema.columns import Categorical, Column
@@ -33,7 +33,7 @@ class SchemaDoor:
 
     def restrict(self, names: Iterable[str]) -> Schema:
         """Return the schema of the columns `names` alone, in its own order, without rules that mention others."""
-        schema, kept = cast("Schema", self), set(names)
+        schema, kept = cast("Schema", self), _named(names)
         for name in kept:
             schema.column(name)
         columns = {name: column for name, column in schema.columns.items() if name in kept}
@@ -41,7 +41,7 @@ class SchemaDoor:
 
     def without(self, names: Iterable[str]) -> Schema:
         """Return the schema without the columns `names`, and without rules that mention one of them."""
-        schema, gone = cast("Schema", self), set(names)
+        schema, gone = cast("Schema", self), _named(names)
         for name in gone:
             schema.column(name)
         return self.restrict(name for name in schema.columns if name not in gone)
@@ -81,6 +81,16 @@ class SchemaDoor:
         schema = cast("Schema", self)
         if not isinstance(by, str) or not by.strip() or by == NOBODY:
             raise SchemaError('reviewed: say who has reviewed the schema, such as reviewed("Jane Doe, methods").')
+        if columns is not None and not isinstance(columns, Mapping):
+            raise SchemaError("reviewed: columns is a table from names to columns that the review changed.")
+        for name in (name for name in columns or () if name not in schema.columns):
+            alike = [known for known in schema.names if known.casefold() == str(name).casefold()]
+            hint = f"; did you mean {alike[0]!r}" if alike else nearest(str(name), schema.names)
+            if hint:
+                raise SchemaError(
+                    f"reviewed: the draft has no column {name!r}{hint}? A column that the draft left out is added by "
+                    "its own name, and one that is like another's by Schema({**draft.columns, ...})."
+                )
         return replace(schema, reviewed_by=by, columns={**schema.columns, **(columns or {})})
 
     def to_toml(self) -> str:
@@ -100,7 +110,12 @@ class SchemaDoor:
         Raises:
             SchemaError: A schema that files cannot express.
         """
-        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
+        file, text = given_path("the schema", path, error=SchemaError), self.to_toml()
+        try:
+            file.write_text(text, encoding="utf-8", newline="\n")
+        except (OSError, ValueError) as error:  # a null character, too
+            why = getattr(error, "strerror", None) or error
+            raise SchemaError(f"{str(file)[:100]!r} cannot be written ({why}).") from None
 
     @staticmethod
     def from_toml(path: str | PathLike[str]) -> Schema:
@@ -117,7 +132,9 @@ class SchemaDoor:
         """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
         from stratsynth.schema.schema import Schema, Unit
 
-        with toml.blame(name):
+        if not isinstance(text, str):
+            raise SchemaError(f"the text of a schema must be a text, not {quoted_value(text)}.")
+        with toml.blame(str(name)):
             said = toml.parse(text)
             if isinstance(said["unit"], dict):
                 said["unit"] = Unit(**said["unit"])
@@ -134,9 +151,10 @@ class SchemaDoor:
         """
         from stratsynth.schema.schema import Schema
 
-        with toml.blame(Path(path).name):
+        file = given_path("the domain", path, error=SchemaError)
+        with toml.blame(file.name):
             try:
-                domain = json.loads(toml.read_text(path))
+                domain = json.loads(toml.read_text(file))
             except (ValueError, RecursionError):
                 domain = None
             if not isinstance(domain, dict) or not domain:
@@ -160,6 +178,14 @@ class SchemaDoor:
         if ending == ".json":
             return SchemaDoor.from_domain_json(path)
         raise UsageError(f"{path}: a schema is a .toml file, or a domain .json file")
+
+
+def _named(names: Iterable[str]) -> set[str]:
+    """Return the set of some column names; refuse (SchemaError) what is no list of texts."""
+    found = None if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if found is None or not all(isinstance(name, str) for name in found):
+        raise SchemaError(f'names are a list of columns, such as ["SEX", "MAR"], not {quoted_value(names)}.')
+    return set(found)
 
 
 def _counting(size: object) -> Categorical:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from stratsynth.schema import bins
 from stratsynth.schema.columns import Categorical, Column
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.text import MISSING
@@ -43,7 +42,7 @@ def narrow(column: Column, levels: Collection[str]) -> Column:
                 edges=column.breaks[numbers[0] : numbers[-1] + 2],
                 bins=None,
                 spacing="even",
-                spikes=bins.kept(column, lower, upper),
+                spikes=column.spikes_within(lower, upper),
                 special=tuple(word for word in column.special if word in kept),
                 outside=column.outside if missing else "clip",
                 missing=missing,

@@ -60,7 +60,8 @@ class Nested(Categorical):
         for each in self.groupings:
             self._check_grouping(each)
         self._check_shares()
-        if self.measure != AUTO and (not is_whole(self.measure) or not 0 <= int(self.measure) <= len(self.groupings)):
+        auto = isinstance(self.measure, str) and self.measure == AUTO
+        if not auto and (not is_whole(self.measure) or not 0 <= self.measure <= len(self.groupings)):
             checks.refuse(f'measure must be "auto", or a number from 0, the levels, to {len(self.groupings)}')
 
     @cached_property
@@ -70,7 +71,7 @@ class Nested(Categorical):
         labels = {code: label for code, label in self.labels.items() if code in codes}
         return Categorical(
             levels=tuple(codes), labels=labels, not_applicable=self.not_applicable, outside=self.outside,
-            dtype=self.dtype, ordered=self.ordered,
+            dtype=self.dtype, ordered=self.ordered, stored=self.stored,
         )  # fmt: skip
 
     @cached_property

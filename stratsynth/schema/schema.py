@@ -11,7 +11,7 @@ from functools import cached_property
 
 from stratsynth.checks import check_integer, quoted_value
 from stratsynth.errors import SchemaError, nearest
-from stratsynth.schema import toml
+from stratsynth.schema import checks, toml, typed
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.door import SchemaDoor
 from stratsynth.schema.nested import Nested
@@ -65,11 +65,14 @@ class Schema(SchemaDoor):
     row_weight: RowWeight = ONE
     """Weight of a row in tables and sums: 1, or the value of one of its columns (`weight` in files)."""
 
+    frame: str = typed.PANDAS
+    """Kind of frame that samples come in: "pandas"; "numbered", whose columns are named by whole numbers; "polars"."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
             raise SchemaError("columns must be a table from names to columns")
         object.__setattr__(self, "columns", dict(self.columns))
-        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "rules", checks.items("rules", self.rules))
         for name, column in self.columns.items():
             text = check_text("a column name", name)
             if any(c in text for c in ",|="):
@@ -81,16 +84,17 @@ class Schema(SchemaDoor):
                     f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
                     f"not {quoted_value(column)}"
                 )
-        if self.origin not in (PUBLIC, PRIVATE):
-            raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
+        checks.choice("origin", self.origin, (PUBLIC, PRIVATE))
         if self.reviewed_by is not None:
             check_text("reviewed_by", self.reviewed_by)
-        if self.unit != "record" and not isinstance(self.unit, Unit):
+        if not isinstance(self.unit, Unit) and not (isinstance(self.unit, str) and self.unit == "record"):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
         if isinstance(self.unit, Unit) and self.unit.column in self.columns:
             raise SchemaError(
                 f"unit: {self.unit.column} tells people apart, so it must not be released: leave it out of the columns"
             )
+        if self.frame is not typed.PANDAS:
+            typed.check_frame(self.frame, self.names)
         self._check_weight()
         for i, rule in enumerate(self.rules, start=1):
             if not isinstance(rule, Rule):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
 
@@ -42,10 +42,10 @@ class Temporal(Numeric):
     number of seconds, or text such as "2 days 03:30:00" or "03:30:00".
     """
 
-    lower: Any
+    lower: Any = field(kw_only=False)
     """Earliest or smallest value that a record can have."""
 
-    upper: Any
+    upper: Any = field(kw_only=False)
     """Latest or largest value that a record can have."""
 
     edges: Any = None
@@ -66,8 +66,8 @@ class Temporal(Numeric):
 
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, KINDS)
+        checks.choice("unit", self.unit, ("", *UNITS))
         object.__setattr__(self, "unit", self.unit or ("day" if self.kind == "date" else "second"))
-        checks.choice("unit", self.unit, tuple(UNITS))
         if self.kind == "date" and self.unit != "day":
             checks.refuse('dates are counted in days; take kind = "datetime"')
         if self.kind == "time" and self.unit == "day":
@@ -78,7 +78,7 @@ class Temporal(Numeric):
             object.__setattr__(self, key, self._count(key, getattr(self, key)))
         for key in ("edges", "spikes"):
             given = getattr(self, key)
-            if given is not None:
+            if key == "spikes" or given is not None:
                 object.__setattr__(self, key, tuple(self._count(key, item) for item in checks.items(key, given)))
         super().__post_init__()
 
@@ -113,6 +113,8 @@ class Temporal(Numeric):
         return int(found)
 
     def _check_dtype(self) -> None:
+        if self.dtype is not None and not isinstance(self.dtype, str):
+            checks.refuse(f"dtype must be a text, not {quoted_value(self.dtype)}")
         object.__setattr__(self, "dtype", self.dtype or ("string" if self.not_applicable else self.kind))
         moments = ("datetime",) if self.kind == "date" else ()
         checks.choice("dtype", self.dtype, (self.kind, *moments, "string"))

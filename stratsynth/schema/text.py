@@ -17,6 +17,7 @@ MISSING = "missing"
 """Level of missing values, in columns that declare one."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _TRUTH = {"true": Decimal(1), "false": Decimal(0)}
 
 
@@ -69,7 +70,7 @@ def check_text(what: str, text: object) -> str:
         raise SchemaError(f"{what} must have at most {MAX_TEXT} characters")
     if any(unicodedata.category(c) in {"Cc", "Cs"} for c in text):
         raise SchemaError(f"{what} must not hold control characters: {text!r}")
-    if text[0] in "=+-@" and not _NUMBER.fullmatch(text):
+    if text[0] in "=+-@" and not _NUMBER.fullmatch(text) and text not in INFINITE:
         raise SchemaError(
             f"{what} {text!r} would run as a formula in a spreadsheet; spell it without the first character"
         )

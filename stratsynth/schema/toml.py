@@ -18,6 +18,7 @@ from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.temporal import KINDS, Temporal
 from stratsynth.schema.text import check_text
+from stratsynth.schema.typed import PANDAS
 from stratsynth.schema.weight import ONE, RowWeight
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ IMPLIED = {"kind", "integer"}
 _BOUNDS = ("lower", "upper", "edges", "spikes")
 """Keys that dates and times are written for, instead of numbers."""
 _EXAMPLES = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "23:59:59"}
-_TOP = ("format", "origin", "reviewed_by", "unit", "weight", "columns", "forbid")
+_TOP = ("format", "origin", "reviewed_by", "unit", "weight", "frame", "columns", "forbid")
 
 
 @contextmanager
@@ -97,6 +98,7 @@ def parse(text: str) -> dict[str, Any]:
         "unit": unit,
         "rules": _rules(said.get("forbid", [])),
         "row_weight": _weight(said["weight"]) if "weight" in said else ONE,
+        "frame": said.get("frame", PANDAS),
     }
 
 
@@ -145,6 +147,8 @@ def to_tables(schema: Schema) -> dict[str, Any]:
             said["weight"]["missing"] = weight.missing
         if weight.mean is not None:
             said["weight"]["mean"] = _plain(float(weight.mean))
+    if schema.frame != PANDAS:
+        said["frame"] = schema.frame
     said["columns"] = {name: _keys(column) for name, column in schema.columns.items()}
     if schema.rules:
         said["forbid"] = [{"when": dict(rule.when), "never": dict(rule.never)} for rule in schema.rules]

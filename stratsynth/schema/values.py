@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.temporal import Temporal
-from stratsynth.schema.text import MAX_TEXT, meaning, number, truth
+from stratsynth.schema.text import INFINITE, MAX_TEXT, meaning, number, truth
 
 Array: TypeAlias = NDArray[Any]
 
@@ -61,6 +61,8 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
     """Return an int32 array: each value's index in `column.levels`; -1 for null and values that are no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
+    if column.stored == "float32" and pa.types.is_floating(data.type):
+        data = data.cast(pa.float32(), safe=False)  # frames' reals have 64 bits, and the levels are spelt in 32
 
     def match(texts: pa.LargeStringArray) -> Array:
         found: Array = pc.index_in(texts, levels, skip_nulls=True).fill_null(-1).to_numpy().astype(np.int32)
@@ -87,8 +89,9 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
             match = lambda texts: pc.index_in(texts, known, skip_nulls=True).fill_null(-1).to_numpy()  # noqa: E731
             own = _spread(data, match, -1, np.dtype(np.int32))
     for place, word in enumerate(words):
-        if (value := column.quantity(word)) is not None:
+        if (value := INFINITE.get(word, column.quantity(word))) is not None:
             own[values == value] = place
+    values[np.isinf(values)] = np.nan
     values[own >= 0] = np.nan
     return values, own
 
@@ -144,6 +147,28 @@ def _unit(text: str) -> str | None:
     return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")
 
 
+def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return by row 64 bits, equal for equal texts and for plain spellings of a number; all ones for null and empty."""
+    from pandas.util import hash_array
+
+    parts = [np.empty(0, np.uint64)]
+    for piece in _distinct(data):
+        distinct, kind = piece.dictionary, piece.dictionary.type
+        direct = pa.types.is_integer(kind) or pa.types.is_float64(kind)
+        numbers = _to_float(pa.chunked_array([distinct])) if direct else np.full(len(distinct), np.nan)
+        numbers[(numbers != 0) & ~((np.abs(numbers) >= 1e-4) & (np.abs(numbers) < 1e15))] = np.nan  # spelt otherwise
+        left = np.flatnonzero(np.isnan(numbers))
+        texts = _texts(distinct.take(pa.array(left)))
+        plain = pc.if_else(pc.match_substring_regex(texts, _PLAIN), texts, None).cast(pa.float64())
+        numbers[left] = plain.to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
+        words = np.array(texts.fill_null("").to_pylist(), object)
+        found, named = numbers.view(np.uint64), np.isnan(numbers[left]) & (words != "")
+        found[np.isnan(numbers)] = ~np.uint64(0)
+        found[left[named]] = hash_array(words[named], hash_key="spelling of text", categorize=False)
+        parts.append(np.append(found, ~np.uint64(0))[piece.indices.cast(pa.int64()).fill_null(len(found)).to_numpy()])
+    return np.concatenate(parts)
+
+
 def counted(data: pa.ChunkedArray) -> dict[str, int]:
     """INTERNAL. Number of rows of each different text of a column; null and unreadable values are left out."""
     found: dict[str, int] = {}
@@ -180,9 +205,7 @@ def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_boolean(data.type):
         data = data.cast(pa.uint8())
     data = data.cast(pa.float64(), safe=False)
-    values: NDArray[np.float64] = data.to_numpy() + 0.0  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
-    values[~np.isfinite(values)] = np.nan
-    return values
+    return np.asarray(data.to_numpy() + 0.0)  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
 
 
 def _numbers(texts: pa.LargeStringArray) -> Array:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stratsynth.checks import is_list, is_number, is_texts, number
+from stratsynth.checks import is_list, is_number, is_texts, number, one_of
 from stratsynth.errors import UsageError, nearest
 from stratsynth.schema import Numeric, Schema, Temporal
 from stratsynth.strata import Stratum
@@ -53,7 +53,7 @@ class Groups:
     """Public size times epsilon below which a group is small."""
 
     def __post_init__(self) -> None:
-        """Refuse malformed merges and bands, and a policy without its threshold or hierarchy."""
+        """Refuse malformed merges and bands, a column with both, and `small` without its threshold or hierarchy."""
         for key in ("merge", "hierarchy"):
             _check_merges(key, getattr(self, key))
         if not isinstance(self.bands, Mapping) or not all(
@@ -63,9 +63,7 @@ class Groups:
         for column in self.bands:
             if column in self.merge:
                 raise UsageError(f"strata: {column} has bands and merges; give one of them.")
-        if self.small not in POLICIES:
-            hint = nearest(self.small, POLICIES)
-            raise UsageError(f"strata: small is one of {', '.join(POLICIES)}, not {self.small!r}{hint}.")
+        one_of("strata: small", self.small, POLICIES)
         if (self.threshold is None) != (self.small == "keep"):
             raise UsageError(
                 "strata: `small` and `threshold` go together: a group is small where public size x epsilon is below "
@@ -213,7 +211,7 @@ def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
 def lacking(
     group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
 ) -> str:
-    """Return the reason why a group is small, in words; empty for one that is large enough."""
+    """Return the reason in words why a group's size x epsilon is below `threshold`; empty if it is not."""
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
         return ""
@@ -227,7 +225,7 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Return the groups after small ones were merged by the hierarchy's steps, until none is small or no step is left.
+    """Return the groups after small ones (see `lacking`) were merged by the hierarchy's `steps`, as far as these go.
 
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
@@ -252,7 +250,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return the groups after `step` has merged the small one with all that it cuts, and the merged group's index."""
+    """Return the groups after `step` has merged the `small` one with all that it cuts, and the merged group's index."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

@@ -78,7 +78,10 @@ class Stratified(Groupwise[Any]):
     """Strata that get less than the whole epsilon; None if all get the whole."""
 
     def __post_init__(self) -> None:
-        """Refuse mechanisms and groups that strata exclude; keep columns as a tuple, and make a named mechanism."""
+        """Refuse mechanisms that take the row count for public, and one-way groups unless rows are released.
+
+        A named mechanism is made, columns are kept as a tuple; what `check_groups` refuses is refused too.
+        """
         object.__setattr__(self, "mechanism", as_mechanism(self.mechanism, "stratified: "))
         self.check_groups()
         if self.inner.takes_row_count:
@@ -256,7 +259,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the named mechanism in strata: declared by its own settings if it makes strata, else in a `Stratified`."""
+    """Return the named mechanism in strata by `by`: by its own settings if it makes strata, else in a `Stratified`."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

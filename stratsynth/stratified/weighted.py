@@ -49,7 +49,7 @@ class Weighted(Around[Any]):
     """Columns whose levels, fully crossed, are the groups; those of the weights if empty."""
 
     def __post_init__(self) -> None:
-        """Refuse shares not known beforehand and mechanisms with shares of their own; make a named mechanism."""
+        """Refuse shares not known beforehand, and mechanisms with strata or own shares; a name becomes a mechanism."""
         object.__setattr__(self, "mechanism", as_mechanism(self.mechanism, "weighted: "))
         if not is_texts(self.by):
             raise UsageError('weighted: `by` is a list of columns, such as ["SEX", "RAC1P"].')

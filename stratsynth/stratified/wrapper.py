@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from stratsynth.checks import is_texts, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.layout.layout import Layout, lay_out
@@ -78,6 +79,8 @@ class Groupwise(Around[R]):
         """Refuse `by` as a single text, and weights, groups or budgets of another class; keep `by` as a tuple."""
         if isinstance(self.by, str):
             raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
+        if not is_texts(self.by):
+            raise UsageError(f'{self.name}: `by` is a list of columns, such as ["SEX"], not {quoted_value(self.by)}.')
         if not isinstance(self.weights, Weights):
             raise UsageError(f"{self.name}: weights come from Weights.public(shares, citation=...).")
         if not isinstance(self.groups, Groups):

@@ -41,9 +41,20 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - a table of kinds
     if isinstance(value, AbstractSet):
         return sorted(content(item) for item in value)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [_plain(item) for item in value]
+        return _listed(value)
     if isinstance(value, pd.DataFrame | pd.Series):
         return [type(value).__qualname__, _plain(value.reset_index().to_dict("list"))]
     if isinstance(value, pa.Table):
         return ["table", _plain(value.to_pydict())]
     return [type(value).__qualname__, _ADDRESS.sub("", repr(value))]
+
+
+def _listed(items: Sequence[Any]) -> list[Any]:
+    """Return the items as `_plain` does, one by one; floats alone as an array, and texts alone as one text."""
+    kinds = set(map(type, items))
+    if kinds == {float}:
+        numbers = np.array(items)
+        return ["floats", np.where(np.isnan(numbers), np.nan, numbers)]  # whatever the bits of a missing one
+    if kinds == {str}:
+        return ["texts", np.array([len(item) for item in items]), "".join(items)]
+    return [_plain(item) for item in items]

@@ -33,7 +33,7 @@ def _reads_of_all_rows(asked: Asked) -> Wanted:
 
 
 def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """Return the cost, in the fit's currency, of telling two tables apart by this answer to their exact ones.
+    """Return the cost, in the fit's currency, of telling exact answers `here` and `there` apart by the noisy `answer`.
 
     It is sound if that is at most what was charged.
     """

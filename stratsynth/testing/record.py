@@ -114,7 +114,7 @@ class _Recorder(AnswerSource):
             self.prepared.admit(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Answer questions, and record them with charges and shapes; return recorded or the twin's answers, if any."""
+        """Return one answer per question, and record all; answers are the recorded run's or the twin's, if any."""
         answers = self.answers(asked)
         self.run.batches.append(list(asked))
         self.run.questions.append(_what(asked))

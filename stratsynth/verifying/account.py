@@ -11,9 +11,10 @@ from typing import Any
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
-from stratsynth.accounting.lines import allotment_of, head_of, reservations
+from stratsynth.accounting.lines import allotment_of, head_of, reservations, shared_by
 from stratsynth.accounting.totals import readable, total
 from stratsynth.errors import LedgerError
+from stratsynth.release.certificate import sections_digest
 from stratsynth.release.consistency import TOLERANCE, Stated
 from stratsynth.release.shown import CertificateRecord
 from stratsynth.verifying.prior import check_reserved
@@ -21,7 +22,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` how the certificate's account, and its ledger if not None, agree with the stated charges."""
+    """Compare charges and account of a certificate, and its ledger if it is given; add the outcome to `notes`."""
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
     if record.statement.private and delta is not None:
@@ -69,7 +70,10 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
         notes.findings.append(
             f"certificate.json and {ledger.name} give different reasons for an account beside another one."
         )
+    if said.corrections != shared_by(lines).corrections[: len(said.corrections)]:
+        notes.findings.append(f"certificate.json and {ledger.name} give different reasons for corrections of the data.")
     check_reserved(_own(same, made, lines, said.releases), record, notes)
+    _sections(_own(same, made, lines, said.releases), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     if said.releases <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
@@ -86,13 +90,32 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
             )
 
 
+def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
+    """Add to `notes` if the certificate's sections that were fixed beforehand are those that were reserved with."""
+    reserved = {line.get("sections") for line in lines}
+    if None in reserved:
+        notes.unchecked.append(
+            "that unit, groups, weights, schema and mechanism are described as they were when the fit reserved: an "
+            "older version wrote the ledger's line"
+        )
+    elif sections_digest(record) in reserved:
+        notes.checked.append(
+            "Unit, groups, weights, schema, mechanism and disclosures are described as they were when the fit reserved."
+        )
+    else:
+        notes.findings.append(
+            "certificate.json describes unit, groups, weights, schema, mechanism or disclosures otherwise than "
+            "they were when the ledger's reservation was made: it was edited."
+        )
+
+
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
     """Return the sum over a run's charges in the ledger: total variation between noise as drawn and as priced."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if delta's part for cut-off tails suffices, given the total variations of runs.
+    """Add to `notes` that delta's part for cut-off tails suffices, given the total variations of runs, or that not.
 
     A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
@@ -131,7 +154,7 @@ def _own(
 def _is_it(
     line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
+    """True if a reservation's `line` has the stated mechanism, budget and allotment, and the stated charges follow."""
     allot = allotment_of(line)
     promised = (
         allot.currency,

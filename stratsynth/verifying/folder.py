@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if a folder's files, schema, strata, prior and shares are those of its certificate."""
+    """Compare a folder's files, schema, strata, prior and shares with its certificate; add the outcome to `notes`."""
     try:
         listed, present = certificate.files, names(folder)
     except (OSError, ReleaseError) as error:
@@ -120,7 +120,7 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if the certificate's public columns are the schema's, and are stated where they must be."""
+    """Compare the certificate's public columns with the schema's and with its text; add findings to `notes`."""
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -140,7 +140,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if schema and certificate agree on a row's largest weight, which scales every sensitivity."""
+    """Compare a row's largest weight, which scales every sensitivity, in schema and certificate; add findings."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -164,7 +164,7 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if charged strata are groups by declared columns and levels, as parallel composition needs."""
+    """Check that charged strata are groups by declared columns and levels, for parallel composition; add findings."""
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

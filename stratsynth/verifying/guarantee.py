@@ -28,9 +28,9 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if epsilon, delta and prices follow from the certificate's charges, which alone are read."""
+    """Recompute epsilon, delta and prices from the certificate's charges alone; add the outcome to `notes`."""
     if not certificate.private:
-        notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
+        notes.findings.append(f"The release promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))
     notes.findings += [f"certificate.json contradicts itself: {why}." for why in wrong]
     _conversion(certificate, stated, notes)
@@ -69,7 +69,9 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
         return
     found = _reserved(stated)
     if found > budget.epsilon * (1 + TOLERANCE):
-        notes.findings.append(f"What was reserved is epsilon {found:.6g}, above the stated {budget.epsilon:g}.")
+        notes.findings.append(
+            f"The reserved amount converts to epsilon {found:.6g}, above the stated {budget.epsilon:g}."
+        )
         return
     number = sum(charge.times for charge in stated.spending.charges)
     # pure epsilon holds with delta 0
@@ -83,7 +85,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Return the epsilon of the reserved amount, at the stated delta."""
+    """Return the epsilon that the reserved amount converts to, at the stated delta."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)
@@ -130,7 +132,7 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if every stated price follows from the charges, in one reading of an older certificate."""
+    """Recompute every stated price from the charges, in one reading of an older certificate; add the outcome."""
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append(
@@ -179,7 +181,7 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if the charges on the way into each stratum are within its own budget; nothing without budgets."""
+    """Check that charges on the way into each stratum keep to its own budget; add the outcome, if there are budgets."""
     own = certificate.strata.epsilon
     if not own:
         return
@@ -192,7 +194,7 @@ def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
                 f"Stratum {name} was charged epsilon {spent:.6g}, above its own budget of {own[name]:g}."
             )
     if len(notes.findings) == before:
-        notes.checked.append(f"What was charged in each of {len(own):,} strata is within that stratum's own budget.")
+        notes.checked.append(f"The charges in each of {len(own):,} strata are within that stratum's own budget.")
 
 
 def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple[str, float]]:

@@ -32,7 +32,7 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if each charge pays for its noise, and if measurements.parquet holds what was charged."""
+    """Check that each charge pays for its noise, and measurements.parquet holds what was charged; add the outcome."""
     charges = stated.spending.charges
     paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
@@ -124,7 +124,7 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """Add to `notes` if the released tables and sums, by stratum and noise, are those that were charged.
+    """Compare released tables and sums, by stratum and noise, with those charged; add the outcome to `notes`.
 
     `strict` is False if charges of unknown kinds may have paid for more.
     """

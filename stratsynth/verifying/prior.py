@@ -21,7 +21,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
-    """Add to `notes` if the certificate names its prior as not protected, and if the given files are that prior."""
+    """Check that the certificate names its prior as unprotected, and that the given files are it; add the outcome."""
     section = record.get("prior")
     if section is None:
         notes.findings += [f"{path.name} was given as its prior, and certificate.json names none." for path in given]
@@ -39,7 +39,7 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Add to `notes` if a file, or a release folder, has a hash of what the prior was read from."""
+    """Compare a file's hash, or those of a release folder, with what the prior was read from; add the outcome."""
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
     if release and "release" not in section and FILE in section:
@@ -55,7 +55,9 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
         notes.findings.append(f"{path.name} cannot be compared with the prior: {error}.")
         return
     if release and section.get("release") != {key: kept[key] for key in KEPT if key in kept}:
-        notes.findings.append(f"What certificate.json says of the release that was its prior is not {path.name}'s.")
+        notes.findings.append(
+            f"certificate.json's statements on the release that was its prior are not those of {path.name}."
+        )
     elif found in listed:
         notes.checked.append(f"{path.name} is what the prior was read from, by its hash.")
     else:
@@ -63,7 +65,7 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
 
 
 def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], notes: Notes) -> None:
-    """Add to `notes` if the certificate's prior is the one in the ledger's reservations.
+    """Compare the certificate's prior with the one in the ledger's reservations; add the outcome to `notes`.
 
     Args:
         lines: Reservations that may be this fit's.
@@ -84,4 +86,6 @@ def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
             "were reserved with other priors"
         )
     elif wanted is not None:
-        notes.checked.append("What is said of the prior is what was reserved with.")
+        notes.checked.append(
+            "The certificate's section on the prior is the one that the ledger's reservation was made with."
+        )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from stratsynth.checks import path
+from stratsynth.checks import is_list, path, quoted_value
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.release.certificate import read_record
 from stratsynth.release.consistency import read_stated
 from stratsynth.verifying.account import check_account
+from stratsynth.verifying.agreement import check_agreement
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
+from stratsynth.verifying.measured import check_measured
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
 from stratsynth.verifying.verdict import NEVER, Notes, Verdict
@@ -46,7 +48,9 @@ def verify(
         raise UsageError(f"there is no release folder {folder}.")
     if account is not None and not os.path.isfile(account):  # noqa: PTH113 - the same
         raise UsageError(f"there is no ledger {account}.")
-    some = [prior] if isinstance(prior, str | os.PathLike) else prior or ()
+    some = [prior] if isinstance(prior, str | os.PathLike) else () if prior is None else prior
+    if not is_list(some):
+        raise UsageError(f"the prior is a path, or a list of paths, not {quoted_value(prior)}.")
     priors = [path("the prior", each) for each in some]
     for each in priors:
         if not os.path.exists(each):  # noqa: PTH110 - the same
@@ -61,7 +65,9 @@ def verify(
         _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
         _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_measured(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
+        _guarded(notes, lambda: check_agreement(certificate, folder, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))

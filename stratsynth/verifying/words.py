@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
 
 def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if claims, disclosures and limits are listed as charges and sections require."""
+    """Check that claims, disclosures and limits are listed as charges and sections require; add the outcome."""
     found = [*_claims(certificate, stated), *_disclosed(certificate), *_stamped(certificate)]
     if certificate.software.stratsynth == VERSION:
         if list(certificate.not_protected) != sentences(certificate):
             found.append("certificate.json's list of what is not protected is not the one that its sections give.")
         elif not found:
-            notes.checked.append("What is not protected is listed as the certificate's own sections have it.")
+            notes.checked.append(
+                "The list of what is not protected is the one that the certificate's other sections imply."
+            )
     elif certificate.conversion and not certificate.not_protected:  # 0.1.0 had neither
         found.append("certificate.json does not list what is not protected, as its version does: it was taken out.")
     else:
-        notes.unchecked.append("that all which is not protected is listed: another version wrote the certificate")
+        notes.unchecked.append(
+            "that the list of what is not protected is complete: another version wrote the certificate"
+        )
     notes.findings += found
 
 

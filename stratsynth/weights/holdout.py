@@ -87,7 +87,7 @@ class Sample(Basis, Digested):
         alone = n / schema.most_rows  # one person may have several rows
         low, high = wilson([people[s] for s in strata], n)
         ranges = dict(zip(strata, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-        return Resolved(shares, ranges=ranges, sampled=alone)
+        return Resolved(shares, ranges=ranges, sampled=alone, counted_in=alone)
 
 
 class Holdout(ShareSource):

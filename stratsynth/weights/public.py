@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stratsynth.checks import check_integer
 from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
 from stratsynth.inputs import check_citation
@@ -21,22 +22,27 @@ class PublicShares(ShareSource):
 
     name: ClassVar[str] = "public"
     words: ClassVar[str] = "from a public source"
-    keys: ClassVar[Mapping[str, Key]] = {"path": PATH, "citation": replace(CITATION, needed=True)}
+    keys: ClassVar[Mapping[str, Key]] = {
+        "path": PATH,
+        "citation": replace(CITATION, needed=True),
+        "records": Key(int, "number of records in which they were counted, for their sampling error"),
+    }
     rank: ClassVar[int] = 0
     exact: ClassVar[bool] = True
     known: ClassVar[bool] = True
     raked: ClassVar[bool] = True
     samples: ClassVar[bool] = True
 
-    def of(self, shares: Tabular, *, citation: str) -> Weights:
+    def of(self, shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
         """Return weights from a table of published shares or counts; WeightsError without a citation."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
-        return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares))
+        check_integer("weights: records", records, 1, optional=True)
+        return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares, records))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
         """Return weights from the table at `path` of a recipe's section, relative to its folder, with a citation."""
-        return self.of(place.folder / section["path"], citation=section["citation"])
+        return self.of(place.folder / section["path"], citation=section["citation"], records=section.get("records"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
         """Return {"sha256": hash of the table} for the certificate: a public table's hash confirms no guess."""

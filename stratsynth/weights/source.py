@@ -44,8 +44,19 @@ class Resolved:
     """Standard deviation of each noisy count, as a part of the total; None for other sources."""
     of_rows: bool = False
     """True if the shares are of the very rows that are fitted: their composition is then sampling error."""
+    counted_in: float | None = None
+    """Number of records (effective number if weighted) in which the shares were counted; None if unknown."""
     removed: float = 0.0
     """Part of the source's total in strata where no row can be, before it was taken away."""
+    errors: Mapping[Stratum, float] | None = None
+    """Standard error of each share by the source's own sample, as published figures state it; None if they do not."""
+
+    @property
+    def effective_records(self) -> float | None:
+        """Records of a simple random sample with these standard errors; None without them, or if all are 0."""
+        if self.errors is None or not (variance := math.fsum(error**2 for error in self.errors.values())) > 0:
+            return None
+        return math.fsum(share * (1 - share) for share in self.shares.values()) / variance
 
     @property
     def covariance(self) -> NDArray[np.float64] | None:
@@ -82,19 +93,25 @@ class Resolved:
             ranges = {s: (0.0, 0.0) if s in strata else (a / left, min(1.0, b / left)) for s, (a, b) in ranges.items()}
         if noise is not None:
             noise = {s: 0.0 if s in strata else sd / left for s, sd in noise.items()}
-        return replace(self, shares=shares, ranges=ranges, noise=noise, removed=self.removed + (1 - left))
+        errors = self.errors
+        if errors is not None:
+            errors = {s: 0.0 if s in strata else error / left for s, error in errors.items()}
+        whole = self.removed + (1 - left)
+        return replace(self, shares=shares, ranges=ranges, noise=noise, errors=errors, removed=whole)
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
         """Return the shares of groups, sums of their strata's; bounds are summed too, so they are never too narrow."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
-        noise = self.noise
+        noise, errors = self.noise, self.errors
         if noise is not None:
             noise = {group: math.hypot(*(noise[s] for s in members)) for group, members in groups.items()}
+        if errors is not None:
+            errors = {group: math.hypot(*(errors[s] for s in members)) for group, members in groups.items()}
         if self.ranges is None:
-            return replace(self, shares=shares, noise=noise)
+            return replace(self, shares=shares, noise=noise, errors=errors)
         both = {group: [self.ranges[s] for s in members] for group, members in groups.items()}
         ends = {g: (math.fsum(a for a, _ in r), min(1.0, math.fsum(b for _, b in r))) for g, r in both.items()}
-        return replace(self, shares=shares, ranges=ends, noise=noise)
+        return replace(self, shares=shares, ranges=ends, noise=noise, errors=errors)
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:

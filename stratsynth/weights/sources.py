@@ -49,18 +49,20 @@ class Weights:
     """Names of what the weights disclose of confidential people, as the certificate lists them."""
 
     @staticmethod
-    def public(shares: Tabular, *, citation: str) -> Weights:
+    def public(shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
         """Return weights from published figures.
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
                 beside these or alone, are bounds of the figures.
             citation: Where they were published.
+            records: The number of records in which they were counted, where they come from a sample: their sampling
+                error then enters the comparison with what was measured. Unknown, they are taken for exact there.
 
         Raises:
             WeightsError: Another kind of table, or no citation.
         """
-        return PublicShares().of(shares, citation=citation)
+        return PublicShares().of(shares, citation=citation, records=records)
 
     @staticmethod
     def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:

@@ -1,7 +1,8 @@
 """Tables of shares or counts, in files and frames, matched to strata.
 
 A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
-`count`; `low` and `high`, beside it or instead of it, are bounds of the figure.
+`count`; `low` and `high`, beside it or instead of it, are bounds of the figure, and `standard_error`, beside it, is the
+figure's own sampling error.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ TOLERANCE = 1e-3
 """Largest distance of the shares' sum from 1, as in rounded tables; they are then scaled to 1, and pages state it."""
 
 Tabular: TypeAlias = "pd.DataFrame | str | PathLike[str]"
-FIGURES = ("share", "count", "low", "high")
+ERROR = "standard_error"
+"""Column of the sampling error of a share or count, as `census shares` writes it where a file has replicate weights."""
+FIGURES = ("share", "count", "low", "high", ERROR)
 RENAME = (
     "A column of the strata that has one of these names, or low or high, is taken for a figure: rename it in the data "
     "and the schema."
@@ -46,6 +49,8 @@ class Row:
     """Share or count; None if only bounds are given."""
     low: float | None = None
     high: float | None = None
+    error: float | None = field(default=None, metadata={"digest": False})
+    """Standard error of the figure; None if it is not given."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,16 @@ class ShareTable(Basis):
     """True if the figures are counts, which need not add up to 1."""
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False, metadata={"digest": False})
     """The file or frame that it was read from, compared with the private table; no part of the figures."""
+    records: int | None = field(default=None, metadata={"digest": False})
+    """Number of records in which the figures were counted, if stated; no part of the figures either."""
 
     @classmethod
-    def read(cls, table: Tabular) -> ShareTable:
+    def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
         """Return the table of shares, counts or bounds in a CSV file or a frame; WeightsError for other figures."""
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
-        return cls(rows, counted="count" in lines[0], origins=(table,))
+        return cls(rows, counted="count" in lines[0], origins=(table,), records=counted_in)
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """Return the names in `by` of columns in the table's first line; `resolve` refuses lines with others."""
@@ -79,7 +86,7 @@ class ShareTable(Basis):
         lows = {s: math.fsum(row.low or 0.0 for row in rows) for s, rows in found.items()}
         highs = {s: math.fsum(row.high or 0.0 for row in rows) for s, rows in found.items()}
         if self.rows[0].value is None:
-            return Resolved(_between(lows, highs), ranges=_ranges(lows, highs, 1.0))
+            return Resolved(_between(lows, highs), ranges=_ranges(lows, highs, 1.0), counted_in=self.records)
         total = math.fsum(sums.values())
         if self.counted:
             if not total > 0:
@@ -87,7 +94,14 @@ class ShareTable(Basis):
         elif abs(total - 1) > TOLERANCE:
             raise WeightsError(f"weights: the shares add up to {total:.6g}, not 1 (at most {TOLERANCE:g} off).")
         shares = {s: value / total for s, value in sums.items()}
-        return Resolved(shares, 1.0 if self.counted else total, _ranges(lows, highs, total) if bounded else None)
+        errors = {s: math.hypot(*(row.error or 0.0 for row in rows)) / total for s, rows in found.items()}
+        return Resolved(
+            shares,
+            1.0 if self.counted else total,
+            _ranges(lows, highs, total) if bounded else None,
+            errors=errors if self.rows[0].error is not None else None,
+            counted_in=self.records,
+        )
 
 
 def match(
@@ -98,7 +112,7 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return the lines of each stratum; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
+    """Return each stratum's lines; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
     columns = strata[0].columns
     taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
     if taken:
@@ -170,7 +184,9 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a table's columns of figures: `share` or `count`, with bounds or none, or bounds alone."""
-    have = tuple(name for name in FIGURES if name in record)
+    have = tuple(name for name in FIGURES if name in record and name != ERROR)
+    if ERROR in record and not {"share", "count"}.intersection(have):
+        raise WeightsError(f"weights: {ERROR} goes beside `share` or `count`. {RENAME}")
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have
     if "share" in have and "count" in have:
@@ -189,4 +205,5 @@ def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
         middle = value if value is not None else low
         if not low <= middle <= high or (high > 1 and "count" not in figures):
             raise WeightsError(f"weights: line {line} is not ordered: low, {figures[0]}, high, with shares up to 1.")
-    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high)
+    error = figure_of(record[ERROR], line, f"weights: the {ERROR}") if ERROR in record else None
+    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high, error)

@@ -443,7 +443,7 @@ def test_what_is_hidden_is_found(kind, cheat, monkeypatch):
     monkeypatch.setattr(network, "allowed", cheat is Connects)
     before = Path.cwd()
     try:
-        assert kind in kinds(cheat)
+        assert kind in kinds(cheat, tables=2, neighbours=3)
     finally:
         os.chdir(before)
 

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from helpers.toys import Toy
-from stratsynth.accounting.budget import Budget
-from stratsynth.mechanisms import Public
 from stratsynth.models import Predictor, Returns, State
 from stratsynth.questions import Design, Gradients, Total, total
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -63,7 +62,7 @@ class Fermi(Toy):
     returns: ClassVar = Returns.PREDICTIONS
 
     def price(self, public, budget):
-        return budget.sampled(rate=0.5, steps=3)
+        return budget.sampled(rate=RATE, steps=STEPS)
 
     def steps(self, public, allot, rng):
         theta = np.zeros(len(FEATURES.names(SCHEMA)))
@@ -110,7 +109,7 @@ def found(kind, **further):
 
 
 def test_public_shares_pass():
-    Fermi().price(Public(SCHEMA), Budget(3, 1e-6))  # its noise takes a while to find, and is then remembered
+    remember()
     assert found(Fermi) == set()
 
 

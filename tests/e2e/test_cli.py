@@ -13,7 +13,7 @@ import pytest
 import stratsynth as ss
 from helpers import recompute, small
 from helpers.accounts import scaled
-from helpers.command import complaint, python, started
+from helpers.command import complaint, python, started, stratsynth
 from helpers.pages import Page
 from stratsynth import cli
 from stratsynth.adapters import Independent
@@ -70,8 +70,9 @@ def test_fit_writes_the_rows_and_the_guarantee_of_the_recipe(place):
 
 
 def test_sample_draws_what_is_asked_for_the_same_again(place, tmp_path):
-    for name in ("one.csv", "two.csv"):
-        done = started("sample", place / "release", "-n", 30, "--where", "SEX=2", "--seed", 4, "-o", name, cwd=tmp_path)
+    drawn = ("sample", place / "release", "-n", 30, "--where", "SEX=2", "--seed", 4, "-o")
+    for run, name in ((started, "one.csv"), (stratsynth, "two.csv")):
+        done = run(*drawn, name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     one = pd.read_csv(tmp_path / "one.csv", dtype=str, keep_default_na=False)
     assert len(one) == 30
@@ -393,4 +394,4 @@ def test_the_package_is_the_command(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "stratsynth", "mechanisms"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (0, started("mechanisms", cwd=tmp_path).stdout)
+    assert (done.returncode, done.stdout) == (0, stratsynth("mechanisms", cwd=tmp_path).stdout)

@@ -361,6 +361,7 @@ def test_nothing_is_written_into_a_release_or_over_something_else(recipe, capsys
     ],
 )
 def test_wrong_requests_are_refused_in_a_line_and_can_be_mended(recipe, capsys, old, new, says):
+    small.edit(recipe, "seeds = 2", "seeds = 1")
     small.edit(recipe, old, new)
     assert compare() == 2
     error = capsys.readouterr().err

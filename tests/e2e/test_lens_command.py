@@ -42,8 +42,8 @@ def folder(tmp_path_factory):
 def test_it_says_who_loses_what_and_is_internal(folder):
     said = (folder / "said.txt").read_text(encoding="utf-8")
     assert said.startswith("INTERNAL")
-    assert "Rounding: how many whole rows" in said
-    assert "Nothing was lost or won by schema or rules." in said
+    assert "Rounding: the group's number of rows" in said
+    assert "No part of the loss is due to schema or rules." in said
     frame = pd.read_csv(folder / "out" / "lens.csv")
     assert set(frame["stamp"]) == {"INTERNAL"}
     assert len(frame) == 2 * 3  # tables of one and of two columns, two groups and everybody

@@ -9,6 +9,8 @@ from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.releases import saved
 from stratsynth.adapters import MST
+from stratsynth.cli import queries
+from stratsynth.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +76,33 @@ def test_wrong_questions_end_with_the_remedy(folder, tmp_path, arguments, messag
     (tmp_path / "bad.json").write_text('{"columns": ["WORK"]}', encoding="utf-8")
     (tmp_path / "key.json").write_text('[{"column": ["WORK"]}]', encoding="utf-8")
     assert message in complaint(stratsynth("query", folder, *arguments, cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize(
+    ("item", "levels"),
+    [
+        ("SEX=2", {"SEX": ["2"]}),
+        ("AGEP>=65", {"AGEP": ["65.."]}),
+        ("AGEP <= 17", {"AGEP": ["..17"]}),
+        ("A>B=2", {"A>B": ["2"]}),
+        ("JOB=a=b", {"JOB": ["a=b"]}),
+        ("JOB=>5", {"JOB": [">5"]}),
+        ("AGEP=65..80", {"AGEP": ["65..80"]}),
+    ],
+)
+def test_a_condition_is_a_level_or_a_range(item, levels):
+    assert queries.levels([item], "--where") == levels
+
+
+@pytest.mark.parametrize(
+    ("item", "several", "says"),
+    [
+        ("AGEP>65", True, "is not COLUMN=LEVEL, COLUMN>=NUMBER or COLUMN<=NUMBER; ranges include their ends"),
+        ("AGEP>=65", False, "is not COLUMN=LEVEL; ranges"),
+        ("=2", True, "is not COLUMN=LEVEL"),
+        ("SEX", True, "is not COLUMN=LEVEL"),
+    ],
+)
+def test_a_condition_of_another_form_is_refused(item, several, says):
+    with pytest.raises(UsageError, match=says):
+        queries.levels([item], "--where", several=several)

@@ -12,6 +12,7 @@ ELSEWHERE = {
     "compare": "e2e/test_compare_command.py",
     "demo": "e2e/test_cli.py",
     "evaluate": "privacy/test_no_network.py",
+    "check": "unit/test_check_recipe.py",
     "fit": "e2e/test_cli.py",
     "mechanisms": "e2e/test_cli.py",
     "plan": "privacy/test_no_network.py",
@@ -24,7 +25,7 @@ DONE = {
     "census": (["census", "tasks"], "ACSIncome"),
     "ledger": (["ledger", "show", "people.ledger"], "independent"),
     "query": (["query", "release", "--columns", "WORK"], "yes"),
-    "schema": (["schema", "check", "people.csv", "--schema", "schema.toml"], "100 rows"),
+    "schema": (["schema", "draft", "people.csv", "-o", "draft.toml"], "draft written"),
     "weights": (["weights", "sensitivity", "release"], "points"),
 }
 REFUSED = {

@@ -122,14 +122,18 @@ def everything(capsys):
 
 MARGINS = """\
 source = "raked"
-margins = [{ path = "SEX.csv", citation = "sexes" }, { path = "RAC1P.csv", citation = "races" }]"""
+margins = [{ path = "SEX.csv", citation = "table of sexes" }, { path = "RAC1P.csv", citation = "table of races" }]"""
 SOURCES = {
     "public": (PUBLIC, ["declared_size"], "public: the built-in census"),
-    "public, with bounds": (PUBLIC.replace("shares.csv", "ranges.csv"), ["declared_size"], "between"),
-    "holdout, published": (
-        'source = "holdout"\npath = "holdout.csv"\ncitation = "PUMS"',
+    "public, with bounds": (
+        PUBLIC.replace("shares.csv", "ranges.csv"),
         ["declared_size"],
-        "holdout: PUMS",
+        "bounds of the group's size",
+    ),
+    "holdout, published": (
+        'source = "holdout"\npath = "holdout.csv"\ncitation = "PUMS 2019"',
+        ["declared_size"],
+        "holdout: PUMS 2019",
     ),
     "holdout, cut": (
         'source = "holdout"\npath = "holdout.csv"\nconfidential = true',
@@ -138,14 +142,14 @@ SOURCES = {
     ),
     "private": ('source = "private"\nshare = 0.1', ["declared_size"], "guesses"),
     "private, with a prior": (
-        'source = "private"\nshare = 0.1\nprior = { path = "shares.csv", citation = "2010" }',
+        'source = "private"\nshare = 0.1\nprior = { path = "shares.csv", citation = "2010 Census" }',
         ["declared_size"],
         "those of 2010",
     ),
     "raked": (
         MARGINS,
         ["declared_size"],
-        "raked (worst source: public): sexes; races",
+        "raked (worst source: public): table of sexes; table of races",
     ),
     "raked from a holdout": (
         MARGINS + '\nstart = { source = "holdout", path = "holdout.csv", confidential = true }',
@@ -212,7 +216,7 @@ def test_a_small_group_without_anything_wider_stays_and_the_plan_says_so(place, 
     left = [s["stratum"] for s in plan["strata"] if s["small"]]
     assert left == list(certificate["strata"]["small"]["below"])
     assert left == ["Both|2", "Both|Others", "Both|6", "Both|8"]
-    assert "nothing wider to merge into: Both|2" in words
+    assert "no wider group to merge them into: Both|2" in words
     assert ": Both|2: " in summary
 
 
@@ -296,17 +300,17 @@ REFUSED = {
         "made of public",
     ),
     "raked with a sample for a margin": (
-        {"weights": MARGINS.replace("}]", '}, { source = "holdout", path = "holdout.csv", citation = "c" }]')},
+        {"weights": MARGINS.replace("}]", '}, { source = "holdout", path = "holdout.csv", citation = "made up" }]')},
         "belongs in `start`",
     ),
     "margins that are texts": ({"weights": 'source = "raked"\nmargins = ["SEX.csv"]'}, "made of tables"),
     "a margin without a citation": ({"weights": 'source = "raked"\nmargins = [{ path = "SEX.csv" }]'}, "citation"),
     "a column without a margin": (
-        {"weights": 'source = "raked"\nmargins = [{ path = "SEX.csv", citation = "c" }]'},
+        {"weights": 'source = "raked"\nmargins = [{ path = "SEX.csv", citation = "made up" }]'},
         "no margin knows RAC1P",
     ),
     "margins that contradict each other": (
-        {"weights": MARGINS.replace("}]", '}, { path = "other.csv", citation = "c" }]')},
+        {"weights": MARGINS.replace("}]", '}, { path = "other.csv", citation = "made up" }]')},
         "contradict each other",
     ),
     "a margin that misses a level": ({"weights": MARGINS.replace("SEX.csv", "men.csv")}, "no share for SEX=2"),

@@ -1,4 +1,4 @@
-"""What version 0.1.0 wrote is still read: releases, a ledger, and the journal of a fit that was interrupted.
+"""Files of version 0.1.0 are still read: releases, a ledger, and the journal of a fit that was interrupted.
 
 The files and the script that wrote them, `write.py`, are in `written_by_0_1_0`. They were made once, with
 `python write.py FOLDER` on version 0.1.0 (commit b6cbf3c), and are never made again.
@@ -15,7 +15,8 @@ import stratsynth as ss
 from helpers.ledgers import lines_of
 from stratsynth import cli
 from stratsynth.accounting.history import read_ledger
-from stratsynth.recipes.recipe import Recipe
+from stratsynth.errors import UsageError
+from stratsynth.recipes.recipe import Recipe, RecipeOptions
 
 GOLDEN = Path(__file__).parent / "written_by_0_1_0"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
@@ -75,6 +76,8 @@ def test_the_interrupted_fit_goes_on_and_is_not_charged_twice(folder):
 
 def test_the_finished_fit_is_a_new_one_when_it_is_run_again(folder):
     recipe = Recipe.read(folder / "done.toml")
-    recipe.run(recipe.directory)
+    with pytest.raises(UsageError, match=r"this recipe is done: fit 1 of people\.ledger"):
+        recipe.run(recipe.directory)
+    recipe.run(recipe.directory, RecipeOptions(again=True))
     new = [line for line in lines_of(folder / "people.ledger") if line["kind"] == "reserve"][-1]
     assert new["version"] == ss.__version__

@@ -12,24 +12,28 @@ from stratsynth.testing import check_contract, worlds
 DEEP = {"tables": 20, "neighbours": 10}
 """The depth of a user's own check, which `--slow` has too."""
 REGISTERED = {"tables": 8, "neighbours": 6}
-"""The depth of every registered mechanism; another way of one, or a mechanism of the tests, is checked less deep."""
+"""The depth of every registered mechanism alone; in strata, in another way, or a mechanism of the tests less deep.
+
+Two tables in both orders, each in a process of its own, take half of a short check: they are fitted in all worlds where
+a mechanism is checked alone, and elsewhere in one world, another with every commit.
+"""
 NAME = "STRATSYNTH_TEST_SEED"
 deep = []
 """Holds something in a run with `--slow`."""
 
 
-def violations(build, *, tables=6, neighbours=4, **settings):
+def violations(build, *, tables=6, neighbours=4, orders=1, **settings):
     """All that breaks the contract, on this commit's tables: what is sound shows none on any."""
-    depth = DEEP if deep else {"tables": tables, "neighbours": neighbours}
+    depth = DEEP if deep else {"tables": tables, "neighbours": neighbours, "orders": orders}
     return check_contract(build, **depth, seed=table_seed(), **settings)
 
 
-def caught(build, *, tables=4, neighbours=4, among=None, **settings):
+def caught(build, *, tables=4, neighbours=4, orders=None, among=None, **settings):
     """The kinds of what breaks the contract, on tables that are always the same: a planted bug shows every time.
 
-    In one world, with `--slow` in all of them.
+    In one world, with `--slow` in all of them. What replay alone must find needs no `orders`.
     """
-    depth = DEEP if deep else {"tables": tables, "neighbours": neighbours}
+    depth = DEEP if deep else {"tables": tables, "neighbours": neighbours, "orders": orders}
     within = among or ([] if deep else list(worlds())[:1])
     return {finding.kind for finding in check_contract(build, **depth, among=within, **settings)}
 

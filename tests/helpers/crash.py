@@ -6,6 +6,7 @@ each time rows were looked at, and `seen.log`, a line for each answer that a mec
 """
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -87,8 +88,8 @@ class Fault:
     after: bool = False
     signal: int | None = signal.SIGKILL
     """None only counts."""
-    wait: float = 0.0
-    """Seconds to sleep first."""
+    until: tuple[str, ...] = ()
+    """Files that are waited for first."""
 
     def arm(self):
         """Wrap the function; returns a list that grows with each call."""
@@ -107,7 +108,7 @@ class Fault:
             calls.append(last)
             due = len(calls) == self.at + 1
             if due:
-                time.sleep(self.wait)
+                wait_for(self.until)
             if due and self.signal and not self.after:
                 os.kill(os.getpid(), self.signal)
             result = proper(*arguments, **settings)
@@ -118,6 +119,13 @@ class Fault:
         kind = type(plain)
         setattr(owner, last, kind(wrapped) if kind in {classmethod, staticmethod} else wrapped)
         return calls
+
+
+def wait_for(paths):
+    """Sleep until there are all these files, for a minute at most."""
+    deadline = time.monotonic() + 60
+    while not all(Path(path).exists() for path in paths) and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def arm(faults):
@@ -135,21 +143,25 @@ def fit(
     rungs=6,
     count=None,
     bug=None,
-    wait=0.0,
+    after=(),
     out="release",
     torn=None,
+    mark=None,
     size=None,
     epsilon=1,
     first=None,
     **options,
 ):
-    """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
+    """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called.
+
+    It begins when there are the files `after`; `mark` is a file that it makes at its end, however it ends.
+    """
     from helpers import small
     from stratsynth import Budget, open_table
     from stratsynth.fitting import FitOptions, fitted
 
     folder = Path(folder)
-    time.sleep(wait)
+    wait_for(after)
     watch_reads(folder)
     plant(bug)
     if torn is not None:
@@ -159,11 +171,31 @@ def fit(
     table = open_table(
         folder / "people.csv", schema=small.SCHEMA, declared_size=size or small.SIZE, ledger=folder / "people.ledger"
     )
-    with fitted(
-        Ladder(rungs, str(folder)), table, Budget(epsilon, 1e-9, first=first), FitOptions(**options)
-    ) as release:
-        release.save(folder / out, rows=50)
+    try:
+        with fitted(
+            Ladder(rungs, str(folder)), table, Budget(epsilon, 1e-9, first=first), FitOptions(**options)
+        ) as release:
+            release.save(folder / out, rows=50)
+    finally:
+        if mark is not None:
+            Path(mark).touch()
     return len(counted)
+
+
+def estimate(folder):
+    """Fit an estimator for scikit-learn on made-up arrays, charged to the folder's ledger; returns its coefficients."""
+    import numpy as np
+
+    from stratsynth.adapters.sklearn import GroupClassifier
+
+    folder, cycle = Path(folder), np.arange(2000)
+    watch_reads(folder)
+    how = GroupClassifier(
+        epsilon=1.0, delta=1e-9, bounds=(0, 6), classes=[0, 1], groups=["a", "b"], iterations=6, declared_size=2000,
+        ledger=folder / "people.ledger",
+    )  # fmt: skip
+    how.fit((cycle % 7)[:, None].astype(float), cycle % 3 % 2, sensitive_features=np.array(["a", "b"])[cycle % 5 % 2])
+    return np.ravel(how.coef_).tolist()
 
 
 def command(*arguments, cwd, faults=(), limit=None, wait=0.0, unprivileged=False):
@@ -185,6 +217,14 @@ def command(*arguments, cwd, faults=(), limit=None, wait=0.0, unprivileged=False
         os.umask(0o022)
         os.setresuid(65534, 65534, 65534)
     sys.exit(cli.run(list(arguments)))
+
+
+def capped(code, folder, *, memory):
+    """Run code that knows the folder's name, in at most so many bytes more than there are now, and in a minute."""
+    signal.alarm(60)
+    used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory,) * 2)
+    exec(code, {"folder": folder})  # noqa: S102 - a test's
 
 
 def program(*arguments, cwd):
@@ -306,11 +346,12 @@ class Ended:
 class Nursery:
     """A process with everything imported that forks a child for each order."""
 
-    def __init__(self):
+    def __init__(self, *modules):
+        """Start the server, which imports these modules too."""
         paths = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._server = subprocess.Popen(
-            [sys.executable, "-c", "from helpers.crash import serve; serve()"],
+            [sys.executable, "-c", "import sys; from helpers.crash import serve; serve(*sys.argv[1:])", *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -345,8 +386,8 @@ def plain(value):
     return vars(value) if isinstance(value, Fault) else os.fspath(value)
 
 
-def serve():
-    """Fit once, so that no child has to load libraries and templates, or to find the commands; then fork."""
+def serve(*modules):
+    """Import the modules and fit once, so that no child has to load libraries, templates and commands; then fork."""
     import importlib
 
     from helpers import small
@@ -354,9 +395,13 @@ def serve():
 
     for name in ("aim", "gem", "mst", "pooled", "independent"):
         importlib.import_module(f"stratsynth.adapters.{name}")
+    for module in modules:
+        importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder:
         recipe = small.write_recipe(Path(folder))
         assert stratsynth("fit", recipe.name, cwd=folder).returncode == 0
+    gc.collect()
+    gc.freeze()  # a child that collects garbage need not copy what was there before
     os.fsync = os.fstat  # a killed process loses nothing that it wrote: waiting for the disk would prove nothing
     for line in sys.stdin:
         orders = json.loads(line)
@@ -377,21 +422,29 @@ def start(wanted):
         os.close(said[1])
         os.close(result[1])
         return pid, began, said[0], result[0]
-    code = 1
+    code, running = 1, [True]
+
+    def interrupt(*_):
+        if running:
+            raise KeyboardInterrupt
+
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+        signal.signal(signal.SIGINT, interrupt)  # a background job would ignore it
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.dup2(said[1], 1)
         os.dup2(said[1], 2)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - the descriptor, for good
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        returned = globals()[wanted["task"]](*wanted["arguments"], **wanted["settings"])
+        try:
+            returned = globals()[wanted["task"]](*wanted["arguments"], **wanted["settings"])
+        finally:
+            running.clear()
         os.write(result[1], json.dumps(returned).encode())
         code = 0
     except SystemExit as leave:
         code = leave.code
-    except KeyboardInterrupt:  # before the command had begun
-        code = 130
+    except KeyboardInterrupt as late:  # before the command had begun, or when it had ended
+        code = late.__context__.code if isinstance(late.__context__, SystemExit) else 130
     except BaseException:  # noqa: BLE001 - whatever it is, whoever gave the order wants to see it
         import traceback
 

@@ -1,7 +1,9 @@
 """Private values planted in the rows are found nowhere: not in a release, not in what is printed or left behind."""
 
 import gzip
+import json
 import os
+import subprocess
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import small
-from helpers.command import started
+from helpers.command import python
+from helpers.crash import TESTS
 from helpers.search import found, found_below
 
 TEXT, NUMBER, LEVEL, AGE, BROKEN = (
@@ -59,20 +62,30 @@ def runs(tmp_path_factory):
     nested = inputs / "lists.toml"
     nested.write_text(recipe.read_text(encoding="utf-8").replace("people.csv", "lists.parquet"), encoding="utf-8")
 
-    def run(*arguments):
-        return started(*arguments, cwd=folders["work"], env=env)
-
-    done = {
-        "fit": run("fit", recipe, "-o", "release"),
-        "sample": run("sample", "release", "-n", 500, "-o", "more.parquet"),
-        "certificate": run("certificate", "release"),
-        "fit again": run("fit", recipe, "-o", "release"),
-        "fit a file cut short": run("fit", cut, "-o", "other"),
-        "fit by a column that is not there": run("fit", lacking, "-o", "other"),
-        "fit a column of lists": run("fit", nested, "-o", "other"),
-        "sample by a level that is not there": run("sample", "release", "-n", 5, "--where", "WORK=x", "-o", "m.csv"),
+    commands = {
+        "fit": ("fit", recipe, "-o", "release"),
+        "sample": ("sample", "release", "-n", 500, "-o", "more.parquet"),
+        "certificate": ("certificate", "release"),
+        "fit again": ("fit", recipe, "-o", "release"),
+        "fit a file cut short": ("fit", cut, "-o", "other"),
+        "fit by a column that is not there": ("fit", lacking, "-o", "other"),
+        "fit a column of lists": ("fit", nested, "-o", "other"),
+        "sample by a level that is not there": ("sample", "release", "-n", 5, "--where", "WORK=x", "-o", "m.csv"),
     }
-    return folders, done
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    done = python(TOGETHER, json.dumps(list(commands.values()), default=str), cwd=folders["work"], env=env)
+    assert done.returncode == 0, done.stderr
+    ended = [subprocess.CompletedProcess(*each) for each in json.loads(done.stdout)]
+    return folders, dict(zip(commands, ended, strict=True))
+
+
+TOGETHER = """
+import json, sys
+from helpers.command import stratsynth
+ended = [stratsynth(*arguments, cwd=".") for arguments in json.loads(sys.argv[1])]
+print(json.dumps([(each.args, each.returncode, each.stdout, each.stderr) for each in ended]))
+"""
+"""Commands one after another in a process of their own, which spares the imports; their homes are the process's."""
 
 
 def test_the_commands_did_what_they_should(runs):

@@ -1,4 +1,4 @@
-"""Whoever draws rows of a very small or merged group by name is told, in Python and on the terminal."""
+"""A draw of rows of a very small or merged group by name comes with a warning, in Python and on the terminal."""
 
 import warnings
 

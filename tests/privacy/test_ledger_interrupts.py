@@ -7,19 +7,12 @@ import signal
 import pytest
 
 from helpers import small
-from helpers.crash import Fault, Nursery, command, program, traces
+from helpers.crash import Fault, command, program, traces
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 
 RUNGS = 6
 LEDGER = 'delta = 1e-9\nledger = "people.ledger"\nledger_epsilon = 3.0\n'
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 @pytest.fixture
@@ -52,7 +45,8 @@ def check_interrupted(ended, folder):
     """What must hold after a run was cut short: nothing half, nothing read that was not charged."""
     # Python itself reports an interrupt that falls into a library's compiled import; that is not our message
     said = IGNORED_BY_PYTHON.sub("", ended.said)
-    assert ended.code == 0 or len(said.strip().splitlines()) <= 2, ended.said
+    complete = "Release written to" in said  # the interrupt came when the command had nothing left to say
+    assert ended.code == 0 or complete or len(said.strip().splitlines()) <= 2, ended.said
     assert "Traceback" not in said, ended.said
     assert left(folder) in ([], ["release"]), left(folder)
     if left(folder):
@@ -125,12 +119,15 @@ def test_ctrl_c_at_ten_random_times(tmp_path, nursery):
 def test_ctrl_c_of_the_real_program(tmp_path, nursery):
     whole = nursery.run(program, "fit", "recipe.toml", cwd=recipe_in(tmp_path / "whole", '"independent"'))
     assert whole.code == 0, whole.said
-    for attempt in range(30):  # on a busy machine it may be done before, or not have begun
+    seconds = whole.seconds
+    for attempt in range(30):
         folder = recipe_in(tmp_path / str(attempt), '"independent"')
-        kill = (0.8, 0.5, 0.9, 0.7, 0.6, 0.4, 0.3)[attempt % 7] * whole.seconds
+        kill = (0.8, 0.5, 0.9, 0.7, 0.6, 0.4, 0.3)[attempt % 7] * seconds
         ended = nursery.run(program, "fit", "recipe.toml", cwd=folder, kill=kill, by=INT)
         if ended.code == 130 and not (folder / "release").exists():
             break
+        # it was done before, or had not begun: the machine is busier or less busy than it was
+        seconds *= 0.8 if (folder / "release").exists() else 1.2
     check_interrupted(ended, folder)
     assert "interrupted" in ended.said
     again = nursery.run(program, "fit", "recipe.toml", "-o", "again", cwd=folder)

@@ -6,27 +6,25 @@ import shutil
 import pytest
 
 from helpers import small
-from helpers.crash import KILLED, Fault, Nursery, append_forever, fit, traces
+from helpers.crash import KILLED, Fault, append_forever, fit, traces
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.history import read_ledger
 from stratsynth.files import npz
 
-RUNGS = 6
+RUNGS = 4
 
 
 @pytest.fixture
 def kills(request):
     """How many processes are killed at random times: other times in every run of the suite."""
-    return 60 if request.config.getoption("slow") else 20
+    return 60 if request.config.getoption("slow") else 12
 
 
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+def fitted(nursery, folder, **how):
+    """A fit of so many questions that one is the first, one the last, and two lie between."""
+    return nursery.run(fit, folder, rungs=RUNGS, **how)
 
 
 def place(folder):
@@ -79,13 +77,13 @@ def check_finished(folder, kept):
 
 def run_to_the_end(nursery, folder, **how):
     """Kill a fit, check, let it go on, check; returns how many processes were killed."""
-    first = nursery.run(fit, folder, **how)
+    first = fitted(nursery, folder, **how)
     assert first.code in {0, KILLED}, first.said
     check_killed(folder)
     done = (folder / "release").exists()
     kept = {} if done else journal(folder)
     if first.code == KILLED and not done:
-        again = nursery.run(fit, folder)
+        again = fitted(nursery, folder)
         assert again.code == 0, again.said
     if not done or first.code == 0:
         check_finished(folder, kept)
@@ -94,7 +92,7 @@ def run_to_the_end(nursery, folder, **how):
 
 def test_kills_at_random_times(kills, tmp_path, nursery):
     rng = random.Random()
-    whole = max(nursery.run(fit, place(tmp_path / f"whole{i}")).seconds for i in range(2))
+    whole = max(fitted(nursery, place(tmp_path / f"whole{i}")).seconds for i in range(2))
     killed = tries = 0
     while killed < kills:
         tries += 1
@@ -108,11 +106,11 @@ def test_kills_at_random_times(kills, tmp_path, nursery):
 def test_kills_of_one_fit_again_and_again(tmp_path, nursery):
     """Each time a bit further, or not."""
     rng = random.Random()
-    whole = nursery.run(fit, place(tmp_path / "whole")).seconds
+    whole = fitted(nursery, place(tmp_path / "whole")).seconds
     folder = place(tmp_path / "fit")
     for _ in range(20):
         kept = journal(folder)
-        ended = nursery.run(fit, folder, kill=rng.uniform(0.3, 1) * whole)
+        ended = fitted(nursery, folder, kill=rng.uniform(0.3, 1) * whole)
         check_killed(folder)
         if (folder / "release").exists():
             break
@@ -120,7 +118,7 @@ def test_kills_of_one_fit_again_and_again(tmp_path, nursery):
         assert kept.items() <= journal(folder).items()
     if not (folder / "release").exists():
         kept = journal(folder)
-        assert nursery.run(fit, folder).code == 0
+        assert fitted(nursery, folder).code == 0
         check_finished(folder, kept)
 
 
@@ -130,7 +128,7 @@ WHERE = ["os:fsync", "os:pwrite", "pathlib:Path.replace", "pathlib:Path.rename",
 @pytest.mark.parametrize("where", WHERE)
 def test_a_kill_before_and_after_every(where, tmp_path, nursery, request):
     """In the short form before or after, by chance: after one is nearly the moment before the next."""
-    times = nursery.run(fit, place(tmp_path / "whole"), count=where).result
+    times = fitted(nursery, place(tmp_path / "whole"), count=where).result
     assert times >= (3 * RUNGS + 4 if where == "os:fsync" else 1)
     for at in range(times):
         for after in (False, True) if request.config.getoption("slow") else (random.random() < 0.5,):
@@ -139,15 +137,15 @@ def test_a_kill_before_and_after_every(where, tmp_path, nursery, request):
 
 
 def test_a_kill_in_the_middle_of_every_write(tmp_path, nursery):
-    times = nursery.run(fit, place(tmp_path / "whole"), count="os:pwrite").result
+    times = fitted(nursery, place(tmp_path / "whole"), count="os:pwrite").result
     assert times >= RUNGS + 3
     for at in range(times):
         folder = place(tmp_path / str(at))
-        assert nursery.run(fit, folder, torn=at).code == KILLED
+        assert fitted(nursery, folder, torn=at).code == KILLED
         kept = journal(folder)
         if (folder / "release").exists():  # it was the last line
             (folder / "release").rename(folder / "first")
-        again = nursery.run(fit, folder)
+        again = fitted(nursery, folder)
         assert again.code == 0, (at, again.said)
         if lines_of(folder / "people.ledger")[-1]["kind"] == "done" and not (folder / "first").exists():
             check_finished(folder, kept)
@@ -176,9 +174,9 @@ def test_a_kill_when_the_release_is_there_and_the_ledger_does_not_know(tmp_path,
     """The same recipe then writes the same answers to another folder; nothing is charged."""
     folder = place(tmp_path / "fit")
     fault = Fault("stratsynth.accounting.ledger_file:FileAccount.finish")
-    assert nursery.run(fit, folder, faults=[fault]).code == KILLED
+    assert fitted(nursery, folder, faults=[fault]).code == KILLED
     (folder / "release").rename(folder / "first")
-    assert nursery.run(fit, folder).code == 0
+    assert fitted(nursery, folder).code == 0
     check_finished(folder, {})
     assert Release.load(folder / "first").measurements.equals(Release.load(folder / "release").measurements)
 
@@ -189,10 +187,10 @@ def test_a_kill_when_the_release_is_there_and_the_ledger_does_not_know(tmp_path,
 @pytest.mark.parametrize("bug", ["no journal", "reads before the charge", "refunds"])
 def test_a_planted_bug_is_caught(bug, tmp_path, nursery):
     folder = place(tmp_path / "fit")
-    first = nursery.run(fit, folder, bug=bug, faults=[Fault("stratsynth.files.npz:write", 3, after=True)])
+    first = fitted(nursery, folder, bug=bug, faults=[Fault("stratsynth.files.npz:write", 2, after=True)])
     assert first.code in {KILLED, 1}
     with pytest.raises(AssertionError):  # noqa: PT012 - whichever check finds it
         check_killed(folder)
         kept = journal(folder)
-        assert nursery.run(fit, folder, bug=bug).code == 0
+        assert fitted(nursery, folder, bug=bug).code == 0
         check_finished(folder, kept)

@@ -3,18 +3,11 @@
 import pytest
 
 from helpers import small
-from helpers.crash import Fault, Nursery, command, fit, reserve, traces
+from helpers.crash import Fault, command, fit, reserve, traces
 from helpers.ledgers import kinds
 from stratsynth.accounting.history import read_ledger
 
 PROCESSES, TIMES = 8, 50
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 def all_reserve(nursery, path, **settings):
@@ -60,10 +53,12 @@ def test_a_ledger_damaged_under_their_hands_is_refused_by_all(tmp_path, nursery)
 
 def test_of_processes_that_run_the_same_fit_at_once_one_runs_and_the_others_are_refused(tmp_path, nursery):
     small.people().to_csv(tmp_path / "people.csv", index=False)
-    # The first one waits, in the middle of its work, until the others have been refused.
+    # The first one waits, in the middle of its work, until the others, which wait for its beginning, have been refused.
+    ends = [str(tmp_path / f"end {i}") for i in range(3)]
+    busy = Fault("stratsynth.driver.answering:Answerer.answer", 2, signal=None, until=ends)
     first, *others = nursery.together(
-        (fit, [tmp_path], {"faults": [Fault("stratsynth.driver.answering:Answerer.answer", 2, signal=None, wait=1.0)]}),
-        *[(fit, [tmp_path], {"wait": 0.3}) for _ in range(3)],
+        (fit, [tmp_path], {"faults": [busy]}),
+        *[(fit, [tmp_path], {"after": [str(tmp_path / "reads.log")], "mark": end}) for end in ends],
     )
     assert first.code == 0, first.said
     for other in others:

@@ -1,4 +1,4 @@
-"""What lies beside the data: nothing private, for its owner alone, and nothing of it is published."""
+"""Files beside the data: nothing private is in them, their owner alone reads them, and none of it is published."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What a command says of a data file quotes the schema, and never the file; nor does the representation of a table."""
+"""Messages about a data file, and the representation of a table, quote the schema and never the file."""
 
 import dataclasses
 import gzip

@@ -1,5 +1,6 @@
-"""Nothing that stratsynth does opens a connection: not in this process (conftest.py watches the whole suite), and
-not in the processes that a user starts, with all their workers."""
+"""No connection is opened: not in this process (conftest.py watches the whole suite), and not in the processes that a
+user starts, with all their workers.
+"""
 
 import os
 import shutil

@@ -51,7 +51,11 @@ def test_a_prior_is_compared_with_the_ledger_and_with_its_files(place: Path):
     verdict = verify(place / "release", place / "release.ledger", files)
     assert verdict.ok
     said = " ".join(verdict.checked)
-    for sentence in ("last.csv is what the prior was read from", "table.csv is", "is what was reserved with"):
+    for sentence in (
+        "last.csv is what the prior was read from",
+        "table.csv is",
+        "is the one that the ledger's reservation was made with",
+    ):
         assert sentence in said
     assert "with --prior" not in " ".join(verdict.unchecked)
     assert "with --prior" in " ".join(verify(place / "release").unchecked)
@@ -127,7 +131,9 @@ def test_among_fits_with_the_same_charges_the_prior_is_of_the_release_s_own(tmp_
     for folder in several(tmp_path).values():
         verdict = verify(folder, tmp_path / "all.ledger")
         assert verdict.ok
-        assert ("is what was reserved with" in " ".join(verdict.checked)) == (folder.name != "none")
+        assert ("is the one that the ledger's reservation was made with" in " ".join(verdict.checked)) == (
+            folder.name != "none"
+        )
     other = record_of(tmp_path / "2")["prior"]
     for change in (lambda record: record.update(prior=other), lambda record: record.pop("prior")):
         forged = copied(tmp_path / "1", tmp_path / "forged")
@@ -160,7 +166,7 @@ def test_a_citation_changed_in_one_place_is_found_without_a_ledger(release: Path
 def test_a_smaller_guarantee_of_the_earlier_release_is_found(place: Path, tmp_path: Path):
     copy = copied(place / "second", tmp_path / "second")
     edited(copy, lambda record: record["prior"]["release"]["guarantee"].update(epsilon=0.1))
-    assert "of the release that was its prior is not release's" in found(copy, prior=place / "release")
+    assert "on the release that was its prior are not those of release" in found(copy, prior=place / "release")
     assert "names another prior" in found(copy, ledger=place / "second.ledger")
 
 

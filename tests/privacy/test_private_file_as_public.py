@@ -65,11 +65,13 @@ def test_a_copy_leaves_the_account_of_a_ledger_as_it_was(file, tmp_path):
     table = open_table(file, schema=SCHEMA, declared_size=100, ledger=tmp_path / "l.ledger")
     with pytest.raises(WeightsError, match="is the private table itself"):
         fit(
-            Stratified(Independent(), by=BY, weights=Weights.holdout(tmp_path / "survey.csv", citation="s")),
+            Stratified(Independent(), by=BY, weights=Weights.holdout(tmp_path / "survey.csv", citation="made up")),
             table,
             BUDGET,
         )
-    release = fit(Stratified(Independent(), by=BY, weights=Weights.public(shares_frame(), citation="s")), table, BUDGET)
+    release = fit(
+        Stratified(Independent(), by=BY, weights=Weights.public(shares_frame(), citation="made up")), table, BUDGET
+    )
     assert release.certificate["ledger"]["releases"] == 1
 
 
@@ -135,7 +137,9 @@ def test_a_small_table_that_cannot_be_the_data_costs_no_reading(file, tmp_path, 
 
 def test_where_figures_were_read_from_is_no_part_of_a_fits_identity(tmp_path):
     shares_frame().to_csv(tmp_path / "a.csv", index=False)
-    frame, file = (Weights.public(x, citation="c") for x in (shares_frame().astype({"share": str}), tmp_path / "a.csv"))
+    frame, file = (
+        Weights.public(x, citation="made up") for x in (shares_frame().astype({"share": str}), tmp_path / "a.csv")
+    )
     assert frame.describe() == file.describe()
     assert frame == file
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.crash import TESTS, Fault, Nursery, command
+from helpers.crash import TESTS, Fault, command
 from helpers.ledgers import kinds, recipe_on_a_ledger
 from helpers.solvers import Task
 from stratsynth.driver import solving
@@ -20,13 +20,6 @@ from stratsynth.strata import Stratum
 
 PATHS = [(Stratum.of({"GROUP": str(i)}),) for i in range(3)]
 TASKS = [Task(i) for i in range(3)]
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 def parts(folder):

@@ -1,4 +1,4 @@
-"""What follows from recipe, schema and declared types is refused before anything is charged, by plans as by fits."""
+"""Refusals that follow from recipe, schema and declared types come before any charge, from plans as from fits."""
 
 from dataclasses import replace
 
@@ -68,7 +68,12 @@ def test_a_stratum_column_called_like_a_figure_is_refused_with_the_remedy(name):
     figure = "count" if name != "count" else "share"
     shares = pd.DataFrame({name: ["1", "2"], figure: [0.5, 0.5]})
     with pytest.raises(WeightsError, match="rename it in the data"):
-        plan(Stratified(Independent(), [name], Weights.public(shares, citation="x")), schema, BUDGET, declared_size=100)
+        plan(
+            Stratified(Independent(), [name], Weights.public(shares, citation="made up")),
+            schema,
+            BUDGET,
+            declared_size=100,
+        )
 
 
 def test_such_a_column_is_fine_where_no_table_of_figures_is_needed():
@@ -131,7 +136,17 @@ def test_a_citation_that_nobody_filled_in_is_refused(citation):
         assert not isinstance(refused.value, WeightsError)
 
 
-@pytest.mark.parametrize("citation", ["ACS 2018, table B01001 [revised]", "Statistics Office, Yearbook <2024>", "x"])
+@pytest.mark.parametrize("citation", ["x", "ACS", " 2010 ", "a b"])
+def test_a_citation_by_which_nobody_finds_anything_is_refused_with_an_example(citation):
+    with pytest.raises(WeightsError, match=r"is too short to find anything by; .* who published what, of which year"):
+        Weights.public(shares_frame(), citation=citation)
+    with pytest.raises(UsageError, match="is too short to find anything by"):
+        Prior.public(people(), citation=citation)
+
+
+@pytest.mark.parametrize(
+    "citation", ["ACS 2018, table B01001 [revised]", "Statistics Office, Yearbook <2024>", "A survey"]
+)
 def test_citations_with_words_of_their_own_are_taken(citation):
     assert Weights.public(shares_frame(), citation=citation).citation == citation
 

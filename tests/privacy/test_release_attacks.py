@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import stratsynth as ss
 from helpers import small
 from helpers.command import started
+from helpers.crash import capped
 from helpers.releases import copied, edited, record_of, saved, tied_again, write_record
 from stratsynth import Categorical, Release, Schema, cli
 from stratsynth.adapters import Independent
@@ -52,48 +53,40 @@ def judged(folder):
     return "", verdict
 
 
-def capped(code, *arguments, cwd):
-    """Run a program that may take half a gigabyte more than it starts with, for at most five seconds."""
-    start = "import resource, sys, pathlib\nimport numpy, pandas, pyarrow.parquet, stratsynth as ss\n"
-    limit = "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-    limit += f"resource.setrlimit(resource.RLIMIT_AS, (used + {MEMORY},) * 2)\n"
-    return subprocess.run(
-        [sys.executable, "-c", start + limit + code, *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 LOAD = """
 import os, time
+import stratsynth as ss
 from stratsynth.errors import ReleaseError
 start, said = time.process_time(), "it was loaded"
 try:
-    ss.Release.load(sys.argv[1]).sample(5, seed=1)
+    ss.Release.load(folder).sample(5, seed=1)
 except ReleaseError as error:
     said = str(error)
-ss.verify(sys.argv[1])
+ss.verify(folder)
 print(said, "" if time.process_time() - start < 5 else "SLOW", flush=True)
 os._exit(0)
 """
 """It ends at once: Arrow's threads, joined under the cap of memory, abort now and then on the way out."""
 
 
-def refused(folder):
-    done = capped(LOAD, folder, cwd=folder.parent)
-    assert done.returncode == 0, done.stderr[-500:]
-    assert "SLOW" not in done.stdout
-    return done.stdout
+@pytest.fixture
+def refused(nursery):
+    """Loads and verifies a release in half a gigabyte and five seconds at most; returns what was said."""
+
+    def load(folder):
+        done = nursery.run(capped, LOAD, folder, memory=MEMORY)
+        assert done.code == 0, done.said[-500:]
+        assert "SLOW" not in done.said
+        return done.said
+
+    return load
 
 
 # Files that are no files, or too large
 
 
 @pytest.mark.parametrize("name", [*FILES, "rules.json"])
-def test_a_pipe_in_place_of_a_file_is_refused_at_once(name, release):
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(name, release, refused):
     (release / name).unlink(missing_ok=True)
     os.mkfifo(release / name)
     if name == "rules.json":
@@ -106,7 +99,7 @@ def test_a_pipe_in_place_of_a_file_is_refused_at_once(name, release):
 
 
 @pytest.mark.parametrize("name", ["certificate.json", "model/schema.toml"])
-def test_a_file_of_200_megabytes_is_refused_unread(name, release):
+def test_a_file_of_200_megabytes_is_refused_unread(name, release, refused):
     with (release / name).open("wb") as file:
         file.truncate(200_000_000)
     if name != "certificate.json":
@@ -115,12 +108,12 @@ def test_a_file_of_200_megabytes_is_refused_unread(name, release):
 
 
 @pytest.mark.parametrize("text", ["[" + "[]," * 15_000_000 + "[]]", '{"a":' + "[" * 100_000, '[{"a":{}},' * 2_000_000])
-def test_a_small_file_of_many_values_is_refused(text, release):
+def test_a_small_file_of_many_values_is_refused(text, release, refused):
     (release / "certificate.json").write_text(text)
     assert "certificate.json is damaged" in refused(release)
 
 
-def test_facts_of_many_values_in_a_model_are_refused(release):
+def test_facts_of_many_values_in_a_model_are_refused(release, refused):
     document = b'{"facts":[' + b"[]," * 15_000_000 + b'[]],"names":[]}'
     np.savez_compressed(release / "model" / "model.npz", **{"facts.json": np.frombuffer(document, dtype=np.uint8)})
     tied_again(release)
@@ -143,7 +136,7 @@ def member(header):
     ],
     ids=["10 GB", "more than there is", "objects", "texts"],
 )
-def test_an_array_that_claims_what_is_not_there_is_refused_before_room_is_made(header, release):
+def test_an_array_that_claims_what_is_not_there_is_refused_before_room_is_made(header, release, refused):
     path = release / "model" / "model.npz"
     state = npz.read(path)
     npz.write(path, state)
@@ -157,7 +150,7 @@ def test_an_array_that_claims_what_is_not_there_is_refused_before_room_is_made(h
     assert "model.npz is damaged (ValueError)" in refused(release)
 
 
-def test_measurements_that_would_unpack_to_gigabytes_are_not_read_for_a_sample(release):
+def test_measurements_that_would_unpack_to_gigabytes_are_not_read_for_a_sample(release, nursery):
     """A file of a few megabytes; a sample does not need it, and whoever asks for it is told."""
     rows = 1_000_000
     repeated = pa.array(["x"]).dictionary_encode().take(pa.nulls(rows, pa.int32()).fill_null(0))
@@ -172,18 +165,19 @@ def test_measurements_that_would_unpack_to_gigabytes_are_not_read_for_a_sample(r
     assert (release / "measurements.parquet").stat().st_size < 10_000_000
     tied_again(release)
     read = """
+    import stratsynth as ss
     from stratsynth.release import measurements
     measurements.MAX_CELLS = 15_000_000
     try:
-        print(len(ss.Release.load(sys.argv[1]).sample(5, seed=1)))
-        ss.Release.load(sys.argv[1]).measurements
+        print(len(ss.Release.load(folder).sample(5, seed=1)))
+        ss.Release.load(folder).measurements
     except Exception as error:
         print(type(error).__name__, error)
     """
-    done = capped(textwrap.dedent(read), release, cwd=release.parent)
-    assert done.stdout.startswith("5\nReleaseError")
+    said = nursery.run(capped, textwrap.dedent(read), release, memory=MEMORY).said
+    assert said.startswith("5\nReleaseError")
     assert measurements.MAX_CELLS < 40_000_000
-    assert "20,000,000 cells, more than the 15,000,000 that are read at once" in done.stdout
+    assert "20,000,000 cells, more than the 15,000,000 that are read at once" in said
 
 
 def test_measurements_of_other_columns_are_refused(release):

@@ -1,4 +1,4 @@
-"""What a row of a frame is read as depends on that row alone: not on the type that pandas chose for its column."""
+"""A row of a frame is read by that row alone: not by the type that pandas chose for its column."""
 
 import datetime as dt
 from decimal import Decimal

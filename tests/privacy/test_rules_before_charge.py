@@ -1,4 +1,4 @@
-"""What follows from structural rules is decided before anything is charged: in fits and plans alike."""
+"""Consequences of structural rules are decided before anything is charged: in fits and plans alike."""
 
 from dataclasses import replace
 
@@ -42,7 +42,9 @@ SOURCES = {
     ),
     "holdout": Weights.holdout(people(40), citation="a survey"),
     "private": Weights.private(share=0.2),
-    "private with a prior": Weights.private(share=0.2, prior=Weights.public(joint(0.4, 0.1, 0.3, 0.2), citation="x")),
+    "private with a prior": Weights.private(
+        share=0.2, prior=Weights.public(joint(0.4, 0.1, 0.3, 0.2), citation="made up")
+    ),
     "invariant": Weights.invariant(joint(0.4, 0.1, 0.3, 0.2)),
 }
 

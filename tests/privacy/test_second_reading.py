@@ -1,4 +1,4 @@
-"""What a second reading of the privacy argument found: each of these let one record, or one object, do too much."""
+"""Faults that a second reading of the privacy argument found: each let one record, or one object, do too much."""
 
 import decimal
 

@@ -1,4 +1,4 @@
-"""Of strata of which the same is known, one is rehearsed: the plan is that of rehearsing each."""
+"""One stratum is rehearsed for all of which equal facts are known: the plan is that of rehearsing each."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""What runs on Spark's executors, without Spark: partial tables add up to those of rows in memory, to the integer."""
+"""Tasks of Spark's executors, without Spark: partial tables add up to those of rows in memory, to the integer."""
 
 import dataclasses
 import itertools

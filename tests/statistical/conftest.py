@@ -1,4 +1,4 @@
-"""How the noise tests judge: chi-square tests that must accept the right law and reject its neighbours."""
+"""Judgement of the noise tests: chi-square tests that must accept the right law and reject its neighbours."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What MST is for: pairs of columns that go together. Noise is seeded, so the figures are the same every time."""
+"""Pairs of columns that go together, for which MST is made. Noise is seeded, so the figures are the same every time."""
 
 from itertools import combinations
 

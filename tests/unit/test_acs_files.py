@@ -11,6 +11,7 @@ from helpers import bureau
 from stratsynth.census import acs
 from stratsynth.census.acs.source import StateFile
 from stratsynth.errors import UsageError
+from stratsynth.strata import crossing
 
 
 def test_names_and_addresses_are_the_bureaus():
@@ -113,6 +114,45 @@ def test_another_state_year_or_file_is_refused_by_name(tmp_path):
     refused(tmp_path, "columns, or a task", tmp_path / "f.csv", columns=["SEX"], task="ACSIncome")
 
 
+@pytest.mark.parametrize("kind", ["parquet, as text", "parquet, as numbers", "csv.gz"])
+def test_other_forms_of_the_file_are_loaded_alike(tmp_path, kind):
+    people = bureau.people(300, 2018)
+    people["OCCP"] = people["OCCP"].replace({"": None})
+    plain = _written(people, tmp_path / "plain.csv")
+    other = tmp_path / f"other.{kind.partition(',')[0]}"
+    if kind == "csv.gz":
+        people.to_csv(other, index=False)
+    else:
+        codes = ["ST", "OCCP", "PUMA", "SEX", "PINCP", "WKHP"]
+        typed = people[codes].apply(pd.to_numeric).astype("Int64") if "numbers" in kind else people[codes]
+        people.replace({"": None}).assign(**{name: typed[name].replace({"": None}) for name in codes}).to_parquet(other)
+    columns = ["SEX", "AGEP", "OCCP", "PUMA", "PINCP", "WKHP"]
+    for path, out in ((plain, "a.csv"), (other, "b.csv")):
+        assert acs.load(tmp_path / out, state="PA", year=2018, source=path, columns=columns).rows == 300
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8") == (tmp_path / "b.csv").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="is of state 42, not 36"):
+        acs.load(tmp_path / "c.csv", state="NY", year=2018, source=other)
+    people.assign(SERIALNO=[f"2017{i:09}" for i in range(300)]).astype(str).to_parquet(tmp_path / "old.parquet")
+    refused(tmp_path, "records of 2017, not of 2018", tmp_path / "old.parquet", columns=["SEX"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.csv", b"", "is empty, 0 bytes"),
+        ("semi.csv", b"SERIALNO;AGEP\n1;2\n", "separated by semicolons"),
+        ("homes.csv", b"SERIALNO,NP,HINCP\n1,2,3\n", "those of housing units"),
+        ("small.csv", b"serialno,agep\n1,2\n", "in other letters or with spaces"),
+        ("twice.csv", b"AGEP,AGEP\n1,2\n", "two columns of one name"),
+        ("cut.parquet", b"PAR1 and no more", "is damaged"),
+        ("cut.csv.gz", b"\x1f\x8b\x08 and no more", "is damaged"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_told_why(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    refused(tmp_path, reason, tmp_path / name)
+
+
 def test_a_damaged_archive_is_refused(tmp_path):
     path = bureau.archive(tmp_path / "csv_ppa.zip", "psam_p42.csv", 5000, 2018)
     content = bytearray(path.read_bytes())
@@ -200,6 +240,93 @@ def test_groups_that_the_file_misses_are_rare_and_not_impossible(tmp_path):
     assert "0.5 records of average weight added" in found.citation
 
 
+@pytest.mark.parametrize("year", [2023, None])
+def test_a_file_is_never_cited_as_of_another_year_or_state(tmp_path, year):
+    path = bureau.csv(tmp_path / "p_36.csv", 200, 2024, state="36")
+    if year is not None:
+        with pytest.raises(UsageError, match=r"p_36\.csv is of 2024, as its serial numbers say, not of 2023"):
+            acs.shares(path, ["SEX"], year=year)
+    with pytest.raises(UsageError, match=r"is of NY, as its column of states says, not of PA"):
+        acs.shares(path, ["SEX"], state="PA")
+    found = acs.shares(path, ["SEX"])
+    assert "American Community Survey 2024, public-use microdata, person records, NY: totals" in found.citation
+    assert found.year == 2024
+
+
+def test_names_speak_where_columns_do_not(tmp_path):
+    people = bureau.people(100, 2016).drop(columns="ST")
+    folder = tmp_path / "earlier"
+    folder.mkdir()
+    found = acs.shares(_written(people, folder / "ss16pny.csv"), ["SEX"])
+    assert "Survey 2016, public-use microdata, person records, NY:" in found.citation
+    with pytest.raises(UsageError, match="is of 2016, as its name says, not of 2015"):
+        acs.shares(folder / "ss16pny.csv", ["SEX"], year=2015)
+    with pytest.raises(UsageError, match=r"nothing in people\.csv says of which year"):
+        acs.shares(_written(people, tmp_path / "people.csv"), ["SEX"])
+    assert (
+        acs.shares(_written(people, tmp_path / "psam_p42.csv"), ["SEX"], year=2016).citation.count("records, PA") == 1
+    )
+
+
+def test_a_file_of_five_years_is_cited_with_them(tmp_path):
+    parts = [bureau.people(20, year).rename(columns={"ST": "STATE"}) for year in (2020, 2022, 2024)]
+    found = acs.shares(_written(pd.concat(parts), tmp_path / "five.csv"), ["SEX"])
+    assert "American Community Survey 2020 to 2024," in found.citation
+    parts = [bureau.people(20, year).rename(columns={"ST": "STATE"}) for year in (2018, 2024)]
+    with pytest.raises(UsageError, match="holds records of 2018 to 2024"):
+        acs.shares(_written(pd.concat(parts), tmp_path / "six.csv"), ["SEX"])
+
+
+def test_an_excerpt_is_never_cited_as_the_bureaus_own(tmp_path):
+    names = {"SERIALNO": "DENSITY", "DIS": "DVET", "MAR": "MSP", "SCHL": "EDU"}
+    excerpt = bureau.people(100, 2018).rename(columns=names).drop(columns="ST")
+    path = _written(excerpt, tmp_path / "texas_2018.csv")
+    with pytest.raises(UsageError, match=r"has columns of NIST's excerpts .* name it with --origin"):
+        acs.shares(path, ["SEX"], year=2018)
+    with pytest.raises(UsageError, match="names the Census Bureau alone"):
+        acs.shares(path, ["SEX"], year=2018, origin="U.S. Census Bureau, American Community Survey 2018")
+    nist = "NIST Diverse Communities Data Excerpts, Texas"
+    assert acs.shares(path, ["SEX"], origin=nist).citation.startswith(f"{nist}, 2018: totals")
+    with pytest.raises(UsageError, match="is of 2018, as its name says, not of 2019"):
+        acs.shares(path, ["SEX"], year=2019, origin=nist)
+    with pytest.raises(UsageError, match="--origin names 2017"):
+        acs.shares(path, ["SEX"], origin=f"{nist} 2017")
+    with pytest.raises(UsageError, match="'x' is too short"):
+        acs.shares(path, ["SEX"], origin="x")
+    bare = _written(bureau.people(50, 2018).drop(columns="SERIALNO"), tmp_path / "bare.csv")
+    with pytest.raises(UsageError, match="has no SERIALNO, so nothing shows that it is the Bureau's file of 2018"):
+        acs.shares(bare, ["SEX"], year=2018)
+
+
+def test_replicate_weights_give_shares_their_standard_errors(tmp_path):
+    people, rng = bureau.people(400, 2024), np.random.default_rng(3)
+    weights = people["PWGTP"].to_numpy(float)
+    replicates = pd.DataFrame({f"PWGTP{i}": rng.integers(-5, 400, 400) for i in range(1, 81)})
+    path = _written(pd.concat([people.drop(columns="PWGTP1"), replicates], axis=1), tmp_path / "psam_p42.csv")
+    found = acs.shares(path, ["SEX", "RAC1P"], smooth=0).frame.set_index(["SEX", "RAC1P"])
+    here = ((people["SEX"] == "2") & (people["RAC1P"] == "6")).to_numpy()
+    share = weights[here].sum() / weights.sum()
+    own = [replicates[name].to_numpy()[here].sum() / replicates[name].sum() for name in replicates]
+    assert found["standard_error"]["2", "6"] == pytest.approx(np.sqrt(4 / 80 * sum((r - share) ** 2 for r in own)))
+    assert found["standard_error"]["2", "4"] == pytest.approx(1 / 400)  # nobody: the share of one record
+    assert "standard_error" not in acs.shares(path, ["SEX"], weight=None).frame
+    weighted = ss.Weights.public(found.reset_index(), citation="made up")
+    schema = acs.schema(["SEX", "RAC1P"], year=2024)
+    strata = crossing(schema, ["SEX", "RAC1P"])
+    errors = weighted.resolve(strata, schema).errors
+    assert errors[strata[0]] == pytest.approx(found["standard_error"]["1", "1"])
+    simple = pd.DataFrame({"SEX": ["1", "2"], "share": [0.4, 0.6], "standard_error": (0.24 / 500) ** 0.5})
+    half = crossing(acs.schema(["SEX"], year=2024), ["SEX"])
+    assert ss.Weights.public(simple, citation="made up").resolve(half, schema).effective_records == pytest.approx(500)
+    assert (
+        ss.Weights.public(simple[["SEX", "share"]], citation="made up").resolve(half, schema).effective_records is None
+    )
+    merged = weighted.resolve(strata, schema).merged({strata[0]: strata[:2]}).errors[strata[0]]
+    assert merged == pytest.approx(np.hypot(*found["standard_error"].to_numpy()[:2]))
+    with pytest.raises(UsageError, match="standard_error goes beside"):
+        ss.Weights.public(pd.DataFrame({"SEX": ["1"], "standard_error": [0.1]}), citation="made up")
+
+
 def test_shares_serve_as_weights_and_within_groups(tmp_path):
     bureau.csv(tmp_path / "earlier.csv", 1000, 2018)
     by_age = acs.shares(tmp_path / "earlier.csv", ["AGEP", "DIS"], year=2018)
@@ -246,3 +373,48 @@ def test_a_check_names_columns_of_another_year_and_counts_what_breaks_rules(tmp_
     assert {count for rule, count in found.rules if count} == {young}
     assert not found.fits
     assert "PWGTP1" in found.text()
+
+
+def test_a_check_names_column_and_code_and_ends_by_what_matters(tmp_path):
+    schema, people = acs.schema(["AGEP", "SEX", "OCCP"], year=2024), bureau.people(1000, 2024)
+    people.loc[:2, "OCCP"] = "3900"
+    found = acs.check(_written(people, tmp_path / "few.csv"), schema, 2024)
+    assert found.fits
+    assert "A fit would lose 3 of 1,000 records (0.3 %); not more than 1 %: exit code 0." in found.text()
+    assert "OCCP has values that the schema does not know in 3 records: '3900' in 3" in found.text()
+    people["SEX"] = people["SEX"].replace({"1": "M", "2": "F"})
+    found = acs.check(_written(people, tmp_path / "all.csv"), schema, 2024)
+    assert not found.fits
+    assert "(1e+02 %)" not in found.text()
+    assert "exit code 1" in found.text()
+
+
+def test_a_rule_that_a_handful_break_says_what_may_be_done_about_it(tmp_path):
+    schema, people = acs.schema(["AGEP", "MIL"], year=2024), bureau.people(1000, 2024)
+    child = people.index[people["AGEP"] < 17][0]
+    people.loc[child, "MIL"] = "4"
+    found = acs.check(_written(people, tmp_path / "one.csv"), schema, 2024)
+    assert found.fits
+    assert "1 records (0.1 %): AGEP < 17: never MIL" in found.text()
+    assert "must not follow from these numbers: nobody paid for them" in found.text()
+    assert "exit code 1" not in found.text()
+
+
+def test_people_beyond_the_largest_weight_are_counted(tmp_path):
+    people = bureau.people(100, 2024)
+    people["PWGTP"] = [100] * 99 + [401]
+    schema = acs.schema(["SEX"], year=2024, weight=300, weight_mean=103)
+    found = acs.check(_written(people, tmp_path / "w.csv"), schema, 2024).text()
+    assert (
+        "1 records stand for more people than the largest weight: the release lacks 101 of 10,301 people (0.98 %)"
+        in found
+    )
+
+
+def test_the_guard_of_a_state_breaks_no_rule(tmp_path):
+    people = bureau.people(200, 2024)
+    soldier = people.index[people["AGEP"] > 20][0]
+    people.loc[soldier, ["ESR", "COW", "MIL"]] = "4", "4", "3"
+    found = acs.check(_written(people, tmp_path / "p.csv"), acs.schema(["AGEP", "ESR", "COW", "MIL"], year=2024), 2024)
+    assert not any(count for rule, count in found.rules if rule.startswith("ESR 4 5: never COW 1 2 3 6 7 8"))
+    assert any(rule.startswith("ESR 4 5: never COW 1 2 3 6 7 8") for rule, _ in found.rules)

@@ -7,7 +7,7 @@ from helpers import bureau
 from stratsynth import census
 from stratsynth.census import acs
 from stratsynth.census.acs import catalogue
-from stratsynth.census.acs.rules import broken
+from stratsynth.data.lost import broken_rules
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.schema import Categorical, Nested, Numeric, Schema
 from stratsynth.schema.encoding import encode
@@ -128,15 +128,39 @@ def test_the_tasks_are_those_of_folktables():
         assert (task.target, task.group) == (theirs.target, theirs.group)
 
 
+LISTS = "U.S. Census Bureau, code lists"
+
+
+def test_a_list_of_codes_needs_a_citation_and_is_no_file_of_records(tmp_path):
+    table = pd.DataFrame({"code": ["00100", "00200"]})
+    with pytest.raises(UsageError, match=r"the codes of PUMA need a citation .--codes-citation.*not public"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": table})
+    with pytest.raises(UsageError, match="'x' is too short"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": table}, codes_citation="x")
+    with pytest.raises(UsageError, match="goes with a table"):
+        acs.schema(["SEX"], year=2024, codes_citation=LISTS)
+    people = bureau.people(20, 2024)
+    with pytest.raises(UsageError, match=r"a column AGEP, so its lines are person records"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": people}, codes_citation=LISTS)
+    table.to_csv(tmp_path / "codes.csv", index=False)
+    (tmp_path / "codes.ledger").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="has an account"):
+        acs.schema(["PUMA"], year=2024, codes={"PUMA": tmp_path / "codes.csv"}, codes_citation=LISTS)
+    assert (
+        f"PUMA: 2 codes, from {LISTS}."
+        in acs.make(["PUMA"], year=2024, codes={"PUMA": table}, codes_citation=LISTS).notes
+    )
+
+
 def test_tables_of_codes_name_labels_and_groups(tmp_path):
     table = pd.DataFrame({"code": [10, 4720, 9130], "label": ["A", "B", "C"], "group": ["x", "x", "y"]})
-    column = acs.schema(["OCCP"], year=2015, codes={"OCCP": table}).column("OCCP")
+    column = acs.schema(["OCCP"], year=2015, codes={"OCCP": table}, codes_citation=LISTS).column("OCCP")
     assert column.levels == ("N", "0010", "4720", "9130")
     assert column.groupings == ({"x": ("0010", "4720"), "y": ("9130",)},)
     assert column.labels["4720"] == "B"
     table.loc[2, "group"] = ""
     with pytest.raises(UsageError, match="a group for some codes"):
-        acs.schema(["OCCP"], year=2015, codes={"OCCP": table})
+        acs.schema(["OCCP"], year=2015, codes={"OCCP": table}, codes_citation=LISTS)
 
 
 def test_the_bureaus_table_of_tracts_has_the_areas_of_a_state():
@@ -148,12 +172,12 @@ def test_the_bureaus_table_of_tracts_has_the_areas_of_a_state():
             "PUMA5CE": ["03701", "03701", "00100", "00200"],
         }
     )
-    column = acs.schema(["PUMA"], year=2018, state="NY", codes={"PUMA": tracts}).column("PUMA")
+    column = acs.schema(["PUMA"], year=2018, state="NY", codes={"PUMA": tracts}, codes_citation=LISTS).column("PUMA")
     assert column.levels == ("00100", "03701")
     with pytest.raises(UsageError, match="of all states"):
-        acs.schema(["PUMA"], year=2018, codes={"PUMA": tracts})
+        acs.schema(["PUMA"], year=2018, codes={"PUMA": tracts}, codes_citation=LISTS)
     with pytest.raises(UsageError, match="has none of state 06"):
-        acs.schema(["PUMA"], year=2018, state="CA", codes={"PUMA": tracts})
+        acs.schema(["PUMA"], year=2018, state="CA", codes={"PUMA": tracts}, codes_citation=LISTS)
 
 
 def test_the_dictionary_of_the_bureau_takes_the_place_of_our_lists(tmp_path):
@@ -169,6 +193,8 @@ def test_the_dictionary_of_the_bureau_takes_the_place_of_our_lists(tmp_path):
         acs.schema(["AGEP"], year=2018, dictionary=path)
     with pytest.raises(UsageError, match="no bins for it"):
         acs.schema(["YOEP"], year=2018, dictionary=path)
+    with pytest.raises(UsageError, match="is the dictionary of 2018, by its name, not of 2019"):
+        acs.schema(["SEX"], year=2019, dictionary=path)
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(UsageError, match="neither NAME nor VAL"):
         acs.schema(["SEX"], year=2018, dictionary=path)
@@ -181,10 +207,10 @@ def test_shares_of_codes_need_a_citation_and_are_those_of_a_list():
     assert column.source == "ACS 2023"
     for keys in (
         {"within": [table]},
-        {"within": [table.rename(columns={"OCCP": "SEX"})], "citation": "ACS"},
-        {"within": [table.drop(columns="share")], "citation": "ACS"},
-        {"within": [table.assign(share=2.0)], "citation": "ACS"},
-        {"within": [table.assign(OCCP="77")], "citation": "ACS"},
+        {"within": [table.rename(columns={"OCCP": "SEX"})], "citation": "ACS 2018"},
+        {"within": [table.drop(columns="share")], "citation": "ACS 2018"},
+        {"within": [table.assign(share=2.0)], "citation": "ACS 2018"},
+        {"within": [table.assign(OCCP="77")], "citation": "ACS 2018"},
     ):
         with pytest.raises(StratsynthError):
             acs.schema(["OCCP"], year=2024, **keys)
@@ -195,11 +221,11 @@ def test_no_made_up_record_breaks_a_rule_and_one_that_does_is_counted(year):
     frame = bureau.people(2000, year).drop(columns=["PUMA"])
     schema = acs.schema(task="ACSEmployment", year=year)
     assert len(schema.rules) >= 15
-    rows = encode(schema, _arrow(**{c: _read(frame[c]) for c in schema.names}))
-    assert rows.size == 2000
-    assert sum(broken(schema, rows)) == 0
+    table = _arrow(**{c: _read(frame[c]) for c in schema.names})
+    assert encode(schema, table).size == 2000
+    assert sum(count for _, count in broken_rules(schema, table)) == 0
     child = {**{c: list(_read(frame[c])[:1]) for c in schema.names}, "AGEP": [2], "MIL": ["4"], "SCHL": [None]}
-    assert sum(broken(schema, encode(schema, _arrow(**child)))) >= 1
+    assert sum(count for _, count in broken_rules(schema, _arrow(**child))) >= 1
 
 
 def test_it_is_reached_from_the_census():
@@ -218,6 +244,56 @@ def _read(column):
 
 
 def test_records_may_count_as_the_people_they_stand_for():
-    schema = acs.schema(["SEX", "AGEP"], year=2024, weight=300)
+    schema = acs.schema(["SEX", "AGEP"], year=2024, weight=300, weight_mean="13_078_751/134_347")
     assert (schema.row_weight.column, schema.row_weight.most) == ("PWGTP", 300)
+    assert schema.row_weight.mean == pytest.approx(97.35, abs=0.01)
     assert Schema.from_toml_text(schema.to_toml()) == schema
+    assert acs.schema(["SEX"], year=2024, weight=300, weight_mean=97).row_weight.mean == 97
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"weight": 300}, r"weights need their mean, .* --weight-mean, as a number or as PEOPLE/RECORDS"),
+        ({"weight_mean": 97}, "goes with the largest one"),
+        ({"weight": 300, "weight_mean": "97/0"}, "is no number, and no PEOPLE/RECORDS"),
+        ({"weight": 300, "weight_mean": "many"}, "is no number"),
+        ({"weight": 300, "weight_mean": 400}, "mean must be a number above 0 and at most 300"),
+    ],
+)
+def test_weights_need_a_mean(keys, says):
+    with pytest.raises(UsageError, match=says):
+        acs.schema(["SEX"], year=2024, **keys)
+
+
+def test_the_largest_weight_follows_from_a_public_file_of_an_earlier_year(tmp_path):
+    people = bureau.people(1000, 2023)
+    people["PWGTP"] = [100] * 980 + [450] * 20
+    people.to_csv(tmp_path / "psam_p42.csv", index=False)
+    made = acs.make(["SEX"], year=2024, weight_from=tmp_path / "psam_p42.csv")
+    weight = made.schema.row_weight
+    beyond = 20 * (450 - weight.most) / 107_000
+    assert beyond <= 0.01 < beyond + 20 / 107_000
+    assert weight.mean == pytest.approx(107)
+    assert "of the 107,000 people of the public-use file of 2023, PA are beyond it, and its largest weight is 450" in (
+        made.to_toml()
+    )
+    assert acs.schema(["SEX"], year=2024, weight=300, weight_from=tmp_path / "psam_p42.csv").row_weight.most == 300
+    people["PWGTP"] = [2000] * 1000
+    people.to_csv(tmp_path / "heavy.csv", index=False)
+    heavy = acs.make(["SEX"], year=2024, weight_from=tmp_path / "heavy.csv")
+    assert heavy.schema.row_weight.most == heavy.schema.row_weight.mean == 1024
+    assert "49 % of the 2,000,000 people" in heavy.notes[-1]
+
+
+def test_a_file_of_the_released_year_or_with_an_account_gives_no_largest_weight(tmp_path):
+    path = bureau.csv(tmp_path / "psam_p42.csv", 50, 2024)
+    with pytest.raises(UsageError, match=r"is of 2024, the year of the schema: take a file of an earlier year"):
+        acs.schema(["SEX"], year=2024, weight_from=path)
+    path = bureau.csv(tmp_path / "old.csv", 50, 2023)
+    (tmp_path / "old.ledger").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="has an account"):
+        acs.schema(["SEX"], year=2024, weight_from=path)
+    bureau.people(50, 2023).assign(PWGTP="").to_csv(tmp_path / "none.csv", index=False)
+    with pytest.raises(UsageError, match="have no weight in the column PWGTP"):
+        acs.schema(["SEX"], year=2024, weight_from=tmp_path / "none.csv")

@@ -121,7 +121,7 @@ def test_a_plan_knows_the_fit_that_it_would_go_on_with(tmp_path, capsys):
     read = Recipe.read(recipe)
     with contextlib.suppress(KeyError), fitted(read.prepared, read.table(), read.budget(), read.options):
         raise KeyError
-    assert "it goes on with an interrupted fit" in planned(recipe, capsys)[0]
+    assert "this run continues an interrupted fit" in planned(recipe, capsys)[0]
 
 
 def test_a_plan_without_a_ledger_says_nothing_of_one(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""What it costs that one value of a record changes, on a Poisson sample: by quadrature, against the accountant.
+"""Cost of a change of one value of a record, on a Poisson sample: by quadrature, against the accountant.
 
 A row takes part with probability q, and its clipped vector then goes from v to v', |v| and |v'| <= 1; everything else
 about the sample has the same law on both sides. Given the other rows' sum, the answers are (1 - q) N(0, z^2) +
@@ -58,7 +58,7 @@ def test_one_step_by_quadrature(q, z, delta):
 @pytest.mark.parametrize(("q", "z"), [(0.3, 2.0), pytest.param(0.1, 1.0, marks=pytest.mark.slow)])
 def test_two_steps_by_quadrature(q, z):
     """Losses of two independent answers add up: the hockey stick divergence of the products, on a coarser grid."""
-    x = np.linspace(-12 * z, 12 * z, 3001)
+    x = np.linspace(-12 * z, 12 * z, 1501)
     step, delta = x[1] - x[0], 1e-3
     p, r = ((1 - q) * norm.pdf(x, 0, z) + q * norm.pdf(x, v, z) for v in (1, -1))
     both, other = np.outer(p, p), np.outer(r, r)

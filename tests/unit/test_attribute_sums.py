@@ -1,4 +1,4 @@
-"""What a group adds to a step of fair learning: right by hand, never longer than its clip, and a row's own."""
+"""A group's part in a step of fair learning: right by hand, never longer than its clip, and a row's own."""
 
 import numpy as np
 import pytest

@@ -13,10 +13,11 @@ from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
 from stratsynth.adapters import AIM, MST, ClippedMean, CoinPress, External, Independent
 from stratsynth.data.backends import Backend, Memory
-from stratsynth.driver.served import served
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms.prepared import check_served
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Work
+from stratsynth.questions.admission import kinds as all_kinds
 from stratsynth.strata import within
 from stratsynth.testing.record import identical
 
@@ -110,6 +111,19 @@ def test_what_needs_more_is_refused_before_anything_is_reserved(how, tmp_path):
     ss.fit(Independent(), table, BUDGET)
     assert table.backend.opened == [1]
     assert kinds(ledger) == ["ledger", "reserve", "charge", "done"]
+
+
+def served(reads):
+    """The kinds of questions that a backend with these reads is not refused for."""
+
+    def refused(kind):
+        try:
+            check_served("a mechanism", [kind], reads)
+        except Unsupported:
+            return True
+        return False
+
+    return {kind for kind in all_kinds() if not refused(kind)}
 
 
 def test_kinds_of_questions_by_what_a_backend_reads():

@@ -75,7 +75,7 @@ def test_signs_of_tex_are_written_out():
 
 def test_an_entry_is_written_once():
     assert bibliography([AIM, STRATIFICATION, AIM], "apa").count("\n") == 1
-    with pytest.raises(UsageError, match="'endnote' is unknown; choose bibtex, apa or json"):
+    with pytest.raises(UsageError, match='must be "bibtex" or "apa" or "json"'):
         bibliography([AIM], "endnote")
 
 

@@ -1,8 +1,11 @@
 """Synthetic rows in the coding of another file: `sample --as`."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from helpers import small
@@ -94,3 +97,36 @@ def test_the_command(tmp_path, capsys):
     assert cli.run(["sample", str(release), "-n", "3", "--as", "nowhere.csv", "-o", str(tmp_path / "b.csv")]) == 2
     assert "nowhere.csv" in capsys.readouterr().err
     assert not (tmp_path / "b.csv").exists()
+
+
+def test_a_parquet_file_gives_its_types_and_its_nulls(tmp_path):
+    """What the release calls not applicable is null where the file has no word for it, as in the rows of a CSV file."""
+    other = pa.table(
+        {
+            "sex": pa.array([1, 2], pa.int8()),
+            "area": pa.array(["1", "2"]).dictionary_encode(),
+            "vet": pa.array([None, 1.0], pa.float64()),
+            "flag": pa.array([True, False]),
+            "income": pa.array([None, 12_000], pa.int32()),
+            "rate": pa.array([None, 0.25], pa.float32()),
+            "born": pa.array([dt.date(2001, 2, 3), None]),
+        }
+    )
+    pq.write_table(other, tmp_path / "other.parquet")
+    table, codes = rows()
+    found = recoded(table, SCHEMA, tmp_path / "other.parquet")
+    assert found.texts == ()
+    assert [field.type for field in found.table.schema] == [field.type for field in other.schema]
+    for name in ("vet", "income"):
+        levels = np.array(SCHEMA.columns[name].all_levels)[codes[name]]
+        assert (np.asarray(found.table[name].is_null()) == (levels == "N")).all(), name
+    assert found.table["rate"].null_count == ROWS // 3
+    again = encode(SCHEMA.restrict(["vet", "income", "born"]), found.table)
+    assert all(again.codes[name].tolist() == codes[name].tolist() for name in ("vet", "income", "born"))
+
+
+def test_values_that_a_type_cannot_hold_stay_texts_and_are_named():
+    schema = Schema({"age": Categorical(levels=("1", "90+"))})
+    found = recoded(pa.table({"age": ["1", "90+"]}), schema, pa.table({"age": [1, 2]}))
+    assert found.texts == ("age",)
+    assert found.table["age"].to_pylist() == ["1", "90+"]

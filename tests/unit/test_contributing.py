@@ -1,4 +1,4 @@
-"""For those who join: paths that CONTRIBUTING names exist, and the hook refuses what ruff would change."""
+"""Paths that CONTRIBUTING and its like name exist, and the hook refuses what ruff would change."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What Python and notebooks show: short, escaped, and never a row."""
+"""Short forms in Python and notebooks: escaped, and never with a row."""
 
 import json
 from html.parser import HTMLParser

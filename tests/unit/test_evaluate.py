@@ -1,4 +1,4 @@
-"""Everything at once, and the page of text, on tables that are whole, odd or empty."""
+"""The whole evaluation, and its page as text, on tables that are whole, odd or empty."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What an extra is needed for says so, names the extra, and spends nothing."""
+"""A missing extra is named by the part that needs it, and nothing is spent."""
 
 import sys
 

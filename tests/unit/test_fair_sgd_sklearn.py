@@ -33,7 +33,7 @@ def test_check_estimator(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name in EXCEPTIONS:
-            with contextlib.suppress(AssertionError, ValueError):
+            with contextlib.suppress(AssertionError, ValueError, UsageError):
                 check(estimator)
         else:
             check(estimator)
@@ -59,7 +59,7 @@ def made(**settings):
 def test_it_learns(settings):
     x, y, group = data()
     model = made(**settings).fit(x, y, sensitive_features=group)
-    assert model.score(x, y) > 0.8
+    assert (model.predict(x) == y).mean() > 0.8
     assert model.predict_proba(x).sum(axis=1) == pytest.approx(np.ones(len(x)))
     decision = x @ model.coef_[0] + model.intercept_[0]
     assert ((decision > 0) == (model.predict(x) == "high")).all()
@@ -70,7 +70,7 @@ def test_it_learns(settings):
 def test_three_classes():
     x, y, group = data(classes=3)
     model = made(classes=["low", "middle", "high"]).fit(x, y, sensitive_features=group)
-    assert model.score(x, y) > 0.5
+    assert (model.predict(x) == y).mean() > 0.5
     assert model.coef_.shape == (3, 2)
 
 
@@ -79,7 +79,7 @@ def test_a_network_has_layers_in_the_unit_of_the_features(classes):
     x, y, group = data(classes=len(classes))
     model = made(classes=classes, model="network", hidden=4, iterations=60, gamma1=0.0)
     model.fit(x, y, sensitive_features=group)
-    assert model.score(x, y) > 0.45
+    assert (model.predict(x) == y).mean() > 0.45
     assert [layer.shape for layer in model.coefs_] == [(2, 4), (4, 1 if len(classes) == 2 else 3)]
     z = np.tanh(x @ model.coefs_[0] + model.intercepts_[0]) @ model.coefs_[1] + model.intercepts_[1]
     z = np.column_stack([0 * z, z]) if len(classes) == 2 else z

@@ -1,4 +1,4 @@
-"""What DP-FERMI makes of exact answers, what a step costs, and what is refused before anything is charged."""
+"""Fits of DP-FERMI to exact answers, the cost of a step, and refusals before anything is charged."""
 
 import dp_accounting
 import numpy as np

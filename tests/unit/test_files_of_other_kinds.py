@@ -1,4 +1,4 @@
-"""What is no file, or is larger than it can sensibly be, is refused at once: nothing hangs or fills the memory."""
+"""Paths that are no file, or one larger than is sensible, are refused at once: nothing hangs or fills the memory."""
 
 import json
 import os

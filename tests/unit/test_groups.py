@@ -147,7 +147,7 @@ REFUSED = {
     "bands and merges of a column": ({"merge": {"RACE": {"x": ["3", "4"]}}, "bands": {"RACE": [1]}}, "bands and"),
     "bands of categories": ({"bands": {"RACE": [3]}}, "not numeric"),
     "bands that are a number": ({"bands": {"RACE": 3}}, "list of numbers"),
-    "a policy that is unknown": ({"small": "drop", "threshold": 3}, "keep, merge, one-way"),
+    "a policy that is unknown": ({"small": "drop", "threshold": 3}, '"keep" or "merge" or "one-way"'),
     "a policy without a threshold": ({"small": "one-way"}, "threshold"),
     "a threshold without a policy": ({"threshold": 50}, "go together"),
     "a threshold of 0": ({"small": "one-way", "threshold": 0}, "above 0"),

@@ -68,7 +68,7 @@ def test_on_the_command_line_a_refusal_by_the_cap_is_exit_code_3(tmp_path, capsy
     small.edit(recipe, "delta = 1e-9\n", 'delta = 1e-9\nledger = "people.ledger"\nledger_epsilon = 1.2\n')
     assert cli.run(["fit", str(recipe), "-o", str(tmp_path / "first")]) == 0
     reads.clear()
-    assert cli.run(["fit", str(recipe), "-o", str(tmp_path / "second")]) == 3
+    assert cli.run(["fit", str(recipe), "-o", str(tmp_path / "second"), "--again"]) == 3
     assert "asked epsilon 1, remaining 0.2 of 1.2" in capsys.readouterr().err
     assert reads == []
     assert not (tmp_path / "second").exists()

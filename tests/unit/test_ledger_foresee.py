@@ -1,4 +1,4 @@
-"""What many fits would cost together, before the first of them is made."""
+"""Cost of many fits together, before the first of them is made."""
 
 import pytest
 from hypothesis import given, settings

@@ -120,7 +120,7 @@ def test_traces_of_features_twice_as_long_are_four_times_as_large():
 def test_risk_under_output_perturbation_is_ordered_as_traces_are():
     p, rng = twice(), np.random.default_rng(3)
     theta = fitted(Linear(), p, 0.0)
-    found = perturbed(Linear(), p, theta, 0.3, 20_000, rng)
+    found = perturbed(Linear(), p, theta, 0.3, 6_000, rng)
     assert ((found.low <= found.closed) & (found.closed <= found.high)).all()
     assert list(found.sort_values("risk").group) == list(found.sort_values("trace").group)
     assert found.gap.iloc[-1] == 0

@@ -314,7 +314,7 @@ def test_what_the_lens_cannot_look_at_is_refused(tmp_path):
     recipe = written(tmp_path, 'name = "mst"')
     with pytest.raises(UsageError, match="repeats"):
         lens(recipe, repeats=1)
-    with pytest.raises(UsageError, match="other rows are for predictors"):
+    with pytest.raises(UsageError, match="`on` is for predictors"):
         lens(recipe, on=tmp_path / "people.csv")
     estimates = written(tmp_path, 'name = "coinpress"', frame=census.make(200), schema=census.schema())
     with pytest.raises(Unsupported, match="estimates"):

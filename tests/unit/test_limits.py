@@ -1,4 +1,4 @@
-"""What is not protected is said in full, in the same words, wherever somebody reads what a release guarantees."""
+"""Limits of protection are stated in full, in the same words, wherever somebody reads what a release guarantees."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Everything that is asked at the same moment is answered together."""
+"""Questions of one moment are answered together."""
 
 import pytest
 

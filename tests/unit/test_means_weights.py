@@ -120,7 +120,7 @@ def test_noisy_shares_bring_their_noise_and_these_rows_mix():
 
 def test_exact_counts_of_the_rows_have_their_mix_as_sampling_error_only():
     frame = people()["g"].value_counts().reindex(LEVELS).rename_axis("g").reset_index(name="count")
-    exact = fitted(Weights.invariant(frame, citation="disclosed")).model
+    exact = fitted(Weights.invariant(frame, citation="disclosed counts")).model
     assert exact.figures.weighting[0] == 0
     assert exact.figures.sampling[0] > 5 * fitted(public()).model.figures.sampling[0]
 

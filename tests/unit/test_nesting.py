@@ -1,4 +1,4 @@
-"""At which level long code lists are counted: by public sizes and the budget, never by rows."""
+"""The level at which long code lists are counted: by public sizes and the budget, never by rows."""
 
 import math
 from dataclasses import replace

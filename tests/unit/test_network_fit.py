@@ -1,4 +1,4 @@
-"""What group regression makes of a network: by hand, against a regression, and at what cost; and what it refuses."""
+"""Group regression of a network: by hand, against a regression, and at what cost; and its refusals."""
 
 import numpy as np
 import pandas as pd

@@ -106,6 +106,6 @@ def test_a_release_predicts_after_it_was_stored(tmp_path):
     pd.testing.assert_frame_equal(again.predictions(frame).to_pandas(), release.predictions(frame).to_pandas())
     assert again.model.kind == "network"
     page = (folder / "report.html").read_text(encoding="utf-8")
-    for words in ("The network", "network of 16 hidden units for D, on 3 features", "How much each group counts"):
+    for words in ("The network", "network of 16 hidden units for D, on 3 features", "Weight of each group"):
         assert words in page
     assert {path.suffix for path in (folder / "model").iterdir()} <= {".json", ".npz", ".toml"}

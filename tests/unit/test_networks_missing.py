@@ -1,4 +1,4 @@
-"""Where PyTorch is not installed: refusals that name the extra, before any charge; and what needs no PyTorch."""
+"""Without PyTorch: refusals that name the extra, before any charge; and all that needs no PyTorch."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Where the bits come from: the operating system, never a seed, never twice; and integers throughout."""
+"""Source of the bits: the operating system, never a seed, never twice; and integers throughout."""
 
 import multiprocessing
 import os

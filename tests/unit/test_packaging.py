@@ -1,4 +1,4 @@
-"""What is installed is what lies in the source tree, and the locks say what it runs on."""
+"""The installed files are those of the source tree, and the locks name the packages that they run on."""
 
 import importlib.metadata
 import importlib.util

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,9 @@ from stratsynth.questions import (
     Total,
 )
 from stratsynth.questions.base import Setting
+from stratsynth.recipes.outlook import planned
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.release.page.frame import release_page
 from stratsynth.release.page.summary import summary
 from stratsynth.report.text import render
 from stratsynth.schema import Schema
@@ -346,7 +350,7 @@ PLANTED = {"counted twice": lambda w, _: w * w, "not cut": unclipped, "doubled":
 @pytest.mark.parametrize("bug", PLANTED)
 def test_weights_that_count_more_than_they_may_are_caught(bug):
     found = check_contract(
-        HOW["independent"], among=HEAVY_WORLDS, load=counting_wrongly(PLANTED[bug]), tables=6, neighbours=6
+        HOW["independent"], among=HEAVY_WORLDS, load=counting_wrongly(PLANTED[bug]), tables=6, neighbours=6, orders=0
     )
     assert "sensitivity" in {f.kind for f in found}
 
@@ -383,6 +387,46 @@ def test_a_release_says_that_its_figures_are_weighted_totals(tmp_path):
     assert "every record as its PWGTP" in stratsynth("certificate", "release", cwd=tmp_path).stdout
     assert "every record as its PWGTP" in (tmp_path / "release" / "report.html").read_text(encoding="utf-8")
     assert "PWGTP" not in release.sample(5).columns
+
+
+def test_a_release_says_that_larger_weights_are_cut_and_what_is_missing():
+    frame = small.people(2000).assign(PWGTP=[600 if i % 4 == 0 else 100 for i in range(2000)])
+    table = ss.open_table(frame, schema=WEIGHED, declared_size=450_000)
+    release = ss.fit(small.stratified(), table, Budget(20, 1e-6), entropy=SeededEntropy(1))
+    said = " ".join(summary(release.certificate).split())
+    assert "A larger weight counts as 300, and the people beyond that are missing: of 450,000 people declared," in said
+    gap = re.search(r"declared, ([\d,]+) give or take ([\d,]+) are not counted, for this or other reasons", said)
+    fewer, noise = (int(number.replace(",", "")) for number in gap.groups())
+    assert abs(fewer - 150_000) <= 2 * noise
+    page = " ".join(render(release_page(release.certificate, release.measurements, WEIGHED)).split())
+    assert "people, about" in page
+    assert not re.search(r"has about [\d,]+ records|records, about", page)
+    whole = ss.open_table(frame, schema=WEIGHED, declared_size=300_000)
+    fitted = ss.fit(Independent(), whole, Budget(20, 1e-6), entropy=SeededEntropy(1))
+    assert "are missing" in summary(fitted.certificate)
+    assert "people declared" not in " ".join(summary(fitted.certificate).split())
+
+
+def test_a_plan_does_not_take_people_for_rows():
+    without = dataclasses.replace(WEIGHED, row_weight=RowWeight(300, "PWGTP"))
+    known, guessed = (plan(Independent(), s, BUDGET, declared_size=10_000_000) for s in (WEIGHED, without))
+    assert guessed.rows_megabytes == pytest.approx(known.rows_megabytes, rel=0.2)
+    assert "the schema's weight has no mean: rows are foreseen as if it were 150" in " ".join(guessed.warnings)
+    assert known.warnings == ()
+    assert "larger weights count as 300, and the people beyond that are missing" in " ".join(str(known).split())
+
+
+def test_a_declared_size_of_records_is_doubted_where_people_are_counted(tmp_path):
+    recipe = small.write_recipe(tmp_path)
+    weighed = WEIGHED.to_toml()
+    (tmp_path / "schema.toml").write_text(weighed, encoding="utf-8")
+    small.edit(recipe, "declared_size = 100", "declared_size = 210_000")
+    small.edit(recipe, "rows = 50", "rows = 200_000")
+    [doubt] = planned(Recipe.read(recipe)).warnings
+    assert "declared_size 210,000 is of people, who at a mean weight of 100 are 2,100 records" in doubt
+    assert "about 21,000,000 if it is" in doubt
+    small.edit(recipe, "declared_size = 210_000", "declared_size = 21_000_000")
+    assert planned(Recipe.read(recipe)).warnings == ()
 
 
 @pytest.mark.parametrize("edit", ["gone", "smaller", "broken", "sensitivity"])
@@ -556,7 +600,7 @@ def test_a_recipe_from_plan_to_release(tmp_path):
 def test_an_audit_finds_nothing_beyond_the_claim(neighbours):
     """The weights of the two tables that are told apart differ too; a driver with less noise is caught."""
     report = audit_mechanism(
-        Independent(), world=HEAVY_WORLDS[0], budget=Budget(3, 1e-6, neighbours), runs=4_000, seconds=20, tables=0
+        Independent(), world=HEAVY_WORLDS[0], budget=Budget(3, 1e-6, neighbours), runs=4_000, seconds=1e9, tables=0
     )
     (found,) = report.audits
     assert found.verdict == "within"

@@ -7,7 +7,7 @@ import pytest
 from helpers import small
 from stratsynth import Budget, Stratified, Weights, fit, open_table
 from stratsynth.adapters import External
-from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.errors import FewPeopleWarning, MechanismError, Unsupported
 
 BUDGET = Budget(1, 1e-9)
 
@@ -31,6 +31,12 @@ def test_one_line_makes_a_release_of_values_in_the_schemas_types():
     assert list(made.columns) == list(small.SCHEMA.names)
     assert set(made["SEX"].astype(str)) <= {"1", "2"}
     assert release.certificate["unverified"]
+
+
+def test_a_function_of_few_rows_is_told_of():
+    """users3, A.13: 10 rows of 20,000 were taken without a word."""
+    with pytest.warns(FewPeopleWarning, match=r"returned \d+ rows that the schema knows, where 100 were wanted"):
+        fit(External.plain(lambda df: df.iloc[:12]), public(), BUDGET)
 
 
 def test_it_is_given_what_a_release_would_show_and_what_it_asks_for_by_name():
@@ -117,7 +123,7 @@ def test_on_other_rows_the_cause_of_a_synthesizers_failure_stays_hidden():
 
 
 def test_the_release_has_its_own_number_of_rows():
-    release = fit(External.plain(lambda df: pd.concat([df] * 3)), public(10), BUDGET)
+    release = fit(External.plain(lambda df: pd.concat([df] * 6)), public(10), BUDGET)
     made = release.sample(30, seed=0)
     assert len(made) == 30
     assert np.isin(made["GROUP"].astype(str), small.people(10)["GROUP"].astype(str)).all()

@@ -7,9 +7,12 @@ import pandas as pd
 import pytest
 
 import stratsynth as ss
+from helpers import small
 from helpers.command import complaint, stratsynth
-from stratsynth.adapters import Independent
+from stratsynth import Budget, Weights
+from stratsynth.adapters import Independent, Pooled
 from stratsynth.planning import plan
+from stratsynth.planning.page import percent
 from stratsynth.planning.stratum import NOISE_SIZE
 
 SCHEMA = ss.Schema(
@@ -127,3 +130,14 @@ def test_a_plan_of_many_strata_lists_its_ends_and_counts_the_rest():
     assert sum(int(line.split()[0]) for line in verdicts) == 300
     assert len(foreseen.to_dict()["strata"]) == 300
     assert "260 more rows are not shown" in foreseen._repr_html_()
+
+
+def test_an_error_of_everybodys_model_stands_in_brackets():
+    """A stratum that measures no table of two columns has not a smaller error for that (agency 1.7)."""
+    small_shares = pd.DataFrame({"SEX": ["1", "2"], "share": [0.97, 0.03]})
+    how = Pooled(by=["SEX"], weights=Weights.public(small_shares, citation="made up"))
+    found = plan(how, small.SCHEMA, Budget(1, 1e-9), declared_size=2_000)
+    two = {s.stratum: s for s in found.strata}["2"]
+    assert two.twoway_borrowed
+    assert f"({percent(two.twoway_error)})" in str(found)
+    assert "(in brackets)" in str(found)

@@ -58,6 +58,34 @@ def test_real_rows_beside_make_it_internal_and_no_part_of_a_release(release, tmp
         release.plot(tmp_path / "both.gif")
 
 
+BILLS = ss.Schema(
+    {
+        "BILL": ss.Numeric(lower=0, upper=100_000, integer=True, edges=(0, 1, 10, 100, 1_000, 10_000, 100_001)),
+        "AGE": ss.Numeric(lower=0, upper=100, edges=(0, 10, 100)),
+    }
+)
+
+
+def test_bins_are_drawn_where_they_are_and_areas_are_shares():
+    """users3, A.17: equally wide bins made a long tail look flat."""
+    rng = np.random.default_rng(0)
+    bills = np.where(rng.random(500) < 0.3, 0, np.exp(rng.normal(6, 2, 500))).clip(0, 1e5).astype(int)
+    frame = pd.DataFrame({"BILL": bills, "AGE": np.where(rng.random(500) < 0.5, 5.0, 50.0)})
+    with pytest.warns(ss.errors.NotPrivateWarning):
+        release = ss.synthesize(frame, epsilon=20, public=True, schema=BILLS, mechanism="independent")
+    figure = release.plot(seed=1)
+    assert "NOT PRIVATE" in words(figure) or "public" in words(figure)
+    known = shares(BILLS, release.sample_arrow(500, seed=1))
+    for axes, name in zip(figure.axes, BILLS.names, strict=False):
+        data = axes.patches[0].get_data()
+        assert np.diff(data.edges).min() > 0.009
+        assert data.values * np.diff(data.edges) == pytest.approx(known[name])
+    ages = figure.axes[1].patches[0].get_data()
+    assert ages.edges == pytest.approx([0, 0.1, 1]), "to scale"
+    assert ages.values[0] > 5 * ages.values[1], "a tenth as wide, and as many people"
+    assert figure.axes[0].patches[0].get_data().edges[[0, -1]] == pytest.approx([0, 1])
+
+
 def test_the_same_figure_is_the_same_file(release, tmp_path):
     for suffix in ("pdf", "svg"):
         for name in ("one", "two"):

@@ -1,4 +1,4 @@
-"""What public facts decide is worked out once a fit: candidates, strata, and what a holdout says of shares."""
+"""Consequences of public facts are computed once a fit: candidates, strata, and a holdout's shares."""
 
 import numpy as np
 import pandas as pd

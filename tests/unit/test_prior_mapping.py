@@ -163,7 +163,7 @@ def test_in_a_merge_the_merged_levels_vary():
 
 def test_the_digest_follows_rows_and_citation():
     one, two = last_year(seed=1).rows(SCHEMA), last_year(seed=2).rows(SCHEMA)
-    other = Prior.public(people(2_000, 1), citation="another").rows(SCHEMA)
+    other = Prior.public(people(2_000, 1), citation="another year").rows(SCHEMA)
     assert len({one.digest, two.digest, other.digest}) == 3
     assert one.digest == last_year(seed=1).rows(SCHEMA).digest
     assert one.stated["sha256"] == other.stated["sha256"]

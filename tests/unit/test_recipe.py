@@ -1,12 +1,15 @@
 """Recipes: what is wrong is found and named before anything is read or spent."""
 
+import re
+
 import pytest
 
 from helpers import small
 from stratsynth import Groups, Stratified
 from stratsynth.adapters import AIM, MST, Independent
 from stratsynth.adapters.pooled import Pooled
-from stratsynth.errors import UsageError
+from stratsynth.errors import RecipeError, UsageError
+from stratsynth.recipes.outlook import planned
 from stratsynth.recipes.recipe import Recipe
 
 CONTRACT = """\
@@ -150,6 +153,29 @@ def test_what_is_no_recipe_is_refused(content, recipe):
     recipe.write_bytes(content)
     with pytest.raises(UsageError, match=r"recipe\.toml"):
         Recipe.read(recipe)
+
+
+@pytest.mark.parametrize(
+    ("number", "right"),
+    [("210,000", "210_000"), ("1,0", "1.0"), ("1,234,567", "1_234_567"), ("0,5  # half", "0.5")],
+)
+def test_a_comma_in_a_number_is_pointed_at(number, right, recipe):
+    small.edit(recipe, "declared_size = 100", f"declared_size = {number}")
+    with pytest.raises(RecipeError, match=rf"Numbers have no comma: write {re.escape(right)} for"):
+        Recipe.read(recipe)
+
+
+def test_other_faults_have_no_word_of_commas(recipe):
+    small.edit(recipe, "declared_size = 100", "declared_size = [1, 2")
+    with pytest.raises(RecipeError, match="not TOML") as refused:
+        Recipe.read(recipe)
+    assert "comma:" not in str(refused.value)
+
+
+def test_a_plan_says_that_the_data_are_not_there(recipe):
+    assert "there is no" not in " ".join(planned(Recipe.read(recipe)).warnings)
+    (recipe.parent / "people.csv").unlink()
+    assert "people.csv, so a fit would be refused." in " ".join(planned(Recipe.read(recipe)).warnings)
 
 
 def test_a_missing_recipe_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""What reductions make of answers, and what they refuse before anything is charged."""
+"""Fits of reductions to answers, and refusals before anything is charged."""
 
 import math
 

@@ -47,13 +47,13 @@ def rows(text):
     [
         ("[data]", "path schema declared_size public engine table query"),
         ("[strata]", "by merge bands hierarchy small threshold"),
-        ('source = "public"', "path citation"),
+        ('source = "public"', "path citation records"),
         ('source = "holdout"', "path citation confidential"),
         ('source = "private"', "share prior"),
         ('source = "raked"', "margins start"),
         ('source = "invariant"', "path citation"),
         ("[budget]", "epsilon delta neighbours ledger ledger_epsilon account strata first"),
-        ("[release]", "rows directory seed workers csv title publisher"),
+        ("[release]", "rows directory seed workers csv title publisher groups margin"),
         (
             "[compare]",
             (
@@ -127,7 +127,7 @@ def test_every_key_of_a_column_is_there(pages, kind):
 
 def test_the_keys_of_the_file_of_a_unit_and_of_a_rule_are_there(pages):
     text = pages["reference/schema.md"]
-    assert list(rows(part(text, "The file"))) == ["format", "origin", "reviewed_by", "unit"]
+    assert list(rows(part(text, "The file"))) == ["format", "origin", "reviewed_by", "unit", "frame"]
     assert list(rows(part(text, "unit"))) == ["column", "max_rows"]
     assert list(rows(part(text, "weight"))) == ["column", "max", "mean", "missing"]
     assert list(rows(part(text, "[[forbid]]"))) == ["when", "never"]

@@ -1,4 +1,4 @@
-"""What a package registers as a mechanism is a class, or is refused with the remedy."""
+"""An entry that a package registers as a mechanism is a class, or is refused with the remedy."""
 
 from importlib.metadata import EntryPoint
 

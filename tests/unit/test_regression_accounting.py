@@ -1,4 +1,4 @@
-"""What a step costs by the three ways of counting, and what is refused because it is not private."""
+"""Cost of a step by three ways of counting, and refusal of those that are not private."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What group regression makes of answers: by hand, in direction, and against least squares."""
+"""Fits of group regression to answers: by hand, in direction, and against least squares."""
 
 from dataclasses import replace
 

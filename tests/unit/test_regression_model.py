@@ -127,7 +127,7 @@ def test_a_release_predicts_after_it_was_stored(tmp_path):
     assert table.feature.tolist() == ["1", "G=b", "X"]
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "The coefficients" in page
-    assert "How much each group counts" in page
+    assert "Weight of each group" in page
 
 
 def test_asking_rows_of_it_says_what_it_gives():

@@ -65,7 +65,7 @@ def test_certificate_and_report_say_that_they_add_up():
     release = fit(regression(accounting="parallel"), table, Budget(1, 1e-6))
     found = release.certificate["strata"]
     assert (found["by"], found["families"], found["groups"]) == (["G", "C"], FAMILIES, 5)
-    assert "adds up" in strata(release.statement)
+    assert "add up" in strata(release.statement)
     assert "5 groups that overlap: by G and C" in strata(release.statement)
 
 

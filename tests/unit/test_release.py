@@ -1,6 +1,8 @@
 """Release folders: whole or not at all, never overwritten, the same again when they are read back."""
 
+import errno
 import json
+import os
 import shutil
 
 import numpy as np
@@ -15,6 +17,8 @@ from stratsynth import Release, Stratified, fit
 from stratsynth.adapters import Independent
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.noise import SeededEntropy
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.release import folder
 
 LEVELS = {c: set(small.SCHEMA.levels(c)) for c in ("SEX", "GROUP", "WORK")}
 
@@ -78,7 +82,7 @@ def test_where_gives_only_such_rows_and_exactly_n(release):
 
 @pytest.mark.parametrize(
     "where",
-    [{"SEXX": "1"}, {"SEX": "9"}, {"SEX": []}, {"SEX": 2}, {"SEX": [2]}, {"SEX": "2", "GROUP": "b"}],
+    [{"SEXX": "1"}, {"SEX": "9"}, {"SEX": []}, {"SEX": 3}, {"SEX": [None]}, {"SEX": "2", "GROUP": "b"}],
     ids=str,
 )
 def test_a_condition_that_no_row_can_meet_is_refused(release, where):
@@ -203,7 +207,7 @@ def test_cells_are_row_major():
 
 def test_the_certificate_has_every_key_and_recomputes(release):
     certificate = json.loads(json.dumps(release.certificate))
-    optional = {"declared_and_measured", "first_question", "notices", "small_groups"}
+    optional = {"declared_and_measured", "agreement", "measured", "notices", "small_groups"}
     assert set(certificate) - optional == {
         "format",
         "created",
@@ -224,6 +228,7 @@ def test_the_certificate_has_every_key_and_recomputes(release):
         "charges",
         "not_protected",
         "conversion",
+        "first_question",
     }
     recompute.check(certificate)
     assert certificate["private"] is True
@@ -308,3 +313,27 @@ def test_a_release_of_another_version_that_cannot_be_read_says_which(copy):
     path.write_text(json.dumps({**record, "format": "stratsynth-certificate/2"}), encoding="utf-8")
     with pytest.raises(ReleaseError, match=r"format stratsynth-certificate/1; it was written by stratsynth 7\.0\.$"):
         Release.load(copy)
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_charged(tmp_path, monkeypatch):
+    recipe = small.write_recipe(tmp_path)
+    small.edit(recipe, "delta = 1e-9\n", 'delta = 1e-9\nledger = "people.ledger"\n')
+
+    def refused(**where):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(folder.tempfile, "mkdtemp", refused)
+    with pytest.raises(UsageError, match=r"release cannot be made: .* cannot be written in .Read-only file system"):
+        Recipe.read(recipe).run(tmp_path / "release")
+    assert b'"reserve"' not in (tmp_path / "people.ledger").read_bytes()
+
+
+def test_a_release_that_could_not_be_written_says_how_to_go_on(tmp_path, monkeypatch):
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(folder, "write_json", full)
+    with pytest.raises(
+        StratsynthError, match=r"the same fit with another folder .-o ELSEWHERE. goes on .* charged nothing"
+    ):
+        small.small_release().save(tmp_path / "release", rows=5)

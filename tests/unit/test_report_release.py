@@ -79,7 +79,7 @@ def test_a_reader_chooses_among_the_groups(release):
 def test_without_strata_there_is_nothing_to_choose():
     page = page_of(fit(Independent(), small.table(), small.BUDGET, seed=1))
     assert page.all("select") == []
-    assert "everybody was measured together" in page.text
+    assert "all records were measured together" in page.text
 
 
 def test_sizes_are_the_weighted_mean_of_what_the_tables_add_up_to():
@@ -94,7 +94,7 @@ def test_sizes_are_the_weighted_mean_of_what_the_tables_add_up_to():
         },
         schema=COLUMNS,
     )
-    (size,) = sizes(measured(table))
+    (size,) = sizes(measured(table), None)
     assert size.value == pytest.approx((30 / 8 + 15 / 3) / (1 / 8 + 1 / 3))
     assert size.sigma == pytest.approx((1 / 8 + 1 / 3) ** -0.5)
 
@@ -118,7 +118,7 @@ def test_a_table_measured_twice_is_one_with_less_noise():
 
 def test_sizes_are_close_to_the_truth_when_noise_is_small():
     release = fit(small.stratified(), small.table(), Budget(25, 1e-9), seed=1, entropy=SeededEntropy(5))
-    found = {s.group: s.value for s in sizes(measured(release.measurements))}
+    found = {s.group: s.value for s in sizes(measured(release.measurements), None)}
     truth = small.people().groupby(["SEX", "GROUP"]).size()
     assert found["1|a"] == pytest.approx(truth["1", "a"], abs=4)
     assert found["2|b"] == pytest.approx(truth["2", "b"], abs=4)

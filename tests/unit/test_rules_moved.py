@@ -1,4 +1,4 @@
-"""What the rules move is counted, and no sample of any kind breaks one."""
+"""Rows that rules change are counted, and no sample of any kind breaks a rule."""
 
 import json
 

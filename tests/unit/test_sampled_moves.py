@@ -1,4 +1,4 @@
-"""What a move costs where steps are taken on Poisson samples: cheap only where strata of one split alone are asked."""
+"""Cost of a move where steps are taken on Poisson samples: cheap only where strata of one split alone are asked."""
 
 from functools import cache
 

@@ -44,6 +44,10 @@ def test_each_group_gets_the_number_it_is_given(release):
     pd.testing.assert_frame_equal(rows, release.sample(n_by_group=wanted, by=BY, seed=1))
 
 
+def test_groups_are_named_by_numbers_as_well(stratified):
+    assert sizes(stratified.sample(n_by_group={1: 5, 2: 7}, by=["SEX"]), ["SEX"]) == {("1",): 5, ("2",): 7}
+
+
 def test_rows_of_different_groups_are_mixed(stratified):
     rows = stratified.sample(n_by_group={("1", "a"): 100, ("2", "a"): 100})
     assert set(rows["SEX"][:40]) == {"1", "2"}
@@ -84,7 +88,10 @@ def test_a_condition_goes_with_numbers(release):
     [
         ({"n_by_group": {("1", "z"): 1}}, "no level"),
         ({"n_by_group": {("1",): 1}}, "key"),
-        ({"n_by_group": {(1, 2): 1}}, "key"),
+        ({"n_by_group": {(1, 2): 1}}, "GROUP has no level '2'"),
+        ({"n_by_group": {("1", None): 1}}, "one value"),
+        ({"n": 5, "balance": 1}, "balance is a list of columns, not 1"),
+        ({"n_by_group": {"1": 1}, "by": 3}, "by is a list of columns, not 3"),
         ({"n_by_group": {("1", "a"): -1}}, "whole"),
         ({"n_by_group": {("1", "a"): 1.5}}, "whole"),
         ({"n_by_group": {("1", "a"): True}}, "whole"),

@@ -100,8 +100,12 @@ def test_what_is_not_this_sample_is_refused_and_left_alone(saved, tmp_path, caps
     before = small.tree(out)
     assert run("sample", saved, "-n", 300, "--seed", 5, "-o", out) == 2
     assert "is complete" in capsys.readouterr().err
-    assert run("sample", saved, "-n", 300, "-o", saved) == 2
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()
+    assert run("sample", saved, "-n", 300, "-o", tmp_path / "other") == 2
     assert "no sample that was begun" in capsys.readouterr().err
+    assert run("sample", saved, "-n", 300, "-o", saved) == 2
+    assert "lies in the release" in capsys.readouterr().err
     for name in ("many", "one.parquet"):
         assert run("sample", saved, "-n", 300, "-o", tmp_path / "nowhere" / name) == 2
     assert run("sample", saved, "-n", 300, "-o", out, "--as", out / "part-00000.parquet") == 2

@@ -1,4 +1,4 @@
-"""What scripts/audit and scripts/wheel say of the supply chain."""
+"""Reports of scripts/audit and scripts/wheel on the supply chain."""
 
 import hashlib
 import importlib.metadata

@@ -111,7 +111,7 @@ def test_columns_that_a_draft_leaves_out_are_named():
     frame = small.people().assign(number=lambda rows: [f"ID{row:06}" for row in range(len(rows))])
     frame = frame.loc[frame.index.repeat(1 + 1_200 // len(frame))].reset_index(drop=True)
     frame["number"] = [f"ID{row:06}" for row in range(len(frame))]
-    with pytest.warns(DraftWarning, match="not in the release: column 'number'") as warned:
+    with pytest.warns(DraftWarning, match="not in the release:\n- column 'number' is left out: ") as warned:
         release = ss.synthesize(frame, epsilon=1, public=True, mechanism="independent")
     assert "number" not in release.sample(5, seed=1).columns
     assert [w.filename for w in warned if w.category is DraftWarning] == [__file__]
@@ -155,4 +155,18 @@ def test_an_arrow_table_will_do():
     table = pa.Table.from_pandas(people(300))
     with pytest.warns(NotPrivateWarning):
         release = ss.synthesize(table, epsilon=1, public=True, mechanism="independent")
-    assert release.sample_arrow(10).schema.field("since").type == pa.timestamp("s")
+    assert release.sample_arrow(10).schema.field("since").type == table.schema.field("since").type
+
+
+def test_a_unit_of_several_rows_is_named_in_the_call():
+    """users3, A.3."""
+    frame = small.people().assign(SUBJECT=[f"P{i % 25}" for i in range(100)])
+    settings = {"epsilon": 1, "schema": small.SCHEMA, "mechanism": "independent", "declared_size": 100}
+    unit = ss.Unit(column="SUBJECT", max_rows=4)
+    release = ss.synthesize(frame, unit=unit, **settings)
+    assert release.certificate["unit"] == {"column": "SUBJECT", "max_rows": 4}
+    of_sex = ss.synthesize(small.people(98), unit=ss.Unit(column="SEX", max_rows=60), **settings)
+    assert "SEX" not in of_sex.model.schema.names, "what tells people apart is not released"
+    for wrong, words in (("SUBJECT", "must be Unit"), (ss.Unit(column="SUBJECT", max_rows=5), "another unit")):
+        with pytest.raises(StratsynthError, match=words):
+            ss.synthesize(frame, unit=wrong, **settings | {"schema": release.model.schema})

@@ -15,6 +15,8 @@ from stratsynth.mechanisms.terms import Terms
 
 ROOT = Path(__file__).parents[2]
 LISTED = trusted.modules()
+MOST_COUNTS, MOST_LINES = 9_000, 16_000
+"""The most lines that an auditor of counts from files has to read, and of all paths together."""
 GEM = {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20}
 STRATA = {"by": ["SEX"]}
 BORN = Temporal(kind="date", lower="1950-01-01", upper="2009-12-31", bins=6)
@@ -119,6 +121,9 @@ def test_the_script_prints_lines_of_each_path():
     )
     found = re.findall(r"^(\w+) +([\d,]+) lines in +(\d+) files", done.stdout, flags=re.MULTILINE)
     assert [path for path, _, _ in found] == ["counts", "types", "sums", "samples", "engines", "loaded"]
+    numbers = {path: int(lines.replace(",", "")) for path, lines, _ in found}
+    assert numbers["counts"] <= MOST_COUNTS
+    assert sum(numbers.values()) - numbers["loaded"] <= MOST_LINES
     for path, lines, files in found:
         texts = [(ROOT / "stratsynth" / m.file).read_text(encoding="utf-8") for m in LISTED if m.path == path]
         assert (int(lines.replace(",", "")), int(files)) == (sum(len(t.splitlines()) for t in texts), len(texts))

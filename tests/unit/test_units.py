@@ -1,4 +1,4 @@
-"""Whoever has several rows: the first k are kept, whatever others have, and all of them are paid for."""
+"""People with several rows: the first k are kept, whatever others have, and all of them are paid for."""
 
 import json
 import math

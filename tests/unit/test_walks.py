@@ -1,4 +1,4 @@
-"""How far a question and a fit walk through our own code: counted in a fresh process, and never more than stated."""
+"""Lengths of a question's and a fit's walk through our own code: counted in a fresh process, never above the table."""
 
 import json
 import os
@@ -17,16 +17,18 @@ MOST = {
     "a question, the driver's part, no rows to be loaded": {"functions": 89, "files": 22, "jumps": 69},
     "a question, from program to program": {"functions": 161, "files": 38, "jumps": 134},
     "a question, from program to program, no rows to be loaded": {"functions": 115, "files": 26, "jumps": 87},
-    "mst": {"functions": 864, "files": 137},
-    "group_regression": {"functions": 767, "files": 133},
-    "fermi": {"functions": 635, "files": 118},
+    "mst": {"functions": 893, "files": 141},
+    "group_regression": {"functions": 792, "files": 137},
+    "fermi": {"functions": 647, "files": 122},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
 
 The reason for the last ten files of a recipe: a file is in the trusted base or it is not (docs/privacy.md), so words,
 files and editing helpers lie beside the code that the guarantee rests on, and not in it. The reason for
-one file and two functions more: a page writes the papers that it cites by `stratsynth.references`."""
+one file and two functions more: a page writes the papers that it cites by `stratsynth.references`. The reason for
+four files and up to 29 functions more: sizes by least squares, their comparison with declared ones, its table, and the
+question after a fit that is done."""
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def asked(release: Release) -> set[frozenset[str]]:
 
 def even(column: str) -> Weights:
     levels = SCHEMA.levels(column)
-    return Weights.public(pd.DataFrame({column: levels, "share": 1 / len(levels)}), citation="even")
+    return Weights.public(pd.DataFrame({column: levels, "share": 1 / len(levels)}), citation="even shares")
 
 
 TOLD = {frozenset("A"), frozenset("G"), frozenset("AG")}
@@ -101,7 +101,9 @@ def test_what_is_saved_makes_the_other_tables_less_noisy(name: str):
 def test_the_first_tables_of_aim_and_gem_are_less_noisy_too():
     for name in ("aim", "gem"):
         without, given = (
-            next(c["sigma"] for c in fitted(name, **more).certificate["charges"] if c["kind"] == "counts")
+            next(
+                charge["sigma"] for charge in fitted(name, **more).certificate["charges"] if charge["kind"] == "counts"
+            )
             for more in ({}, {"weights": shares()})
         )
         assert given < without
@@ -210,7 +212,7 @@ def test_it_is_stored_verified_and_planned(tmp_path: Path):
     assert stated["weights"]["source"] == "public"
     found = plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares())
     assert found.weights["by"] == ["A", "G"]
-    assert "nothing is spent on their shares" in str(found)
+    assert "no budget is spent on these shares" in str(found)
     assert found.mechanism == "mst, shares by weights"
 
 
@@ -266,7 +268,10 @@ def test_the_private_file_is_refused_as_weights_before_anything_is_charged(tmp_p
 def test_other_shares_are_another_fit():
     one, two = (
         prepare(Weighted("mst", weights), SCHEMA, BUDGET, 2_000)
-        for weights in (shares(), Weights.public(pd.DataFrame({"G": ["0", "1"], "share": [0.5, 0.5]}), citation="b"))
+        for weights in (
+            shares(),
+            Weights.public(pd.DataFrame({"G": ["0", "1"], "share": [0.5, 0.5]}), citation="made up"),
+        )
     )
     from stratsynth.fitting import request_of
 
@@ -288,7 +293,7 @@ def test_the_recipe_says_it_by_weights_without_strata(tmp_path: Path, monkeypatc
     small.edit(path, '[strata]\nby = ["SEX", "GROUP"]', "")
     monkeypatch.chdir(tmp_path)
     assert cli.run(["plan", "recipe.toml"]) == 0
-    assert "of SEX x GROUP, which are no strata: nothing is spent on their shares" in capsys.readouterr().out
+    assert "of SEX x GROUP, which are no strata: no budget is spent on these shares" in capsys.readouterr().out
     assert cli.run(["fit", "recipe.toml"]) == 0
     assert cli.run(["verify", "release"]) == 0
     rows = pd.read_parquet("release/synthetic.parquet")
@@ -399,7 +404,9 @@ def test_it_is_said_that_nobody_compared_the_shares():
     release = fitted("mst", weights=shares())
     (said,) = [n["text"] for n in release.certificate["notices"] if n["kind"] == "shares_not_compared"]
     assert said.startswith("the shares of A x G were compared with nothing")
-    assert "compared with nothing" in str(plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares()))
+    assert "no measured count is compared with the shares" in str(
+        plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares())
+    )
     for other in (fitted("mst"), fit(Stratified("mst", ["G"], even("G")), table(), BUDGET)):
         assert all(n["kind"] != "shares_not_compared" for n in other.certificate.get("notices", ()))
 

@@ -30,16 +30,18 @@ def test_shares_of_a_file(tmp_path):
 
 def test_shares_of_a_frame_with_numbers_for_levels():
     frame = shares_frame()
-    assert by_label(Weights.public(frame.assign(SEX=frame["SEX"].astype(float)), citation="c")) == pytest.approx(
+    assert by_label(Weights.public(frame.assign(SEX=frame["SEX"].astype(float)), citation="made up")) == pytest.approx(
         EXPECTED
     )
-    assert by_label(Weights.public(frame.assign(SEX=frame["SEX"].astype(int)), citation="c")) == pytest.approx(EXPECTED)
+    assert by_label(Weights.public(frame.assign(SEX=frame["SEX"].astype(int)), citation="made up")) == pytest.approx(
+        EXPECTED
+    )
 
 
 def test_rows_and_columns_may_come_in_any_order(tmp_path):
     frame = shares_frame().iloc[::-1, ::-1]
-    assert by_label(Weights.public(frame, citation="c")) == pytest.approx(EXPECTED)
-    assert list(Weights.public(frame, citation="c").resolve(STRATA).shares) == list(STRATA)
+    assert by_label(Weights.public(frame, citation="made up")) == pytest.approx(EXPECTED)
+    assert list(Weights.public(frame, citation="made up").resolve(STRATA).shares) == list(STRATA)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path):
@@ -90,14 +92,14 @@ def test_a_misspelt_share_column_is_suggested(tmp_path):
 
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(WeightsError, match=r"nowhere\.csv"):
-        Weights.public(tmp_path / "nowhere.csv", citation="c")
+        Weights.public(tmp_path / "nowhere.csv", citation="made up")
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     path = tmp_path / "shares.csv"
     path.write_bytes(b"SEX,GROUP,share\n\xff\xfe\x00,a,1\n")
     with pytest.raises(WeightsError, match="UTF-8"):
-        Weights.public(path, citation="c")
+        Weights.public(path, citation="made up")
 
 
 @pytest.mark.parametrize("citation", ["", "  ", None, 3])
@@ -109,11 +111,11 @@ def test_public_shares_need_a_citation(citation):
 @pytest.mark.parametrize("shares", [None, [0.5, 0.5], 3])
 def test_what_is_no_table_of_shares_is_refused(shares):
     with pytest.raises(WeightsError):
-        Weights.public(shares, citation="c")
+        Weights.public(shares, citation="made up")
 
 
 def test_the_counts_of_a_private_frame_are_no_shares():
     """groupby().size() is the slip that would publish exact counts."""
     frame = pd.DataFrame({"SEX": ["1", "2"], "GROUP": ["a", "b"]})
     with pytest.raises(WeightsError):
-        Weights.public(frame.groupby(["SEX", "GROUP"]).size(), citation="c")
+        Weights.public(frame.groupby(["SEX", "GROUP"]).size(), citation="made up")

@@ -35,11 +35,11 @@ def by_label(weights, strata=STRATA, schema=SCHEMA):
 
 def test_counts_need_not_add_up_to_anything():
     counts = frame("SEX GROUP count", [("1", "a", 30), ("1", "b", 10), ("2", "a", 60), ("2", "b", 0)])
-    weights = Weights.public(counts, citation="c")
+    weights = Weights.public(counts, citation="made up")
     assert by_label(weights) == pytest.approx({"1|a": 0.3, "1|b": 0.1, "2|a": 0.6, "2|b": 0})
     assert weights.resolve(STRATA).total == 1
     with pytest.raises(WeightsError, match="all 0"):
-        Weights.public(counts.assign(count=0), citation="c").resolve(STRATA)
+        Weights.public(counts.assign(count=0), citation="made up").resolve(STRATA)
 
 
 def test_bounds_are_kept_beside_shares_and_scaled_with_counts():
@@ -47,14 +47,14 @@ def test_bounds_are_kept_beside_shares_and_scaled_with_counts():
         "SEX GROUP count low high",
         [("1", "a", 30, 20, 40), ("1", "b", 10, 10, 10), ("2", "a", 60, 0, 80), ("2", "b", 0, 0, 5)],
     )
-    ranges = {s.label: r for s, r in Weights.public(counts, citation="c").resolve(STRATA).ranges.items()}
+    ranges = {s.label: r for s, r in Weights.public(counts, citation="made up").resolve(STRATA).ranges.items()}
     assert ranges == {"1|a": (0.2, 0.4), "1|b": (0.1, 0.1), "2|a": (0, 0.8), "2|b": (0, 0.05)}
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.25), st.floats(0, 0.5)), min_size=4, max_size=4))
 def test_bounds_alone_give_shares_between_them(pairs):
     rows = [(*s.to_dict().values(), low, low + wide) for s, (low, wide) in zip(STRATA, pairs, strict=True)]
-    weights = Weights.public(frame("SEX GROUP low high", [(*r[:3], min(1.0, r[3])) for r in rows]), citation="c")
+    weights = Weights.public(frame("SEX GROUP low high", [(*r[:3], min(1.0, r[3])) for r in rows]), citation="made up")
     if math.fsum(r[3] for r in rows) < 0.999:
         with pytest.raises(WeightsError, match="never to 1"):
             weights.resolve(STRATA)
@@ -78,17 +78,17 @@ def test_bounds_alone_give_shares_between_them(pairs):
 )
 def test_figures_that_make_no_sense_are_refused(columns, row, match):
     with pytest.raises(WeightsError, match=match):
-        Weights.public(frame(columns, [row]), citation="c")
+        Weights.public(frame(columns, [row]), citation="made up")
 
 
 def test_a_merge_may_be_given_by_its_name_or_by_its_levels():
     rows = [("1", "N", 0.1), ("1", "asked", 0.4), ("2", "N", 0.1), ("2", "yes", 0.3), ("2", "no", 0.1)]
-    found = by_label(Weights.public(frame("SEX WORK share", rows), citation="c"), MERGED)
+    found = by_label(Weights.public(frame("SEX WORK share", rows), citation="made up"), MERGED)
     assert found == pytest.approx({"1|N": 0.1, "1|asked": 0.4, "2|N": 0.1, "2|asked": 0.4})
     with pytest.raises(WeightsError, match="two shares"):
-        Weights.public(frame("SEX WORK share", [*rows, ("1", "yes", 0)]), citation="c").resolve(MERGED)
+        Weights.public(frame("SEX WORK share", [*rows, ("1", "yes", 0)]), citation="made up").resolve(MERGED)
     with pytest.raises(WeightsError, match="no share for SEX=2 WORK=no"):
-        Weights.public(frame("SEX WORK share", rows[:-1]), citation="c").resolve(MERGED)
+        Weights.public(frame("SEX WORK share", rows[:-1]), citation="made up").resolve(MERGED)
 
 
 # Holdout
@@ -96,13 +96,13 @@ def test_a_merge_may_be_given_by_its_name_or_by_its_levels():
 
 def test_a_holdout_is_counted_by_the_schemas_levels_and_smoothed():
     sample = frame("GROUP SEX more", [("a", 1, "x"), ("a", 1.0, "x"), ("b", "2", "x"), ("zebra", "2", "x")])
-    found = by_label(Weights.holdout(sample, citation="c"))  # a row that the schema leaves out does not count
+    found = by_label(Weights.holdout(sample, citation="made up"))  # a row that the schema leaves out does not count
     assert found == pytest.approx({"1|a": 2.5 / 5, "1|b": 0.5 / 5, "2|a": 0.5 / 5, "2|b": 1.5 / 5})
 
 
 def test_bins_are_matched_by_their_numbers(tmp_path):
     frame("AGE", [(0,), (2,), (9,)]).to_csv(tmp_path / "sample.csv", index=False)
-    found = by_label(Weights.holdout(tmp_path / "sample.csv", citation="c"), crossing(SCHEMA, ["AGE"]))
+    found = by_label(Weights.holdout(tmp_path / "sample.csv", citation="made up"), crossing(SCHEMA, ["AGE"]))
     assert found == pytest.approx({"0-2": 2.5 / 4.5, "3-5": 0.5 / 4.5, "6-9": 1.5 / 4.5})
 
 
@@ -119,7 +119,7 @@ def test_disjoint_is_not_public():
     assert published.unprotected == ()
     assert cut.unprotected == ("holdout_people",)
     assert Weights.holdout(sample).unprotected == ("holdout_people",), "what nobody has published is confidential"
-    assert Weights.holdout(sample, citation="ours", confidential=True).unprotected == ("holdout_people",)
+    assert Weights.holdout(sample, citation="our people", confidential=True).unprotected == ("holdout_people",)
     with pytest.raises(WeightsError, match="confidential = true"):
         Weights.holdout(sample, confidential=False)
     assert "sha256" not in cut.describe()
@@ -127,9 +127,9 @@ def test_disjoint_is_not_public():
 
 def test_a_holdout_lacks_nothing():
     with pytest.raises(SchemaError, match="GROUP"):
-        Weights.holdout(people(30).drop(columns="GROUP"), citation="c").resolve(STRATA, SCHEMA)
+        Weights.holdout(people(30).drop(columns="GROUP"), citation="made up").resolve(STRATA, SCHEMA)
     with pytest.raises(WeightsError, match="no rows"):
-        Weights.holdout(people(0), citation="c").resolve(STRATA, SCHEMA)
+        Weights.holdout(people(0), citation="made up").resolve(STRATA, SCHEMA)
 
 
 # Private
@@ -170,7 +170,7 @@ def test_before_they_are_asked_private_weights_are_even_or_those_of_a_prior():
 
 def test_private_weights_are_planned_by_raked_ones():
     sexes, groups = frame("SEX share", [("1", 0.3), ("2", 0.7)]), frame("GROUP share", [("a", 0.6), ("b", 0.4)])
-    raked = Weights.raked(Weights.public(sexes, citation="x"), Weights.invariant(groups))
+    raked = Weights.raked(Weights.public(sexes, citation="made up"), Weights.invariant(groups))
     weights = Weights.private(share=0.1, prior=raked)
     assert by_label(weights) == pytest.approx({"1|a": 0.18, "1|b": 0.12, "2|a": 0.42, "2|b": 0.28})
     assert weights.worst == "invariant"
@@ -193,8 +193,8 @@ def test_a_prior_is_known_before():
 # Raked
 
 
-SEX = Weights.public(frame("SEX share", [("1", 0.4), ("2", 0.6)]), citation="sexes")
-GROUP = Weights.public(frame("GROUP share", [("a", 0.9), ("b", 0.1)]), citation="groups")
+SEX = Weights.public(frame("SEX share", [("1", 0.4), ("2", 0.6)]), citation="table of sexes")
+GROUP = Weights.public(frame("GROUP share", [("a", 0.9), ("b", 0.1)]), citation="table of groups")
 
 
 def test_margins_alone_go_together_at_random():
@@ -204,7 +204,8 @@ def test_margins_alone_go_together_at_random():
 
 def test_a_starting_table_says_how_they_go_together():
     start = Weights.public(
-        frame("SEX GROUP share", [("1", "a", 0.5), ("1", "b", 0), ("2", "a", 0.25), ("2", "b", 0.25)]), citation="old"
+        frame("SEX GROUP share", [("1", "a", 0.5), ("1", "b", 0), ("2", "a", 0.25), ("2", "b", 0.25)]),
+        citation="an old table",
     )
     found = by_label(Weights.raked(SEX, GROUP, start=start))
     assert found == pytest.approx({"1|a": 0.4, "1|b": 0, "2|a": 0.5, "2|b": 0.1})
@@ -228,7 +229,8 @@ def test_margins_that_contradict_each_other_are_named():
 
 def test_margins_that_a_starting_table_rules_out_do_not_converge():
     start = Weights.public(
-        frame("SEX GROUP share", [("1", "a", 0.5), ("1", "b", 0), ("2", "a", 0.5), ("2", "b", 0)]), citation="old"
+        frame("SEX GROUP share", [("1", "a", 0.5), ("1", "b", 0), ("2", "a", 0.5), ("2", "b", 0)]),
+        citation="an old table",
     )
     with pytest.raises(WeightsError, match="did not converge"):
         Weights.raked(SEX, GROUP, start=start).resolve(STRATA)
@@ -243,7 +245,7 @@ def test_raked_weights_are_as_public_as_the_worst_of_them():
     cut = Weights.holdout(people(30), confidential=True)
     exact = Weights.invariant(frame("GROUP count", [("a", 9), ("b", 1)]))
     assert Weights.raked(SEX, GROUP).worst == "public"
-    assert Weights.raked(SEX, Weights.holdout(people(30), citation="c")).worst == "holdout"
+    assert Weights.raked(SEX, Weights.holdout(people(30), citation="made up")).worst == "holdout"
     assert Weights.raked(SEX, GROUP, start=cut).worst == "confidential holdout"
     both = Weights.raked(SEX, exact, start=cut)
     assert both.worst == "invariant"
@@ -270,7 +272,7 @@ def test_exact_counts_exist_behind_that_word_only():
 
 def test_shares_of_merges_are_sums():
     resolved = Weights.public(
-        frame("SEX GROUP share low high", [(s, g, 0.25, 0.2, 0.6) for s in "12" for g in "ab"]), citation="c"
+        frame("SEX GROUP share low high", [(s, g, 0.25, 0.2, 0.6) for s in "12" for g in "ab"]), citation="made up"
     ).resolve(STRATA)
     both = Stratum.of({"SEX": ("1", "2"), "GROUP": ("a", "b")})
     merged = resolved.merged({both: STRATA})

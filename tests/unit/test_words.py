@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for folder in ("stratsynth", "adapters", "evaluation") for path in (ROOT / folder).rglob("*.py"))
+OTHERS = [path for folder in ("scripts", "tests") for path in (ROOT / folder).rglob("*.py")]
+"""Files of the laboratory, of scripts and of tests."""
 NAMES = {
     "alike",
     "around",
@@ -83,9 +85,13 @@ def test_docstrings_open_with_their_noun_or_verb(trees):
     assert found == {}
 
 
+def test_heads_of_tests_and_scripts_do_too():
+    heads = {path.name: path.read_text(encoding="utf-8").partition('"""')[2] for path in OTHERS}
+    assert [name for name, head in heads.items() if OPENINGS.match(head)] == []
+
+
 def test_lines_kept_from_the_formatter_do_not_become_more():
-    places = [*FILES, *(path for folder in ("scripts", "tests") for path in (ROOT / folder).rglob("*.py"))]
-    assert sum(path.read_text(encoding="utf-8").count("# fmt: " + "skip") for path in places) <= SKIPPED
+    assert sum(path.read_text(encoding="utf-8").count("# fmt: " + "skip") for path in [*FILES, *OTHERS]) <= SKIPPED
 
 
 @pytest.mark.parametrize("text", ["What it is.", "Whether it holds.", "INTERNAL. How it was made.", "Of a table."])

@@ -1,4 +1,4 @@
-"""INTERNAL. Which of paper 001's claims hold, in words that follow from the figures."""
+"""INTERNAL. Verdicts on paper 001's claims, in words that follow from the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INTERNAL. What one step of private gradient descent costs each group: Theorem 2 of paper 001, corrected.
+"""INTERNAL. Cost of one step of private gradient descent for each group: Theorem 2 of paper 001, corrected.
 
 A step is theta - eta (gb_B + psi): B is a Poisson sample in which each of n rows takes part with probability q, gb_B
 the sum of its clipped gradients over q n, and psi noise of the standard deviation s in each coordinate of that mean.

@@ -1,4 +1,4 @@
-"""INTERNAL. Which of paper 003's claims on synthesizers hold, in words that follow from the figures of a run.
+"""INTERNAL. Verdicts on paper 003's claims on synthesizers, in words that follow from the figures of a run.
 
 A difference counts as one where its 95 % interval over repetitions, Student's t, leaves 0 out: each by itself, so that
 of twenty true equalities one counts by chance. What is neither more nor less is open, which is no equality.

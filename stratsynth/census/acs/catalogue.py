@@ -39,7 +39,7 @@ class Entry:
     """Reason that it cannot be a column of a release, and what to do instead; empty if it can."""
 
     def valid(self, year: int) -> bool:
-        """True if the column has this meaning in that year."""
+        """Return True if the column has this meaning in the survey year `year`."""
         return self.years[0] <= year <= self.years[1]
 
 
@@ -93,19 +93,19 @@ class RuleText:
 
 
 def check_year(year: int) -> int:
-    """Return a survey year of the catalogue; refuse others."""
+    """Return `year` if it is a survey year of the catalogue, FIRST to LAST; UsageError for anything else."""
     check_integer("census: year", year, FIRST, LAST)
     return year
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Every entry, in the order of schemas."""
+    """Return every entry of the catalogue, one for each meaning of a column, in the order of schemas."""
     return tuple(_entry(each) for each in _read("columns.toml")["column"])
 
 
 def entry(name: str, year: int) -> Entry:
-    """Entry of a column in a year.
+    """Return the entry of the column `name` with its meaning in a survey year.
 
     Raises:
         UsageError: A column that is unknown, belongs to other years, or cannot be released; with the remedy.
@@ -125,14 +125,14 @@ def entry(name: str, year: int) -> Entry:
 
 
 def other_year(found: Entry, year: int) -> str:
-    """Sentence for a column that belongs to other years."""
+    """Return the sentence, of a message, on a column `found` that belongs to other years than `year`."""
     own = [f"{a} to {b}" for a, b in (each.years for each in entries() if each.name == found.name)]
     remedy = f"; in {year} it is {found.instead}" if found.instead else ""
     return f"{found.name} is a column of {' and '.join(own)}, not of {year}{remedy}."
 
 
 def in_year(name: str, year: int) -> str:
-    """Name of a column in a year: its own, or that of the column which replaced it."""
+    """Return the name that a column has in a year: `name`, or that of the column that replaced it."""
     for each in entries():
         if each.name == name and not each.valid(year) and each.instead:
             other = [e for e in entries() if e.name == each.instead and e.valid(year)]
@@ -142,20 +142,20 @@ def in_year(name: str, year: int) -> str:
 
 @cache
 def code_lists() -> Mapping[str, Codes]:
-    """Long code lists by column, without that of the states."""
+    """Return the long code lists as a mapping from the list's name, such as `OCCP`; the states' is left out."""
     found = _read("codes.toml")
     return {name: _codes(keys) for name, keys in found.items() if name != "states"}
 
 
 @cache
 def states() -> Mapping[str, tuple[str, str]]:
-    """State's two letters -> (code, name)."""
+    """Return a mapping from a state's two letters to the pair of its code and name."""
     lines = (line.split(" ", 2) for line in _read("codes.toml")["states"]["names"].strip().splitlines())
     return {letters: (code, name) for code, letters, name in lines}
 
 
 def state_of(letters: object) -> tuple[str, str]:
-    """Code and name of a state; unknown letters are refused."""
+    """Return the pair of code and name of the state with these two letters; UsageError for unknown ones."""
     if not isinstance(letters, str) or letters.upper() not in states():
         hint = nearest(str(letters).upper(), states())
         raise UsageError(f"census: {letters!r} is no state by its two letters, such as PA{hint}.")
@@ -164,7 +164,7 @@ def state_of(letters: object) -> tuple[str, str]:
 
 @cache
 def tasks() -> Mapping[str, FolktablesTask]:
-    """Tasks by name."""
+    """Return the prediction tasks of folktables, by name."""
     return {
         name: FolktablesTask(
             name,
@@ -180,7 +180,7 @@ def tasks() -> Mapping[str, FolktablesTask]:
 
 
 def task(name: str) -> FolktablesTask:
-    """Task of a name; unknown names are refused."""
+    """Return the task of folktables of this name; UsageError for an unknown one."""
     if name not in tasks():
         raise UsageError(
             f"census: there is no task {name!r}{nearest(str(name), tasks())}; there are {', '.join(tasks())}."
@@ -190,7 +190,7 @@ def task(name: str) -> FolktablesTask:
 
 @cache
 def rules() -> tuple[RuleText, ...]:
-    """Every structural rule."""
+    """Return every structural rule of the catalogue, as written in its file."""
     return tuple(RuleText(r["when"], r["never"], tuple(r.get("held", ()))) for r in _read("rules.toml")["rule"])
 
 

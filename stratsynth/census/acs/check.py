@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import check_year
 from stratsynth.census.acs.header import HeaderVerdict, judge
-from stratsynth.census.acs.rules import broken, described
+from stratsynth.data.draft import Check
+from stratsynth.data.lost import broken_lines, part
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data
@@ -22,46 +23,73 @@ class Checked:
 
     verdict: HeaderVerdict
     """Findings from the names of its columns."""
-    rows: int
-    """Records of the file; 0 if columns are missing, as the file was not read then."""
-    left_out: int
-    """Records with a value that the schema does not know."""
-    rules: tuple[tuple[str, int], ...]
-    """Each rule with the number of the other records that break it."""
+    found: Check | None = None
+    """Numbers of values that do not fit the schema; None if columns are missing, as the file was not read then."""
+
+    @property
+    def rules(self) -> tuple[tuple[str, int], ...]:
+        """Each rule with the number of the records within the schema that break it."""
+        return () if self.found is None else self.found.rules
+
+    @property
+    def rows(self) -> int:
+        """Records of the file; 0 if columns are missing."""
+        return 0 if self.found is None else self.found.rows
+
+    @property
+    def left_out(self) -> int:
+        """Records with a value that the schema does not know."""
+        return 0 if self.found is None else self.found.left_out
 
     @property
     def fits(self) -> bool:
-        """True if no column is missing or of another year, and no rule is broken."""
-        return not self.verdict and not any(count for _, count in self.rules)
+        """True if no column is missing or of another year, and hardly any record would be lost or breaks a rule."""
+        return not self.verdict and self.found is not None and self.found.ok
 
     def text(self) -> str:
-        """Result as text for a reader."""
+        """Return the result as lines of text, stamped INTERNAL: columns of concern, records, broken rules."""
         lines = [STAMP, *self.verdict.missing, *self.verdict.other]
         if self.verdict.unknown:
             lines.append(f"Columns that are known of no year, and of no schema: {', '.join(self.verdict.unknown)}.")
-        if self.rows:
-            bad = [f"  {count:,} records: {rule}" for rule, count in self.rules if count]
-            lines.append(f"{self.rows:,} records, {self.left_out:,} with values that the schema does not know.")
-            lines += [f"{len(self.rules)} structural rules, {len(bad)} of them broken{':' if bad else '.'}", *bad]
+        if self.found is None:
+            return "\n".join(lines)
+        lines += [self.found.loss.words, *self._unknown(), *self._people()]
+        lines += broken_lines(self.rules, self.rows)
         return "\n".join(lines)
+
+    def _unknown(self) -> list[str]:
+        """Lines on the columns with unknown values, each with its most frequent ones."""
+        columns = {} if self.found is None else self.found.columns
+        return [
+            f"  {name} has values that the schema does not know in {each.outside:,} records: "
+            f"{', '.join(f'{value!r} in {count:,}' for value, count in each.unknown.items())}"
+            for name, each in columns.items()
+            if each.outside
+        ]
+
+    def _people(self) -> list[str]:
+        """Line on weights above the largest."""
+        weight = None if self.found is None else self.found.weight
+        if weight is None or not weight.cut:
+            return []
+        whole = weight.total + weight.people_cut
+        lacking = f"{weight.people_cut:,} of {whole:,} people ({part(weight.people_cut, whole)})"
+        return [f"{weight.cut:,} records stand for more people than the largest weight: the release lacks {lacking}."]
 
 
 def check(data: Data, schema: Schema, year: int) -> Checked:
-    """INTERNAL. Compare the header with the year, and count the records that break rules.
+    """INTERNAL. Return how a file's columns fit a survey year, and how many of its records break each rule.
 
     Args:
         data: File to check.
         schema: Schema of the file.
         year: Assumed survey year.
     """
+    from stratsynth.data.draft import check as checked
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.encoding import encode
 
     source = open_source(data)
-    verdict = judge(source.columns(), schema.names, check_year(year))
+    verdict = judge(source.columns(), (*schema.names, *schema.beside), check_year(year))
     if verdict.missing:
-        return Checked(verdict, 0, 0, ())
-    table = source.read(schema.names)
-    coded = encode(schema, table)
-    counts = zip(map(described, schema.rules), broken(schema, coded), strict=True)
-    return Checked(verdict, table.num_rows, table.num_rows - coded.size, tuple(counts))
+        return Checked(verdict)
+    return Checked(verdict, checked(schema, source))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -15,6 +16,8 @@ from stratsynth.files.reading import read_bytes
 
 URL = "https://www2.census.gov/programs-surveys/acs/tech_docs/pums/data_dict/PUMS_Data_Dictionary_{year}.csv"
 """Address of the dictionary at the Bureau."""
+_YEAR = re.compile(r"(?<!\d)(?P<first>20\d\d)(?:-(?P<last>20\d\d))?(?!\d)")
+"""Year in the name of a dictionary, or two with a hyphen, as of a file of five years."""
 MOST = 16_000_000
 """Largest dictionary that is read, in bytes; published ones have a third of a megabyte."""
 
@@ -35,15 +38,25 @@ class Variable:
     """True if the dictionary also gives ranges of values, so that `values` are not all."""
 
 
-def read(path: str | PathLike[str]) -> Mapping[str, Variable]:
-    """Entry of every column by name; for one in both housing and person records, the latter.
+def read(path: str | PathLike[str], year: int | None = None) -> Mapping[str, Variable]:
+    """Return a dictionary file's entry of every column, by name; of housing and person records the latter's.
 
     Lines are `NAME,column,C or N,digits,description` and `VAL,column,C or N,digits,first,last,meaning`; b is blank.
 
+    Args:
+        path: The dictionary.
+        year: Its assumed year, which its name must not contradict.
+
     Raises:
-        UsageError: A missing file, or one that is no such dictionary.
+        UsageError: A missing file, one that is no such dictionary, or of another year by its name.
     """
     file = given_path("census: dictionary", path)
+    if (
+        (named := _YEAR.search(file.name))
+        and year is not None
+        and not int(named["first"]) <= year <= int(named["last"] or named["first"])
+    ):
+        raise UsageError(f"census: {file.name} is the dictionary of {named[0]}, by its name, not of {year}.")
     try:
         text = read_bytes(file, MOST).decode("utf-8-sig")
     except OSError:
@@ -77,7 +90,7 @@ def _lines(text: str, file: Path) -> list[list[str]]:
 
 
 def _with(known: Variable, first: str, last: str, meaning: str) -> Variable:
-    """Entry with one more VAL line."""
+    """Return the entry `known` with one more VAL line: values `first` to `last`, and their meaning."""
     if first and set(first) == {"b"}:
         return Variable(known.about, known.coded, meaning.removeprefix("N/A").strip(" ()"), known.values, known.ranged)
     if first != last:

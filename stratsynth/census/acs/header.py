@@ -25,12 +25,12 @@ class HeaderVerdict:
         return bool(self.other or self.missing)
 
     def text(self) -> str:
-        """Sentences on missing columns and columns of other years."""
+        """Return, as one text, the sentences on missing columns and on columns of other years; empty without any."""
         return " ".join((*self.missing, *self.other))
 
 
 def judge(names: Collection[str], wanted: Iterable[str], year: int) -> HeaderVerdict:
-    """Compare the columns of a file with those wanted of a year."""
+    """Return a verdict on a file's column names: those of other years, those of `wanted` missing, and unknown ones."""
     known = {each.name for each in entries()}
     other = [each for each in entries() if each.name in names and each.instead and not _in(each.name, year)]
     return HeaderVerdict(
@@ -45,7 +45,7 @@ def _in(name: str, year: int) -> bool:
 
 
 def _missing(name: str, names: Collection[str], year: int) -> str:
-    """Sentence on a missing column, naming its replacement if the file has that."""
+    """Return the sentence on the missing column `name`, with its replacement if that is among the file's `names`."""
     for each in entries():
         if each.name == name and each.instead and each.instead in names:
             own = "the file is of another year" if _in(name, year) else f"in {year} it is {each.instead}"

@@ -8,10 +8,14 @@ from typing import Any
 
 from stratsynth.census.acs.catalogue import Entry, code_lists, state_of
 from stratsynth.census.acs.dictionary import URL, Variable
+from stratsynth.data.overlap import check_public_inputs
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
+from stratsynth.inputs import check_citation
 from stratsynth.schema import Nested
 
+PERSONS = frozenset(("SERIALNO", "SPORDER", "PWGTP", "AGEP"))
+"""Columns of person records, which no list of codes has."""
 MANY = 40
 """Number of codes above which a list can be measured in groups; lists of codes.toml always can."""
 
@@ -28,15 +32,48 @@ class Listed:
     """Code -> its group, if the table names groups."""
 
 
-def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: Mapping[str, Variable] | None) -> Listed:
-    """Codes of a column: from the given table, else from the dictionary, else from this package.
+def check_cited(given: Mapping[str, Any], citation: str) -> str:
+    """Return the citation of the tables of codes; refuse tables without one, and tables that are no public lists.
+
+    Raises:
+        UsageError: Tables without a citation, with an account, or of person records: codes that somebody has are no
+            public list of all that there are.
+    """
+    if not given:
+        if citation:
+            raise UsageError("census: a citation of codes goes with a table of them, --codes COLUMN=FILE.")
+        return ""
+    check_public_inputs(declared=given.values())
+    for name, table in given.items():
+        if people := PERSONS.intersection(records(f"census: codes of {name}", table)[0]):
+            raise UsageError(
+                f"census: the table of codes of {name} has a column {min(people)}, so its lines are person records: "
+                "their codes are those that somebody has, and no public list of all that there are."
+            )
+    if not citation:
+        raise UsageError(
+            f"census: the codes of {', '.join(given)} need a citation (--codes-citation) that says where the list was "
+            "published; codes that were read off records are not public."
+        )
+    return check_citation("census: --codes-citation", citation)
+
+
+def listed(
+    entry: Entry,
+    year: int,
+    state: str | None,
+    given: Any,
+    dictionary: Mapping[str, Variable] | None,
+    citation: str = "",
+) -> Listed:
+    """Codes of a column: from the given table, whose citation follows, else the dictionary, else this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
     """
     known, place = code_lists()[entry.codes], None if state is None else state_of(state)[0]
     if given is not None:
-        return _from_table(entry.name, given, known.digits, place)
+        return _from_table(entry.name, given, known.digits, place, citation)
     variable = None if dictionary is None else dictionary.get(entry.name)
     if variable is not None and variable.values and not variable.ranged:
         codes = {_padded(code, known.digits): meaning for code, meaning in variable.values.items()}
@@ -48,7 +85,7 @@ def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: M
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Error message on a missing code list, with the remedy."""
+    """Return the error message on a column's missing code list, with the remedy for that year and state."""
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -66,7 +103,7 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
     return f"{said}Give a public list of them with {give}, or leave the column out."
 
 
-def _from_table(name: str, given: Any, digits: int, state: str | None) -> Listed:
+def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
     """Codes from a table with a column `code` or `name`, perhaps `label` and `group`; or the Bureau's of tracts."""
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
@@ -89,7 +126,7 @@ def _from_table(name: str, given: Any, digits: int, state: str | None) -> Listed
     if groups and len(groups) < len(codes):
         raise UsageError(f"census: the table of codes of {name} names a group for some codes and not for others.")
     codes = dict(sorted(codes.items()))
-    return Listed(codes, f"a public table that was given, {len(codes)} codes", groups)
+    return Listed(codes, citation, groups)
 
 
 def _padded(code: str, digits: int) -> str:
@@ -97,7 +134,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Nested column of a code list, with its groupings."""
+    """Return the schema's column of a code list, with its groupings and, if there are some, shares within groups."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -124,7 +161,7 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Group codes by leading digits, or by the first code of each group; codes before the first are groups alone."""
+    """Return a mapping from group to codes, by leading digits or each group's first code; earlier codes stand alone."""
 
     def name(code: str) -> str:
         if isinstance(how, int):

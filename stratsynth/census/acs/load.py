@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.census.acs.catalogue import entries, in_year, task
 from stratsynth.census.acs.header import HeaderVerdict, judge
+from stratsynth.census.acs.parquet import is_parquet, parquet_columns, read_parquet
 from stratsynth.census.acs.source import Fetch, StateFile
 from stratsynth.checks import path as given_path
 from stratsynth.errors import UsageError
@@ -51,7 +52,7 @@ def load(
     download: bool = False,
     fetch: Fetch | None = None,
 ) -> Loaded:
-    """Write a state's person records to a .parquet or .csv file, verified.
+    """Write a state's person records to a .parquet or .csv file, verified; return their source and numbers.
 
     Args:
         out: The file to write; whole or not at all.
@@ -59,7 +60,8 @@ def load(
         year: The survey year.
         columns: The columns to write; by default those that schemas know, with SERIALNO, SPORDER and PWGTP.
         task: Instead, the columns and the rows of a task of folktables.
-        source: The Bureau's file, as CSV or zip, or a folder that holds it, also as folktables keeps it.
+        source: The Bureau's file, as .csv, .csv.gz, .zip or .parquet, or a folder that holds it, also as folktables
+            keeps it.
         horizon: "1-Year" or "5-Year".
         download: True to fetch the file into the folder if it is missing. Nothing else uses the network.
         fetch: Function that fetches it, instead of HTTPS.
@@ -108,16 +110,34 @@ def _known(year: int) -> set[str]:
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """Names of the columns; a file of anything but person records is refused."""
+    """Return the names of a file's columns; UsageError for a file of anything but person records."""
     from stratsynth.data.csvlines import header
 
-    with wanted.open(path) as file:
-        names = tuple(name.strip().strip('"') for name in header(file))
-    if "AGEP" not in names or len(set(names)) < len(names):
+    if is_parquet(path):
+        names = parquet_columns(path, wanted.url)
+    else:
+        with wanted.open(path) as file:
+            names = tuple(name.strip().strip('"') for name in header(file))
+    if len(set(names)) < len(names):
+        raise UsageError(f"census: {path} has two columns of one name. The Bureau's file is {wanted.url}")
+    if "AGEP" not in names:
         raise UsageError(
-            f"census: {path} is no file of person records: it has no column AGEP. The Bureau's is {wanted.url}"
+            f"census: {path} is no file of person records: {_lacking(names)}. The Bureau's is {wanted.url}"
         )
     return names
+
+
+def _lacking(names: Sequence[str]) -> str:
+    """Reason that a file without AGEP has none; names are compared with those of the survey, and none is quoted."""
+    from stratsynth.data.lost import separator
+
+    if len(names) == 1 and (mark := separator(names[0])):
+        return f"its fields are separated by {mark}, not by commas"
+    if {"NP", "HINCP"} & {*names}:
+        return "it has no column AGEP, and those of housing units, which are files of their own (psam_h)"
+    if any(name.strip().upper() == "AGEP" for name in names):
+        return "AGEP is there in other letters or with spaces; its columns are in capitals"
+    return "it has no column AGEP"
 
 
 def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
@@ -128,7 +148,10 @@ def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Columns as text, or integers for numeric ones; the state and the year of every row are compared."""
+    """Return a table of the columns `names`: whole numbers where they are amounts, else text.
+
+    UsageError for a damaged or empty file, and for a row of another state or year.
+    """
     import pyarrow as pa
     import pyarrow.csv as reader
 
@@ -139,15 +162,18 @@ def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[
     kinds = {name: pa.int64() if name in numeric else pa.string() for name in wide}
     blanks = ["", " ", "b", "bb", "bbb", "bbbb"]
     try:
-        with wanted.open(path) as file:
-            table = reader.read_csv(
-                file,
-                read_options=reader.ReadOptions(column_names=list(header), skip_rows=1),
-                convert_options=reader.ConvertOptions(
-                    include_columns=wide, column_types=kinds, null_values=blanks, strings_can_be_null=True
-                ),
-            )
-    except pa.ArrowInvalid:
+        if is_parquet(path):
+            table = read_parquet(path, kinds)
+        else:
+            with wanted.open(path) as file:
+                table = reader.read_csv(
+                    file,
+                    read_options=reader.ReadOptions(column_names=list(header), skip_rows=1),
+                    convert_options=reader.ConvertOptions(
+                        include_columns=wide, column_types=kinds, null_values=blanks, strings_can_be_null=True
+                    ),
+                )
+    except pa.ArrowException:
         raise UsageError(
             f"census: {path} is damaged, or not as the Bureau writes it; get {wanted.url} again."
         ) from None
@@ -160,7 +186,7 @@ def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[
 
 
 def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
-    other = {str(code) for code in found.unique().to_pylist()} - {wanted.code, wanted.code.lstrip("0")}
+    other = {str(code).zfill(2) for code in found.unique().to_pylist()} - {wanted.code}
     if other:
         raise UsageError(
             f"census: {path} is of state {', '.join(sorted(other)[:3])}, not {wanted.code} ({wanted.state.upper()}): "
@@ -169,7 +195,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse other years: serial numbers of 2017 and later begin with the year of the interview."""
+    """Refuse (UsageError) a column of serial numbers, `found`, in which the year that they begin with is another."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
@@ -181,13 +207,13 @@ def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _conditions(name: str, year: int) -> list[tuple[str, str, float]]:
-    """Conditions of a task: column, comparison, number."""
+    """Return the conditions of the task `name` as (column, comparison such as ">", number), columns as of that year."""
     parts = (text.split() for text in task(name).keep)
     return [(in_year(column, year), sign, float(value)) for column, sign, value in parts]
 
 
 def _meets(column: Any, sign: str, value: float) -> Any:
-    """Mask of the rows that meet a condition; a row without a value does not."""
+    """Return a mask of a column's rows that meet a comparison, such as `> 16`; False for rows without a value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

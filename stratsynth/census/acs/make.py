@@ -21,18 +21,15 @@ from stratsynth.census.acs.catalogue import (
     task,
 )
 from stratsynth.census.acs.rules import rules_of
+from stratsynth.census.acs.weights import row_weight, weight_facts
 from stratsynth.census.acs.within import within_codes
 from stratsynth.checks import is_list
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Column, Numeric, Schema
-from stratsynth.schema.weight import ONE, RowWeight
+from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
-
-
-WEIGHT = "PWGTP"
-"""Column of weights: the number of people a record stands for."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Made:
     """Sources of its code lists, rows that a task keeps, and number of rules that were counted on no file."""
 
     def to_toml(self) -> str:
-        """Schema file, with the notes as comments."""
+        """Return the text of a schema file, with the notes as comments before it."""
         return "".join(f"# {note}\n" for note in self.notes) + self.schema.to_toml()
 
 
@@ -58,11 +55,14 @@ def schema(
     without: Sequence[str] = (),
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
+    weight_mean: str | float | None = None,
+    weight_from: str | PathLike[str] | None = None,
 ) -> Schema:
-    """Make the public schema of person records.
+    """Return the public schema of person records, for some columns or for a task.
 
     Args:
         columns: The columns, by their names in that year.
@@ -71,11 +71,16 @@ def schema(
         state: The two letters of the state, for a file of one state: its code, and its areas.
         without: Columns of the task to leave out.
         dictionary: The Bureau's data dictionary of that year (PUMS_Data_Dictionary_YYYY.csv): its levels and labels
-            take the place of those in this package.
+            take the place of those in this package. One with another year in its name is refused.
         codes: Tables of codes by column, with a column `code`, and perhaps `label` and `group`.
+        codes_citation: Place of publication of these tables; needed with them.
         within: Tables of public shares of codes, by which a group's records are given single codes: see `Nested`.
         citation: Place of publication of these shares.
         weight: Count every record as its PWGTP, up to this number: see `RowWeight`.
+        weight_mean: Mean of these weights, as a number or a text PEOPLE/RECORDS of published totals; needed with
+            `weight` unless there is a file.
+        weight_from: Public-use file of an earlier year, from which the mean is taken, and the largest weight if that is
+            not given: the smallest beyond which are at most 1 % of its people.
 
     Returns:
         The schema, of public origin.
@@ -91,9 +96,12 @@ def schema(
         without=without,
         dictionary=dictionary,
         codes=codes,
+        codes_citation=codes_citation,
         within=within,
         citation=citation,
         weight=weight,
+        weight_mean=weight_mean,
+        weight_from=weight_from,
     )
     return made.schema
 
@@ -107,16 +115,20 @@ def make(
     without: Sequence[str] = (),
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
     within: Sequence[Tabular] = (),
     citation: str = "",
     weight: int | None = None,
+    weight_mean: str | float | None = None,
+    weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Make the schema that `schema` returns, with notes; arguments as there."""
+    """Return the schema that `schema` makes of these arguments, with notes on its sources."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
-    variables = None if dictionary is None else bureau.read(dictionary)
+    variables = None if dictionary is None else bureau.read(dictionary, year)
     given = dict(codes or {})
+    cited = lists.check_cited(given, codes_citation)
     for name in given:
         if name not in names:
             raise UsageError(f"census: there are codes for {name}, which is not among the columns.")
@@ -128,7 +140,7 @@ def make(
         if known.codes == "states":
             found[name] = _states(place)
         elif known.codes in code_lists():
-            listed = lists.listed(known, year, state, given.pop(name, None), variables)
+            listed = lists.listed(known, year, state, given.pop(name, None), variables, cited)
             found[name] = lists.column(known, listed, drawn.get(name, {}), citation or None)
             notes.append(f"{name}: {len(listed.codes)} codes, from {listed.source}.")
         elif known.number is not None:
@@ -145,14 +157,18 @@ def make(
     if unchecked:
         notes.append(f"{unchecked} of {len(kept)} rules follow from the dictionary and were counted on no file.")
     head = f"Person records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
-    counting = ONE if weight is None else RowWeight(weight, WEIGHT)
+    counting = ONE
+    if not (weight is None and weight_mean is None and weight_from is None):
+        facts = None if weight_from is None else weight_facts(weight_from, year)
+        counting = row_weight(weight, weight_mean, facts)
+        notes += [] if facts is None or weight is not None else [facts.note]
     return Made(Schema(found, rules=kept, row_weight=counting), (head, *notes))
 
 
 def _wanted(
     columns: Sequence[str] | None, name: str | None, year: int, without: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Names of the columns in order, and notes on the task."""
+    """Return the names of the wanted columns (or of the task `name`'s), in order, and notes on the task."""
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
     notes = list[str]()
@@ -175,7 +191,7 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Entry of a column; for one that is not in the catalogue, made from the dictionary."""
+    """Return the catalogue's entry of a column; for a column that it lacks, one made of the dictionary's."""
     variable = None if variables is None else variables.get(name)
     if variables is not None and variable is None and any(each.name == name and not each.refused for each in entries()):
         entry(name, year)
@@ -191,7 +207,7 @@ def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None
 
 
 def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
-    """Column of a few levels; the dictionary's levels and labels if there is one."""
+    """Return a categorical column, by the dictionary's levels and labels if it lists all, else by the catalogue's."""
     levels = known.levels
     if variable is not None and variable.values and not variable.ranged:
         levels = tuple((str(int(code)) if code.isdigit() else code, said) for code, said in variable.values.items())
@@ -203,13 +219,13 @@ def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
 
 
 def _states(place: str | None) -> Categorical:
-    """Column of all states, or of the given one alone."""
+    """Return a categorical column of all states' codes, or of the code `place` alone."""
     found = {code: name for code, name in states().values() if place in (None, code)}
     return Categorical(levels=tuple(found), labels=found)
 
 
 def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
-    """Numeric column; single values of the dictionary outside its bounds are codes that are no amounts."""
+    """Return a numeric column; values that the dictionary lists beyond its bounds become special codes."""
     keys: dict[str, Any] = dict(known.number or {})
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]
     special = tuple(dict.fromkeys((*keys.pop("special", ()), *beyond)))

@@ -1,21 +1,15 @@
-"""Structural rules that concern the columns of a schema, and the number of records that break them."""
+"""Structural rules that concern the columns of a schema."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from stratsynth.census.acs.catalogue import rules
 from stratsynth.schema import Categorical, Numeric, Rule, Schema
 
-if TYPE_CHECKING:
-    from stratsynth.schema.rows import CodedRows
-
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
-    """Rules whose columns a schema has, and the number of them that were counted on no file."""
+    """Return the rules whose columns a schema has, and the number of them that were counted on no file."""
     found, unchecked = list[Rule](), 0
     for each in rules():
         if not each.when.keys() <= schema.columns.keys():
@@ -29,22 +23,8 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
     return tuple(found), unchecked
 
 
-def broken(schema: Schema, rows: CodedRows) -> list[int]:
-    """INTERNAL. Number of rows that break each rule."""
-    found = []
-    for rule in schema.rules:
-        bad = np.zeros(rows.size, bool)
-        for box in rule.cells(schema):
-            inside = np.ones(rows.size, bool)
-            for name, codes in box.items():
-                inside &= np.isin(rows.codes[name], list(codes))
-            bad |= inside
-        found.append(int(bad.sum()))
-    return found
-
-
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """Condition in a schema's form: the words "codes" and "numbers", and spans of codes, written out."""
+    """Return a condition on column `name` as a schema has it, with words ("codes", "numbers") and spans written out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return f">= {column.lower:g}" if said == "numbers" else said
@@ -63,20 +43,5 @@ def _condition(schema: Schema, name: str, said: Any) -> Any:
 
 
 def _codes(column: Categorical) -> list[str]:
-    """Every level except not applicable."""
+    """Return every level of the column but the one for not applicable."""
     return [level for level in column.levels if level != column.not_applicable]
-
-
-def described(rule: Rule) -> str:
-    """Rule as one line of text."""
-
-    def clause(conditions: Mapping[str, Any]) -> str:
-        return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())
-
-    return f"{clause(rule.when)}: never {clause(rule.never)}"
-
-
-def _short(levels: Any) -> str:
-    if isinstance(levels, str):
-        return levels
-    return " ".join(levels) if len(levels) <= 6 else f"{levels[0]} to {levels[-1]} ({len(levels)} levels)"

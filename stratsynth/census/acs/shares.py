@@ -1,7 +1,13 @@
-"""Public shares of groups and of codes, from a public-use file of an earlier year, weighted by PWGTP."""
+"""Public shares of groups and of codes, from a public-use file of an earlier year, weighted by PWGTP.
+
+Where the file has the 80 replicate weights PWGTP1 to PWGTP80, each share has its standard error by successive
+differences, as the Bureau computes it: the root of 4/80 times the sum of squared differences of the replicates'
+shares from the share.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,17 +16,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.census.acs.evidence import Evidence, evidence
 from stratsynth.census.acs.make import schema as census_schema
 from stratsynth.checks import number
 from stratsynth.checks import path as given_path
 from stratsynth.errors import UsageError
+from stratsynth.inputs import check_citation
 from stratsynth.schema import Numeric, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from stratsynth.data.sources import Source
+    from stratsynth.schema.rows import CodedRows
     from stratsynth.weights.table import Tabular
 
+REPLICATES = 80
+"""Number of replicate weights of the survey."""
 SMOOTH = 0.5
 """Pseudo-count added to every group, in records of average weight: a group that the file lacks is rare, not
 impossible."""
@@ -31,42 +44,50 @@ class Shares:
     """Shares with their citation."""
 
     frame: pd.DataFrame
-    """The columns, and `share`; a line for every declared group."""
+    """The columns, and `share`; a line for every declared group. With replicate weights also `standard_error`, which of
+    a group without a record is the share of one record of average weight."""
     citation: str
     """Place of publication of the figures, and their computation."""
     rows: int
     """Number of records that the shares are computed from."""
     empty: int
     """Number of groups without a record in the file."""
+    year: int
+    """Survey year of the file."""
+    effective: int
+    """Number of records of equal weight with the sampling error of these, in whole (Kish): (sum w)^2 / sum w^2."""
 
 
 def shares(
     source: str | PathLike[str],
     by: Sequence[str],
     *,
-    year: int,
+    year: int | None = None,
     weight: str | None = "PWGTP",
     smooth: float = SMOOTH,
     origin: str | None = None,
     state: str | None = None,
     dictionary: str | PathLike[str] | None = None,
     codes: Mapping[str, Tabular] | None = None,
+    codes_citation: str = "",
 ) -> Shares:
     """Shares of every combination of some columns' levels.
 
     Args:
         source: A public-use file: .csv, .csv.gz or .parquet. Never the private table, nor one with an account.
         by: The columns, by their names in that year; for ages, the schema's bins are the levels.
-        year: Its survey year.
+        year: Its survey year; needed where neither serial numbers nor the name of the file have it.
         weight: The column of the records' weights; None counts records.
         smooth: Pseudo-count added to every group, in records of average weight.
         origin: Description of the file, if it is not the Bureau's own: the citation begins with it.
-        state: As for `schema`, with the next two.
+        state: Two letters of its state; that of the file where it has one.
         dictionary: As for `schema`.
         codes: As for `schema`.
+        codes_citation: As for `schema`.
 
     Raises:
-        UsageError: A file that is not public, lacks a column, or has values that the schema of that year does not know.
+        UsageError: A file that is not public, contradicts year, state or origin, lacks a column, or has values that the
+            schema of that year does not know.
     """
     import pandas as pd
 
@@ -75,14 +96,20 @@ def shares(
     from stratsynth.schema.encoding import encode
 
     number("census: smooth", smooth, least=0)
+    if isinstance(by, str) or not by:
+        raise UsageError("census: `by` is a list of columns, at least one.")
     path = given_path("census: the public-use file", source)
-    own = census_schema(by, year=year, state=state, dictionary=dictionary, codes=codes)
+    check_public_inputs(declared=[path])
+    file = open_source(path)
+    known = evidence(file, path)
+    year, state = known.year(year), known.state(state)
+    origin = known.origin(None if origin is None else check_citation("census: --origin", origin), year)
+    own = census_schema(by, year=year, state=state, dictionary=dictionary, codes=codes, codes_citation=codes_citation)
     if weight is not None and weight in own.names:
         raise UsageError(f"census: {weight} is one of the columns; name the column of the weights.")
-    check_public_inputs(declared=[path])
     heavy = {} if weight is None else {weight: Numeric(lower=0, upper=99_999, missing=True)}
     whole = Schema({**own.columns, **heavy})
-    table = open_source(path).read(whole.names)
+    table = file.read(whole.names)
     coded = encode(whole, table, [*heavy])
     if coded.size < table.num_rows or not coded.size:
         raise UsageError(
@@ -91,20 +118,54 @@ def shares(
     weights = np.ones(coded.size) if weight is None else coded.numbers[weight]
     if not np.isfinite(weights).all() or not weights.sum() > 0:
         raise UsageError(f"census: some records have no weight in the column {weight}.")
-    shape = own.shape(own.names)
-    cells = np.ravel_multi_index(tuple(coded.codes[name].astype(np.intp) for name in own.names), shape)
-    counts = np.bincount(cells, minlength=int(np.prod(shape)))
-    sums = np.bincount(cells, weights, minlength=int(np.prod(shape))) + smooth * weights.mean()
+    shape, cells = own.shape(own.names), _cells(own, coded)
+    counts, found = np.bincount(cells, minlength=math.prod(shape)), _shares(cells, math.prod(shape), weights, smooth)
     levels = zip(*product(*(own.levels(name) for name in own.names)), strict=True)
     columns: dict[str, Any] = {name: list(each) for name, each in zip(own.names, levels, strict=True)}
-    frame = pd.DataFrame({**columns, "share": sums / sums.sum()})
-    return Shares(
-        frame, _citation(year, weight, smooth, origin, state, coded.size), coded.size, int((counts == 0).sum())
-    )
+    frame = pd.DataFrame({**columns, "share": found})
+    errors = None if weight is None else _standard_errors(file, weight, cells, found, smooth)
+    if errors is not None:
+        frame["standard_error"] = np.where(counts > 0, errors, weights.mean() / weights.sum())
+    cited = _citation(known, year, weight, smooth, origin, state, coded.size)
+    effective = int(weights.sum() ** 2 / (weights**2).sum())
+    return Shares(frame, cited, coded.size, int((counts == 0).sum()), year, effective)
+
+
+def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
+    """Return each record's place among all groups."""
+    codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
+    return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
+
+
+def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], smooth: float) -> NDArray[np.float64]:
+    """Return each group's part of the weights, after `smooth` records of average weight were added to each group."""
+    sums = np.bincount(cells, weights, minlength=groups) + smooth * weights.mean()
+    found: NDArray[np.float64] = sums / sums.sum()
+    return found
+
+
+def _standard_errors(
+    file: Source, weight: str, cells: NDArray[np.intp], found: NDArray[np.float64], smooth: float
+) -> NDArray[np.float64] | None:
+    """Return standard errors of shares by the file's replicate weights; None if it has not all of them."""
+    from stratsynth.schema import values
+
+    names = [f"{weight}{i}" for i in range(1, REPLICATES + 1)]
+    if not set(names) <= set(file.columns()):
+        return None
+    number, squares = Numeric(lower=-99_999, upper=99_999, bins=1), np.zeros(len(found))
+    table = file.read(names)
+    for name in names:
+        weights, _ = values.floats(number, table.column(name))
+        if not np.isfinite(weights).all() or not weights.sum() > 0:
+            raise UsageError(f"census: some records have no replicate weight in the column {name}.")
+        squares += (_shares(cells, len(found), weights, smooth) - found) ** 2
+    errors: NDArray[np.float64] = np.sqrt(4 / REPLICATES * squares)
+    return errors
 
 
 def _strange(schema: Schema, table: Any) -> str:
-    """Sentence on the columns with values that the schema does not know; the file is public."""
+    """Return words on the columns of a public table with values that the schema does not know, and on how many rows."""
     from stratsynth.schema.encoding import encode
 
     lost = {}
@@ -116,10 +177,13 @@ def _strange(schema: Schema, table: Any) -> str:
     return f"records have values that the schema does not know: {said}"
 
 
-def _citation(year: int, weight: str | None, smooth: float, origin: str | None, state: str | None, rows: int) -> str:
-    place = f", {state.upper()}" if state else ""
+def _citation(
+    known: Evidence, year: int, weight: str | None, smooth: float, origin: str | None, state: str | None, rows: int
+) -> str:
+    place = f", {state}" if state else ""
+    years = known.span if len(known.years) > 1 else year
     first = (
-        origin or f"U.S. Census Bureau, American Community Survey {year}, public-use microdata, person records{place}"
+        origin or f"U.S. Census Bureau, American Community Survey {years}, public-use microdata, person records{place}"
     )
     how = "counts of records" if weight is None else f"totals weighted by {weight}"
     added = f", {smooth:g} records of average weight added to each group" if smooth else ""

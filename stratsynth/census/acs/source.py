@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from stratsynth.census.acs.catalogue import check_year, state_of
 from stratsynth.errors import UsageError
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 BASE = "https://www2.census.gov/programs-surveys/acs/data/pums"
 HORIZONS = ("1-Year", "5-Year")
+GZIP = b"\x1f\x8b"
+"""First bytes of a file compressed by gzip."""
 SECONDS = 60
 """Time in seconds that a server may keep silent."""
 Fetch = Callable[[str, IO[bytes]], None]
@@ -45,12 +49,12 @@ class StateFile:
 
     @property
     def code(self) -> str:
-        """Two digits of the state."""
+        """Code of the state: two digits, as text."""
         return state_of(self.state)[0]
 
     @property
     def name(self) -> str:
-        """Name of the CSV file at the Bureau."""
+        """Name of the CSV file at the Bureau, which depends on the year."""
         if self.year >= 2017:
             return f"psam_p{self.code}.csv"
         return f"ss{self.year % 100}p{self.state.lower()}.csv"
@@ -62,16 +66,16 @@ class StateFile:
 
     @property
     def url(self) -> str:
-        """Address of the zip file."""
+        """Address of the zip file at the Bureau."""
         return f"{BASE}/{self.year}/{self.horizon}/{self.archive}"
 
     def places(self, folder: Path) -> tuple[Path, ...]:
-        """Paths in a folder where the file may be; folktables uses the last two."""
+        """Return the paths in `folder` where the file may be, CSV or zip; folktables uses the last two."""
         inner = folder / str(self.year) / self.horizon
         return (folder / self.name, folder / self.archive, inner / self.name, inner / self.archive)
 
     def find(self, where: Path) -> Path:
-        """Path of the file: `where` itself, or a file below it with one of the Bureau's names.
+        """Return the path of the file: `where` itself, or one of `places` in the folder `where`.
 
         Raises:
             UsageError: No such file; with the names that were looked for, and the address.
@@ -90,7 +94,7 @@ class StateFile:
         )
 
     def download(self, folder: Path, fetch: Fetch | None = None) -> Path:
-        """Fetch the zip file into a folder, whole or not at all.
+        """Fetch the zip file into a folder, whole or not at all, and return its path; `fetch` replaces HTTPS.
 
         Raises:
             UsageError: A server that cannot be reached or refuses, or no intact zip file; nothing is left then.
@@ -111,26 +115,33 @@ class StateFile:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[IO[bytes]]:
-        """Open the CSV file, unpacked if it lies in a zip file.
+        """Yield the CSV file of `path`, open for reading bytes, unpacked if it lies in a zip file.
 
         Raises:
-            UsageError: A damaged file.
+            UsageError: An empty or damaged file.
         """
         try:
             with open_regular(path) as file:
+                start = file.read(2)
+                if not start:
+                    raise UsageError(f"census: {path} is empty, 0 bytes; get {self.url} again.")
                 packed = zipfile.is_zipfile(file) or path.suffix.lower() == ".zip"
                 file.seek(0)
+                if start == GZIP:
+                    with gzip.open(file) as unpacked:
+                        yield cast("IO[bytes]", unpacked)
+                        return
                 if not packed:
                     yield file
                     return
             with zipfile.ZipFile(path) as archive, archive.open(_member(archive, self)) as inner:
                 yield inner
-        except (zipfile.BadZipFile, EOFError) as error:
+        except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise UsageError(f"census: {path} is damaged ({type(error).__name__}); get {self.url} again.") from None
 
 
 def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
-    """Name of the records in an archive: by the Bureau's name, else the only CSV file."""
+    """Return the name of the records in a zip file: the Bureau's name, else the only CSV file's; else UsageError."""
     names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     for name in names:
         if Path(name).name == wanted.name:
@@ -141,7 +152,7 @@ def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
 
 
 def _sound(path: Path, wanted: StateFile) -> None:
-    """Refuse anything but an intact zip file with the records in it."""
+    """Refuse (UsageError) a path that is no intact zip file with the records in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             _member(archive, wanted)
@@ -155,7 +166,7 @@ def _sound(path: Path, wanted: StateFile) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """Fetch by HTTPS alone; an answer other than 200, or one cut short, is an error."""
+    """Copy the content at an address into `file`, by HTTPS; OSError for an answer other than 200, or one cut short."""
     request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above # nosec B310

@@ -72,7 +72,7 @@ class AttributeGradients(Sum):
         return (*self.groups, *self.given)
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target without classes, a single group, and arrays of other shapes."""
+        """Refuse an unsound design, a target without classes, one group, too many cells, and arrays of other shapes."""
         what = "attribute gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)

@@ -43,7 +43,7 @@ class Columns(Sum):
     """True to square each coordinate before the vector is clipped, as for a variance."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns that are not numeric, centres that are not finite, scales and clips that are not positive."""
+        """Refuse columns not numeric, centres not finite, scales or clip not above 0, other norms, unequal lengths."""
         check_clip("columns", self.clip)
         check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):

@@ -99,7 +99,7 @@ class Coded(Design):
     """Pairs of columns, each feature of the one multiplied by each of the other."""
 
     def check(self, what: str, schema: Schema) -> None:
-        """Refuse what `Design` refuses, references that are no levels, and interactions of a column with itself."""
+        """Refuse what `Design` refuses, no intercept, references that are no levels, and a column with itself."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
         if type(self.columns) is not tuple or self.columns:

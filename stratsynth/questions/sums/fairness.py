@@ -68,7 +68,7 @@ class FairGradients(Sum):
     """Public numbers: one axis for models, one for each column of `by`, and one for classes."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target without classes, and arrays of other shapes or not finite."""
+        """Refuse an unsound design, a target without classes, too many cells, arrays of other shapes or not finite."""
         what = "fair gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -93,7 +93,7 @@ class FairGradients(Sum):
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return per model the integer sum of clipped gradients, and if there are slopes of probabilities by cell."""
+        """Return per model the integer sum of clipped gradients and, with slopes, that of probabilities by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None

@@ -65,7 +65,7 @@ class Gradients(Sum):
     loss with a negative weight, up to a constant. Clip and parts apply as to all rows."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, and parts outside [0, 1], which could lengthen a row."""
+        """Refuse models that do not fit design and target, parts outside [0, 1], and flips without such parts."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
         if self.flips is not None and (

@@ -51,7 +51,7 @@ class Losses(Sum):
     `linear`."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, and the log loss of a linear model."""
+        """Refuse models that do not fit design and target, unknown measures, and the log loss of a linear model."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link == "linear":

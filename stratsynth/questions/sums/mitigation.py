@@ -84,7 +84,7 @@ class Mitigated(Sum):
     """Number of hidden units of a network; 0 for other models."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target without classes, unknown statistics, and arrays of other shapes."""
+        """Refuse an unsound design, clip or network, unfit targets, unknown statistics, and arrays of other shapes."""
         what = "mitigated"
         one_of(f"{what}: link", self.link, ("logistic", "softmax", "network"), error=MechanismError)
         check_target(what, self.design, self.target, schema, numeric=False)

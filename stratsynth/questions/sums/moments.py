@@ -44,7 +44,7 @@ class Moments(Sum):
     """Clip of the scaled target."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, and a target that is not numeric or in the design."""
+        """Refuse an unsound design or clip, and a target that is not numeric or in the design."""
         check_target("moments", self.design, self.target, schema)
         check_clip("moments", self.clip)
         check_clip("moments", self.bound)
@@ -90,7 +90,7 @@ class Curvature(Sum):
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target but of two levels outside it, and coefficients that are not finite."""
+        """Refuse an unsound design or clip, a target but of two levels outside it, and coefficients not finite."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:

@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of other shapes, and parts outside [0, 1], which could lengthen a row."""
+        """Refuse an unsound design or clip, weights of other shapes, and parts outside [0, 1] (a row grew longer)."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
@@ -205,7 +205,7 @@ def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
 
 
 def integer_lines(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
-    """Return such lines in integers of a norm of at most `radius`, the first ones as integer multiples of features.
+    """Return the lines of `lines` in integers of norm at most `radius`, hidden ones as multiples of the features.
 
     A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector
     of all c x and of the output layer's coordinates is as long as the clipped one at most.

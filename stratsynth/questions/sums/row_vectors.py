@@ -55,7 +55,7 @@ class RowVectors(Sum):
     unverified: ClassVar[str] = "row vectors by a function that was tested for row-locality, not proven"
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function without size or clip, or that fails the test on rows made from the schema."""
+        """Refuse a function without size, clip or norm, or that fails the test on rows made from the schema."""
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
         check_integer("row vectors: size", self.size, 1, error=MechanismError)

@@ -39,8 +39,8 @@ LARGEST = 400
 """Largest number of cells of a table of two columns that is offered."""
 
 
-def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Section | None:
-    """Return the Section in which a reader chooses questions; None where no table answers anything.
+def page_squares(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Squares | None:
+    """Return the least squares that all numbers of a page come from; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
@@ -50,17 +50,22 @@ def ask(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Sec
     if not of_tables(measurements).num_rows:
         return None
     try:
-        squares = Squares(read_tables(schema, certificate, measurements, _no_model))
-        found = _answered_sets(squares, schema, certificate.strata.by)
+        return Squares(read_tables(schema, certificate, measurements, _no_model))
     except StratsynthError:  # strata that cannot be added up
         return None
+
+
+def ask(certificate: Certificate, squares: Squares) -> Section | None:
+    """Return the Section in which a reader chooses questions; None where no table answers anything."""
+    found = _answered_sets(squares, squares.tables.schema, certificate.strata.by)
     if not found:
         return None
     text = [
         (
             "Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private "
-            "records themselves, which is what privacy cost, and a wider one for the population that they are a random "
-            "sample of. Estimates may lie below 0: noise is not cut off."
+            "records themselves, which is what privacy cost, and a wider one for a population of which they would be a "
+            "simple random sample. How a survey drew them is in neither. Estimates may lie below 0: noise is not cut "
+            "off."
         ),
         *conditions(certificate),
     ]

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.answers.sizes import sizes_by
 from stratsynth.certificate import Certificate
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
+from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
-from stratsynth.release.page.ask import ask
+from stratsynth.release.page.agreement import agreement_figure
+from stratsynth.release.page.ask import ask, page_squares
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
-CLAIMED = "How it was made is partly somebody's word, as said above."
+CLAIMED = "The guarantee rests in part on a claim of other people's, as stated above."
 TABLES = 100
 """Largest number of kinds of measured tables that are listed."""
 
@@ -60,21 +63,24 @@ def release_page(
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
     """
     certificate = Certificate.from_dict(record)
-    asked = ask(certificate, measurements, schema)  # before all tables are held once more
+    squares = page_squares(certificate, measurements, schema)
+    asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
+    estimates, squares = None if squares is None else sizes_by(squares), None
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
-    sized, own, by = sizes(tables), chapters(names.group), certificate.strata.by
+    sized, own, by = sizes(tables, estimates), chapters(names.group), certificate.strata.by
+    compared = agreement_figure(certificate, names.group)
     sections = [
         _promise(certificate),
         Section(
             "groups",
             "The groups",
             facts=list(words.group_facts(certificate, names.group)),
-            figures=[_sizes(sized, names)] if sized else [],
+            figures=[*([] if compared is None else [compared]), *([_sizes(sized, names)] if sized else [])],
         ),
         *([] if asked is None else [asked]),
         *own,
         Section("limits", "What is not protected", facts=list(_limits(certificate))),
-        *([columns(tables, names, schema)] if sized or not own else []),
+        *([columns(tables, names, schema, coverage_line(certificate.measured))] if sized or not own else []),
         _made(certificate, tables, number_of_sums(measurements), moved),
         Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
     ]
@@ -85,8 +91,8 @@ def release_page(
         lead=_lead(certificate, sized, names, called),
         sections=sections,
         warnings=words.warnings(certificate),
-        made_with=f"Made by stratsynth {certificate.software.stratsynth} from {called.files} beside this "
-        "file, which hold everything that is said here. One file; it loads nothing.",
+        made_with=f"Made by stratsynth {certificate.software.stratsynth} from {called.files} beside this file, which "
+        "hold all of its figures. The page is one file and loads no other.",
     )
 
 
@@ -101,18 +107,27 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     if counted := words.weighted(certificate):
         lead.append(f"Counted is {counted}.")
     if certificate.public_columns:
-        lead.insert(1, "That is so of the protected columns alone: others may be in it as they are, as is said above.")
+        lead.insert(
+            1,
+            "These statements are about the protected columns alone: values of the other columns may be in "
+            "the release unchanged, as stated above.",
+        )
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
         blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]
         least = min(groups, key=lambda s: s.value)
+        few = (
+            f"fewer than {least.fewer:,.0f} records, at 95 per cent"
+            if least.fewer
+            else f"about {least.value:,.0f} records"
+        )
         lead.append(
             f"{len(groups)} groups were measured one by one. A count of a group is off by up to about "
             f"{short(NORMAL_95 * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
             + (
                 f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
                 f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest of them, "
-                f"{names.group(least.group)}, has about {max(least.value, 0.0):,.0f} records."
+                f"{names.group(least.group)}, has {few}."
                 if blurred
                 else ", which is less than a quarter of each of them."
             )
@@ -120,7 +135,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     others = words.groups(certificate) - len(groups)
     if groups and others > 0:
         lead.append(
-            f"In {several(others, 'more group')} no single column was measured: what the release says of "
+            f"In {several(others, 'more group')} no single column was measured: the release's figures for "
             f"{'it' if others == 1 else 'them'} comes from everybody, or from tables of several columns."
         )
     return lead
@@ -164,8 +179,8 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return a Figure of the groups' estimated sizes, in records, beside the noise of one count."""
-    ordered = sorted(sized, key=lambda s: -s.value)
+    """Return a Figure of the groups' estimated sizes, in records or people, beside the noise of one count."""
+    ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
     numbers = []
@@ -174,7 +189,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         noise = NORMAL_95 * s.cell
         ratio = noise / s.value if s.value > 0 else None
         marks = [
-            Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
+            Mark(counted, max(s.value, scale.low), max(low, scale.low), high, 1),
             Mark("noise of one count, plus or minus", noise, series=-1),
         ]
         worth = ratio if ratio is None or ratio < 1 else "over 100 %"
@@ -182,7 +197,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
             [
                 names.group(s.group),
                 Points(names.group(s.group), marks, s.value),
-                round(s.value),
+                round(s.value) if s.fewer is None else Cell(f"fewer than {s.fewer:,.0f}", s.value),
                 NORMAL_95 * s.sigma,
                 noise,
                 worth,
@@ -190,12 +205,13 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         )
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(
-        "Sizes are estimates from the noisy counts themselves; the last column is how much of the group the noise of a "
-        "single count can be. Where it is large, trust totals of many cells, not single ones.",
+        "Sizes are estimates from all noisy tables together, at 95 per cent; “fewer than” stands where noise alone "
+        "could have made the number. The last column is how much of the group the noise of a single count can be. "
+        "Where it is large, trust totals of many cells, not single ones.",
         [
             Column("Group", "text"),
-            Column("records, and noise of one count", "picture", scale),
-            Column("records, about"),
+            Column(f"{counted}, and noise of one count", "picture", scale),
+            Column(f"{counted}, about"),
             Column("give or take"),
             Column("one count is off by up to"),
             Column("of the group", "share"),
@@ -207,8 +223,8 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
         "Noise does not shrink with a group. “Up to” means that the noise of a count is no larger in 95 of 100 draws. "
         "The scale is logarithmic.",
         table,
-        legend=legend([("records in the group", 1), ("noise of one count", -1)]),
-        numbers=Numbers("group sizes", ["group", "records", "low", "high", "sigma of one count"], numbers),
+        legend=legend([(f"{counted} in the group", 1), ("noise of one count", -1)]),
+        numbers=Numbers("group sizes", ["group", counted, "low", "high", "sigma of one count"], numbers),
     )
 
 
@@ -216,7 +232,7 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Yield (subject, sentence) on each limit of the protection, and on the unit if it may have several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
-        yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
+        yield "Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
@@ -233,10 +249,11 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
         facts.append(("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     if moved is not None:
         facts.append(("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
-    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
+    noun = "records" if certificate.row_weight is None else "people"
+    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables, noun)] if tables else [])
 
 
-def _cliques(tables: list[GroupTable]) -> Figure:
+def _cliques(tables: list[GroupTable], counted: str) -> Figure:
     """Return a Figure: for each set of columns measured, in how many groups, its cells, least and largest sigma."""
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
@@ -244,7 +261,7 @@ def _cliques(tables: list[GroupTable]) -> Figure:
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0].count(","), item[0]))
     rows = [
         (
-            clique.replace(",", ", ") or "(number of records)",
+            clique.replace(",", ", ") or f"(number of {counted})",
             len(several_),
             max(t.cells for t in several_),
             min(t.sigma for t in several_),

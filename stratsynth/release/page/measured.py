@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.answers.sizes import SizeEstimates
     from stratsynth.certificate import Certificate
     from stratsynth.schema import Schema
 
@@ -80,7 +81,7 @@ def number_of_sums(measurements: pa.Table) -> int:
 
 @dataclass(frozen=True)
 class GroupSize:
-    """Estimated number of records in a group, from all of its tables of one column."""
+    """Estimated number of records in a group."""
 
     group: str
     value: float
@@ -89,12 +90,22 @@ class GroupSize:
     cell: float
     """Median noise scale of one count in the tables of one column, in records."""
 
+    @property
+    def fewer(self) -> float | None:
+        """Number that the group's records are fewer than, at 95 per cent, if noise alone may have made them."""
+        noise = NORMAL_95 * self.sigma
+        return max(self.value + noise, 1.0) if self.value < noise else None
 
-def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
-    """Return each group's number of records: its one-column tables' sums, averaged by inverse variance.
 
-    Groups without a table of one column are left out.
+def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list[GroupSize]:
+    """Return the number of records of each group that has a table of one column.
+
+    Args:
+        tables: Every table.
+        estimates: Sizes by least squares over all of them, those of every other number of the page; for a group without
+            one its one-column tables' sums are averaged by inverse variance.
     """
+    known = {} if estimates is None else {**estimates.groups, EVERYBODY: estimates.total}
     found, groups = [], dict[str, list[GroupTable]]()
     for table in tables:
         groups.setdefault(table.group, []).append(table)
@@ -103,10 +114,10 @@ def sizes(tables: Sequence[GroupTable]) -> list[GroupSize]:
         if here:
             weights = np.array([1 / (t.cells * t.sigma**2) for t in here]).clip(max=1e24)
             sums = np.array([t.values.sum() for t in here])
-            value = float(weights @ sums / weights.sum())
-            found.append(
-                GroupSize(group, value, float(weights.sum() ** -0.5), float(np.median([t.sigma for t in here])))
-            )
+            value, sigma = float(weights @ sums / weights.sum()), float(weights.sum() ** -0.5)
+            if group in known:
+                value, sigma = known[group].value, known[group].noise_sd
+            found.append(GroupSize(group, value, sigma, float(np.median([t.sigma for t in here]))))
     return found
 
 
@@ -116,6 +127,7 @@ class Names:
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
         """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
+        self.counted = "records" if certificate.row_weight is None else "people"
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
         self._called: dict[str, str] = {}
@@ -163,10 +175,10 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum
 
 
-def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
+def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
     """Return the Section with a Figure of each group: bars of each column's noisy counts.
 
-    Tables of at most CELLS cells in all are shown.
+    Tables of at most CELLS cells in all are shown. `about` is a sentence on columns and pairs without tables.
     """
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(
@@ -176,7 +188,8 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
     kept = [t for t, sum_ in zip(oneways, so_far, strict=True) if sum_ <= CELLS]
     left = len(oneways) - len(kept)
     if not kept:
-        return Section("columns", "What was measured", text=["No count of a single column is part of this release."])
+        none = "No count of a single column is part of this release."
+        return Section("columns", "What was measured", text=[none, *([about] if about else [])])
     groups = list(dict.fromkeys(t.group for t in kept))
     figures, rows = [], []
     for group in groups:
@@ -197,7 +210,10 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema) -> Section:
         text=[
             "Counts of each column, with their noise: bars are the counts as released, the thin line is where the "
             "true count lies in 95 of 100 cases. Counts below zero are noise; they are part of the honest answer. "
-            "Counts of several columns together are in measurements.parquet." + (more if left else ""),
+            "Counts of several columns together are in measurements.parquet. Each count is that of one table alone; "
+            "Ask and the sizes of groups combine all tables that count the same records, so that the same count is "
+            "a little different there, and nearer." + (more if left else ""),
+            *([about] if about else []),
         ],
         figures=figures,
         groups=[names.group(group) for group in groups] if len(groups) > 1 else [],
@@ -223,6 +239,6 @@ def _bars(table: GroupTable, names: Names) -> Markup:
     again = f", measured {table.times} times" if table.times > 1 else ""
     hidden = len(cells) - len(shown)
     note = f"{several(hidden, 'level')} of smaller counts only in the table of numbers; " if hidden else ""
-    return Markup(
-        "<div><h4>{}</h4><small>{}in 95 of 100 cases every count is within {} records{}</small>{}</div>"
-    ).format(table.clique, note, short(noise), again, Markup("").join(lines))
+    return Markup("<div><h4>{}</h4><small>{}in 95 of 100 cases every count is within {} {}{}</small>{}</div>").format(
+        table.clique, note, short(noise), names.counted, again, Markup("").join(lines)
+    )

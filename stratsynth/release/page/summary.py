@@ -12,6 +12,7 @@ from stratsynth.certificate import Certificate, Title
 from stratsynth.errors import ReleaseError
 from stratsynth.release import limits
 from stratsynth.release.page import words
+from stratsynth.release.page.agreement import agreement_figure
 from stratsynth.release.page.words import Fact
 from stratsynth.report import text
 from stratsynth.report.numbers import several
@@ -64,12 +65,14 @@ def certificate_page(
     listed: list[Fact] = [(about, said) for about, _, said in (s.partition(": ") for s in certificate.not_protected)]
     unprotected = listed or list(limits.limits(certificate).items())
     names = [("Not protected", "; ".join(about[:1].lower() + about[1:] for about in limits.limits(certificate)))]
+    agreement = None if brief else agreement_figure(certificate)
+    compared = [] if agreement is None else [agreement]
     return Page(
         title,
         warnings=words.warnings(certificate),
         sections=[
             Section("promise", "", facts=promised, figures=[prices]),
-            Section("groups", "", facts=list(words.group_facts(certificate))),
+            Section("groups", "", facts=list(words.group_facts(certificate)), figures=compared),
             Section("made", "", facts=[*words.made_facts(certificate), *more, *(names if brief else [])]),
             *([] if brief else [Section("limits", "What is not protected", facts=unprotected)]),
         ],
@@ -94,7 +97,7 @@ def price_figure(
     *,
     adaptive: bool,
 ) -> Figure:
-    """Return a Figure: epsilon of each step that a unit can take, and an exchange's factor by kind of question."""
+    """Return a Figure: epsilon of each step that a unit can take, by `prices`, and an exchange's factors by `kinds`."""
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"
         for kind, v in kinds.items()

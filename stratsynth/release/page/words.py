@@ -13,8 +13,10 @@ from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
-from stratsynth.release.declared import MeasuredCount
+from stratsynth.release.coverage import coverage_line
+from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
 from stratsynth.release.notices import measured_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
@@ -52,25 +54,25 @@ class Called:
 CALLED = {
     Returns.ROWS: Called(
         "A private synthetic table",
-        "The table that this report belongs to is synthetic. It is meant to be like a table of real people as a "
-        "whole, and to say next to nothing about any single one of them.",
+        "The table that this report belongs to is synthetic. Its statistics are meant to be near those of a table of "
+        "real people, and it is meant to reveal next to nothing about any single one of them.",
         "Its rows were drawn from a model, and the model was fitted to counts with random noise added.",
         "differentially private synthetic table",
         "certificate.json and measurements.parquet",
     ),
     Returns.ESTIMATES: Called(
         "Private estimates",
-        "The numbers that this report belongs to are about people as a whole and in groups. They say next to nothing "
-        "about any single one of them.",
-        "They were computed from sums with random noise added, and each comes with how far off it may be.",
+        "The numbers that this report belongs to are estimates for all people and for groups. The estimates are "
+        "meant to reveal next to nothing about any single person.",
+        "The estimates were computed from sums with random noise added, and each has an interval for its error.",
         "differentially private estimates",
         "certificate.json, measurements.parquet and the model",
     ),
     Returns.PREDICTIONS: Called(
         "A private predictor",
-        "The model that this report belongs to predicts something of people whom it is shown. It says next to nothing "
-        "about any single one of those it was learnt from.",
-        "It was computed from answers with random noise added.",
+        "The model that this report belongs to predicts a column of rows that it is given. The model is meant to "
+        "reveal next to nothing about any single person in the data that it was fitted to.",
+        "The model was computed from answers with random noise added.",
         "differentially private predictor",
         "certificate.json, measurements.parquet and the model",
     ),
@@ -80,7 +82,7 @@ STRATA = str(STRATIFICATION)
 
 
 def unit(certificate: Certificate) -> str:
-    """Return the unit of privacy as a text: "record", or its column with its largest number of rows."""
+    """Return a certificate's unit of privacy as words: "record", or its column with the largest number of rows."""
     found = certificate.unit
     return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
@@ -93,8 +95,21 @@ def weighted(certificate: Certificate) -> str:
     return (
         f"every record as its {weight.column}, a whole number from 0 to {weight.max:,}: counts, sums and the "
         "declared size are weighted totals, of the people whom the records stand for, and noise covers "
-        f"{weight.max:,}"
+        f"{weight.max:,}. A larger weight counts as {weight.max:,}, and the people beyond that are missing"
+        f"{_gap(certificate)}"
     )
+
+
+def _gap(certificate: Certificate) -> str:
+    """Return words on how many of the declared people were not measured, in 95 of 100 cases; else empty."""
+    found = next((c for c in certificate.declared_and_measured if c.what == DECLARED_SIZE), None)
+    if found is None or found.declared is None:
+        return ""
+    gap, noise = found.declared - found.measured, NORMAL_95 * found.noise_sd
+    if gap <= noise:
+        return ""
+    missing = f"{gap:,.0f} give or take {noise:,.0f} are not counted, for this or other reasons"
+    return f": of {found.declared:,.0f} people declared, {missing}"
 
 
 def promise(certificate: Certificate) -> list[str]:
@@ -107,7 +122,7 @@ def promise(certificate: Certificate) -> list[str]:
     exchanged = certificate.neighbours == "replace"
     named = ", ".join(certificate.public_columns)
     physical = (
-        [f"A record is {certificate.record}: what stands on several lines is protected line by line only."]
+        [f"A record is {certificate.record}: a person on several lines is protected line by line only."]
         if certificate.record is not None
         else []
     )
@@ -116,15 +131,15 @@ def promise(certificate: Certificate) -> list[str]:
         compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
     return [
         (
-            f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
-            f"its chance of coming out that way differs by a factor of at most {factor} from what it would be "
-            f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
-            "knows or will ever learn."
+            f"Epsilon is {epsilon:g} and delta is {delta:g}. These numbers mean: whatever anybody concludes from this "
+            f"release, its chance of coming out that way differs by a factor of at most {factor} from what it would be "
+            f"{compared}{least}. The bound holds for every {one}, also in the smallest group, and whatever else the "
+            "reader knows or will ever learn."
         ),
         *physical,
         (
-            "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
-            "released these data, not something that this report can grade."
+            "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
+            "who released these data; this report does not judge it."
         ),
     ]
 
@@ -150,20 +165,20 @@ def strata(certificate: Certificate) -> str:
     found = certificate.strata
     if not found.by:
         return (
-            "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
-            "common model makes of them."
+            "None: all records were measured together. Figures of small groups come from tables and a model of "
+            "everybody."
         )
     if found.families:
         families = listed([" x ".join(family) for family in found.families])
         return (
-            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each of "
-            "these, and what each of them cost adds up."
+            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each "
+            "of these families, and the costs of the families add up."
         )
     depths = {len(charge.path) for charge in certificate.charges}
-    each = "as much of it as its own budget says" if found.epsilon else "the whole of it"
+    each = "its own epsilon" if found.epsilon else "the whole of it"
     spent = (
         "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
-        "one group only, the groups do not add up."
+        "one group only, the costs of the groups do not add up."
         if 0 in depths and len(depths) > 1
         else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
@@ -173,12 +188,12 @@ def strata(certificate: Certificate) -> str:
 
 
 def groups(certificate: Certificate) -> int:
-    """Return the number of groups after merges; 1 without strata."""
+    """Return the number of a certificate's groups (strata) after merges; 1 without strata."""
     return certificate.strata.groups or certificate.strata.cells
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return "column level + level" for each column with several levels, joined by commas; empty if none has."""
+    """Return levels by column as words, "SEX 1 + 2, RACE 3 + 4", for columns of several levels; empty if none has."""
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
@@ -196,13 +211,13 @@ def rules_line(moved: Mapping[str, Any]) -> str:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
     if not redrawn:
-        return f"none of {rows:,} rows broke one as the model drew it"
+        return f"none of {rows:,} rows drawn by the model broke a rule"
     most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
-    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
+    return f"{redrawn / rows:.2%} of {rows:,} rows broke a rule and were drawn again, {mended:,} of them mended{most}"
 
 
 def mechanism(certificate: Certificate) -> str:
-    """Return the mechanism's label, name and settings as one text; strata and weights have sentences of their own."""
+    """Return a certificate's mechanism as words: label, name and settings, without those on strata and weights."""
     name, settings = certificate.mechanism.name, certificate.mechanism.settings
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
     found = setting_text(
@@ -213,7 +228,7 @@ def mechanism(certificate: Certificate) -> str:
 
 
 def weights(certificate: Certificate) -> str:
-    """Return words on the source of the groups' shares; "Not needed." without a source."""
+    """Return words on the source of the groups' shares in a certificate; "Not needed." without a source."""
     found = certificate.weights
     if found.citation is None:
         return "Not needed."
@@ -236,13 +251,14 @@ def account(certificate: Certificate) -> str:
     name, releases = ledger.name or "this process", several(ledger.releases, "release")
     parts = [f"{name}: epsilon {ledger.spent_epsilon:.6g}{cap}{delta} over {releases}, this one included"]
     if not ledger.name:
-        parts.append("it was not kept in a file: other runs are not in it")
+        parts.append("the account was not kept in a file, so that other runs are not counted")
     if ledger.account is not None:
         parts.append(f"account {ledger.account!r}, shared by {several(ledger.versions, 'version')} of the data")
     if len(ledger.accounts) > 1:
         parts.append(f"these data have {len(ledger.accounts)} accounts: {', '.join(ledger.accounts)}")
     if ledger.new_account is not None:
         parts.append(f"begun beside another account because: {ledger.new_account}")
+    parts += [f"the data were corrected: {reason}" for reason in ledger.corrections]
     return f"{'; '.join(parts)}."
 
 
@@ -290,7 +306,7 @@ def first_words(first: FirstQuestionStated) -> str:
 
 
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
-    """Yield (name, text) facts: groups, shares, merges, small groups, own epsilons.
+    """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
     `named` turns a group's name into the words shown.
     """
@@ -298,7 +314,9 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
     yield "Groups", strata(certificate)
     yield "Their shares", weights(certificate)
     if measured := measured_line(certificate):
-        yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."
+        yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}."
+    if found.by and certificate.weights.groups == MEASURED:
+        yield "Rows of each", "As many as the measured sizes say, not the shares; sizes below 0 by noise have none."
     if (first := certificate.first_question) is not None:
         yield "First question", first_words(first)
     if found.merged:
@@ -315,13 +333,15 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield (name, text) facts: mechanism, charges by kind, account, schema and each code list."""
+    """Yield (caption, text) pairs on how a release was made: mechanism, charges, account, schema, code lists."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
         kinds[charge.kind] += (charge.times or 1) * (charge.cliques or 1)
     asked = listed([several(number, *KINDS.get(kind, (kind, kind))) for kind, number in sorted(kinds.items())])
     yield "Charged for", f"{asked or 'nothing'}; each is in certificate.json, from which the promise can be recomputed."
+    if known := coverage_line(certificate.measured):
+        yield "Measured together", known
     yield "Account", account(certificate)
     schema = certificate.schema
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""

@@ -1,0 +1,1 @@
+"""Fuzzers of the public doors: malformed arguments, mutated files, malformed commands. Not installed."""

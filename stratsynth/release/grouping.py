@@ -1,0 +1,80 @@
+"""Rows by measured sizes: the groups' parts of the rows follow the noisy sizes in place of the declared shares.
+
+Post-processing of paid answers: nothing more is charged. Sizes are those of `Release.query`, by least squares over all
+tables; noisy ones below 0 are replaced by `stratsynth.release.declared.rows_by_size`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stratsynth.answers.tables import label_of
+from stratsynth.errors import UsageError
+from stratsynth.models.mixture import Mixture
+from stratsynth.release.declared import MEASURED, SHARE, Comparison, DeclaredFigures, rows_by_size, sizes_of
+from stratsynth.release.notices import compared
+from stratsynth.release.shown import CertificateRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stratsynth.certificate import Certificate
+    from stratsynth.release.release import Release
+
+KINDS = ("declared_size", "empty", "declared_shares")
+"""Kinds of notices that comparisons with measured numbers give."""
+
+
+def measured_rows(release: Release) -> dict[str, float] | None:
+    """Return each group's part of the rows by its measured size; None for a release whose groups have none."""
+    stated, model = release.statement, release.model
+    if stated.agreement is None or not isinstance(model, Mixture):
+        return None
+    declared = DeclaredFigures.stated_in(stated, stated.agreement)
+    sizes = sizes_of(stated, release.measurements, lambda: model)
+    if sizes is None or not declared.shares:
+        return None
+    labels = {stratum: label_of(stratum, stated) for stratum in model.parts}
+    shares = {label: declared.shares.get(label, model.weights[stratum]) for stratum, label in labels.items()}
+    return rows_by_size(shares, sizes)
+
+
+def by_measured_sizes(release: Release) -> Release:
+    """Return a release whose rows follow the measured sizes of the groups; its certificate says so.
+
+    Raises:
+        UsageError: A release without strata, without measured sizes, or whose shares were measured anyway.
+    """
+    rows, model = measured_rows(release), release.model
+    if rows is None or not isinstance(model, Mixture):
+        raise UsageError(
+            "groups: rows follow measured sizes where a release draws rows in strata, with declared shares, and has "
+            "counted the groups; this one does not. Older versions did not state what that takes."
+        )
+    mixed = replace(model, weights={stratum: rows[label_of(stratum, release.statement)] for stratum in model.parts})
+    return replace(release, model=mixed, certificate=_restated(release.certificate, release.statement, rows))
+
+
+def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:
+    """Return a certificate's record with the groups' parts of the rows, and the notices that go with them."""
+    found = [replace(c, rows=rows.get(c.stratum)) if c.what == SHARE else c for c in Comparison.stated_in(stated)]
+    return CertificateRecord(
+        {
+            **record,
+            "weights": {**record["weights"], "groups": MEASURED},
+            "declared_and_measured": [c.to_dict() for c in found],
+            "notices": renewed(stated, found),
+        }
+    )
+
+
+def renewed(stated: Certificate, found: Sequence[Comparison]) -> list[dict[str, str]]:
+    """Return a certificate's notices with those on declared numbers made anew from comparisons."""
+    others = [{"kind": each.kind, "text": each.text} for each in stated.notices if each.kind not in KINDS]
+    if stated.agreement is None:
+        return others
+    weight = stated.row_weight
+    said = compared(found, stated.agreement.margin, None if weight is None else weight.max)
+    place = next((i for i, each in enumerate(others) if each["kind"] != "public_columns"), len(others))
+    return [*others[:place], *said, *others[place:]]
