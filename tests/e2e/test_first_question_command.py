@@ -8,6 +8,7 @@ import pytest
 
 from helpers import small
 from helpers.command import stratsynth
+from stratsynth.release.declared import MeasuredCount
 from stratsynth.release.first import is_nearly_empty
 
 SIZE = 20_000
@@ -42,7 +43,8 @@ def test_a_fit_of_unknown_spellings_ends_with_4_and_goes_on_by_yes(tmp_path):
     assert went_on.returncode == 4  # there is nearly nothing in it
     assert "A release with NOTHING IN IT was written" in went_on.stdout
     said = json.loads((tmp_path / "release" / "certificate.json").read_text(encoding="utf-8"))
-    assert f"{max(0, said['first_question']['usable']):,} give or take" in stopped.stderr
+    first = said["first_question"]
+    assert str(MeasuredCount(first["usable"], first["noise_sd"])) in stopped.stderr
     assert said["ledger"]["spent_epsilon"] == pytest.approx(1)
     assert said["ledger"]["releases"] == 1
     assert stratsynth("verify", "release", "--ledger", "people.ledger", cwd=tmp_path).returncode == 0
