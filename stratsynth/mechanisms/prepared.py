@@ -75,6 +75,9 @@ class Prepared(Terms):
     def without_first(self) -> Prepared:
         """Return the fit without a first question, all of whose amount is the mechanism's."""
         budget = self.budget.plain
+        if self.code_lists and self.prior is None:  # whose levels may be others with more of the budget
+            schema = self.declared or self.public.schema
+            return prepare(self.mechanism, schema, dataclasses.replace(budget, first=0), self.public.size)
         return dataclasses.replace(
             self, budget=budget, allot=self.mechanism.price(self.public, budget), first=FirstQuestion(why_not=OFF)
         )

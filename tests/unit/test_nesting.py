@@ -10,6 +10,7 @@ import pytest
 import stratsynth as ss
 from stratsynth.adapters import MST, GroupRegression, Pooled
 from stratsynth.errors import SchemaError, UsageError
+from stratsynth.fitting import request_of
 from stratsynth.mechanisms import prepare
 from stratsynth.mechanisms.nesting import EVENLY, SHARED
 from stratsynth.schema import Categorical, Nested, Numeric, Rule, Schema
@@ -209,3 +210,14 @@ def test_where_records_have_weights_noise_covers_the_largest():
     one, other = (prepare("mst", of, BUDGET, 40_000) for of in (schema(), weighted))
     assert (one.public.schema.size("OCCP"), other.public.schema.size("OCCP")) == (201, 6)
     assert other.code_lists[0].noise == pytest.approx(20 * one.code_lists[0].noise, rel=0.01)
+
+
+def test_a_fit_without_a_first_question_is_known_by_the_levels_that_it_counts():
+    """At the edge a percent of the budget makes another level."""
+    shares = {"shares": dict.fromkeys(JOBS, 1.0), "source": "a census"}
+    edge = SHARED * math.sqrt(3 / prepare("mst", schema(), BUDGET, 9).allot.amount) * 201
+    of, size = schema(**shares), math.ceil(edge)
+    asking, plain = (prepare("mst", of, replace(BUDGET, first=share), size) for share in (0.01, 0))
+    assert asking.first.asked
+    assert asking.code_lists != plain.code_lists
+    assert request_of(asking.without_first(), 1).identity == request_of(plain, 1).identity
