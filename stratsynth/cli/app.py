@@ -102,8 +102,10 @@ def fit(
         again=again,
         proceed=yes or None,
     )
+    from stratsynth.release.first import is_nearly_empty
+
     kinds = {notice["kind"] for notice in certificate.get("notices", ())}
-    code = 4 if kinds & {"empty", "nearly_empty"} else 0
+    code = 4 if is_nearly_empty(certificate.statement) else 0
     if as_json:
         print_json({"release": str(folder), "certificate": certificate}, done=_complete(folder))
         raise typer.Exit(code)

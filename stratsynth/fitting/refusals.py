@@ -99,18 +99,18 @@ def check_types(table: PrivateTable) -> None:
 
     Of floats nothing is said by their type: a column without a value is one of floats.
     """
-    types = None if table.source is None else table.source.types()
-    if types is None:
-        return
+    source = table.source
+    types, own = (None, {}) if source is None else (source.types(), source.own_types())
     for name, column in table.schema.columns.items():
         if not isinstance(column, Categorical) or column.outside is not None or column.not_applicable is not None:
             continue
         codes = column.single.levels if isinstance(column, Nested) else column.levels
-        kind = types.field(name).type if name in types.names else None
-        if kind is not None and pa.types.is_integer(kind) and all(meaning(code) is None for code in codes):
+        kind = types.field(name).type if types is not None and name in types.names else None
+        whole = own.get(name) == "int64" or (kind is not None and pa.types.is_integer(kind))
+        if whole and all(meaning(code) is None for code in codes):
             raise UsageError(
-                f"column {name} is of the type {kind}, and none of its levels is a number: {codes[0]!r}, for one. Give "
-                "the schema the codes that the data have, or write the data in the schema's levels. Nothing was read."
+                f"column {name} holds integers, and none of its levels is a number: {codes[0]!r}, for one. Give the "
+                "schema the codes that the data have, or write the data in the schema's levels. Nothing was read."
             )
 
 

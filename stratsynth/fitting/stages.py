@@ -308,9 +308,6 @@ def fit(
         BudgetRefused: More epsilon than the ledger has left. Nothing was read.
         Stopped: The first question, for a small part of the budget, found far fewer usable records than declared.
         StratsynthError: A failure after a charge, which stands.
-
-    Warns:
-        NoticeWarning: Every notice of the certificate.
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)

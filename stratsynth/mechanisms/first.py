@@ -26,6 +26,9 @@ CHANCE = 0.001
 LEAST = 0.5
 """Share of the declared records below which a fit stops."""
 
+MOST_RECORDS = 1e10
+"""Number of records that no table has, where none is declared."""
+
 OFF = "switched off: [budget] first = 0"
 ONE_WEIGHT = "every record has one weight above 1, so a declared size may be of records or of weights"
 
@@ -100,7 +103,7 @@ def first_question(public: Public, allot: Allotment) -> FirstQuestion:
     """Return the first question of a fit with this allotment; with a reason not to ask it where noise would hide all.
 
     It could not tell half of the declared records from none where the upper bound of an empty table would pass that
-    half with a probability above CHANCE. Where no size is declared, it is asked whatever its noise.
+    half with a probability above CHANCE; where no size is declared, half of MOST_RECORDS.
     """
     budget, schema, rows = allot.promise, public.schema, allot.promise.rows
     price = budget.opening(allot.currency)
@@ -108,10 +111,11 @@ def first_question(public: Public, allot: Allotment) -> FirstQuestion:
     noise, unit, power = question.deviation(schema), *(("rho", 2) if question.gaussian else ("epsilon", 1))
     columns = len(schema.names)
     found = FirstQuestion(budget.first or 0.0, price * rows**power, unit, noise, columns, public.size)
-    if public.size is None or 2 * found.bound() <= LEAST * public.size:
+    if 2 * found.bound() <= LEAST * (MOST_RECORDS if public.size is None else public.size):
         return found
+    of = "all that there may be" if public.size is None else f"the {public.size:,} that are declared"
     why = (
         f"at {budget.first:g} of the budget its noise, give or take {NORMAL_95 * noise:,.0f} records, could not tell "
-        f"half of the {public.size:,} that are declared from none"
+        f"half of {of} from none"
     )
     return FirstQuestion(why_not=why)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.mechanisms.first import LEAST, FirstQuestion
+from stratsynth.mechanisms.first import CHANCE, LEAST, FirstQuestion
 from stratsynth.release.declared import MeasuredCount
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
     from stratsynth.questions import NoisyTable
 
@@ -106,3 +108,13 @@ class FirstAnswer:
             **self.question.to_dict(), "usable": self.usable, "usable_at_most": self.upper,
             "stops_below": self.stops_below, "outside": dict(self.outside), "too_few": self.too_few,
         }  # fmt: skip
+
+
+def is_nearly_empty(certificate: Certificate) -> bool:
+    """True if surely, at 99.9 %, a release counts less than a tenth of the declared records, by any paid answer."""
+    far = -NormalDist().inv_cdf(CHANCE)
+    first = certificate.first_question
+    ways = [(c.declared, c.measured + far * c.noise_sd) for c in certificate.declared_and_measured if not c.stratum]
+    if first is not None and first.usable_at_most is not None:
+        ways.append((first.declared, first.usable_at_most))
+    return any(declared is not None and most < EMPTY * declared for declared, most in ways)

@@ -1,12 +1,15 @@
 """The first question by the commands: exit code 4, `--yes`, plans and ledgers."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from helpers import small
 from helpers.command import stratsynth
+from stratsynth.release.declared import MeasuredCount
+from stratsynth.release.first import is_nearly_empty
 
 SIZE = 20_000
 
@@ -40,7 +43,8 @@ def test_a_fit_of_unknown_spellings_ends_with_4_and_goes_on_by_yes(tmp_path):
     assert went_on.returncode == 4  # there is nearly nothing in it
     assert "A release with NOTHING IN IT was written" in went_on.stdout
     said = json.loads((tmp_path / "release" / "certificate.json").read_text(encoding="utf-8"))
-    assert f"{max(0, said['first_question']['usable']):,} give or take" in stopped.stderr
+    first = said["first_question"]
+    assert str(MeasuredCount(first["usable"], first["noise_sd"])) in stopped.stderr
     assert said["ledger"]["spent_epsilon"] == pytest.approx(1)
     assert said["ledger"]["releases"] == 1
     assert stratsynth("verify", "release", "--ledger", "people.ledger", cwd=tmp_path).returncode == 0
@@ -78,3 +82,16 @@ def test_a_share_that_is_none_is_refused(share, tmp_path):
     assert refused.returncode == 2
     assert "first" in refused.stderr
     assert not (tmp_path / "people.ledger").exists()
+
+
+def test_so_few_people_that_noise_may_hide_them_are_no_empty_release():
+    """A small recipe ends with 0, whatever the noise makes of its people."""
+
+    def stated(measured, sd, declared=100.0):
+        entry = SimpleNamespace(stratum="", declared=declared, measured=measured, noise_sd=sd)
+        return SimpleNamespace(first_question=None, declared_and_measured=(entry,))
+
+    assert not is_nearly_empty(stated(-60.0, 30.0))
+    assert not is_nearly_empty(stated(0.0, 1.0, None))
+    assert is_nearly_empty(stated(5.0, 1.0))
+    assert not is_nearly_empty(stated(8.0, 1.0))

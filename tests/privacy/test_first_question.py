@@ -1,5 +1,6 @@
 """The first question of a fit: what it costs, when it stops a fit, and what an interruption leaves."""
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,16 +14,17 @@ from helpers.crash import KILLED, Fault, Nursery, fit, traces
 from helpers.ledgers import kinds, ladder, lines_of
 from helpers.toys import Toy
 from stratsynth import Budget, Stratified, Weights, open_table
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.accounting.history import read_ledger
 from stratsynth.accounting.process import ProcessLedger
+from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import AIM, MST, ClippedMean, External, Independent
 from stratsynth.adapters.independent import Product
 from stratsynth.driver.answering import Answerer
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.simulated import SimulatedAnswers
-from stratsynth.errors import BudgetRefused, MechanismError, Stopped
+from stratsynth.errors import BudgetRefused, MechanismError, NoticeWarning, Stopped, UsageError
 from stratsynth.fitting import request_of
 from stratsynth.fitting.reservation import Reservation
 from stratsynth.layout.budgets import StratumBudgets
@@ -293,6 +295,7 @@ def test_without_a_declared_size_values_outside_say_how_many_records_there_are_a
     release = ss.fit(MST(), open_table(people(), schema=small.SCHEMA), BUDGET)
     assert not release.certificate["first_question"]["too_few"]
     assert prepare(MST(), small.SCHEMA, BUDGET, None).first.asked
+    assert not prepare(MST(), small.SCHEMA, Budget(1e-8, 1e-9), None).first.asked
 
 
 def test_its_verdict_comes_from_the_noisy_numbers_alone(files, tmp_path, monkeypatch):
@@ -383,6 +386,9 @@ def test_a_stopped_fit_that_is_killed_stops_again_with_the_same_words(files, tmp
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", "charge"]
 
 
+NOISE, DELTA = 1.5, 1e-9 * (1 - 1e-6)
+
+
 @dataclass(frozen=True)
 class Steps(Toy):
     """Three steps on samples, from which nothing is learned."""
@@ -392,7 +398,8 @@ class Steps(Toy):
     adaptive: ClassVar[bool] = False
 
     def price(self, public, budget):
-        return budget.sampled(rate=0.1, steps=3)
+        first = budget.opening(Currency.SAMPLED)
+        return Allotment(Currency.SAMPLED, 3.0, budget, noise=NOISE, rate=0.1, first=first)
 
     def steps(self, public, allot, rng):
         for _ in range(3):
@@ -408,8 +415,41 @@ def test_a_sampled_fit_prices_it_beside_its_steps(tmp_path):
     assert first["rho"] == said["first"] == pytest.approx(SHARE * WHOLE)
     assert first["steps"] == 0
     assert [charge["steps"] for charge in steps] == [1, 1, 1]
-    assert said["noise"] > prepare(Steps(), small.SCHEMA, Budget(2, 1e-9, first=0), SIZE).allot.noise
-    assert release.certificate["prices"]["add-remove"] <= 2
+    alone, both = (epsilon_sampled(NOISE, 0.1, 3, DELTA, first=rho) for rho in (0.0, said["first"]))
+    assert alone < release.certificate["prices"]["add-remove"] == both < 2
     release.save(tmp_path / "release")
     assert ss.verify(tmp_path / "release", ledger=tmp_path / "people.ledger").findings == ()
     assert read_ledger(tmp_path / "people.ledger")["spent_epsilon"] == 2
+
+
+@pytest.mark.parametrize("form", ["frame", "parquet"])
+def test_integers_where_all_levels_are_texts_are_refused_by_their_type_before_anything_is_charged(form, tmp_path):
+    schema = small.SCHEMA.restrict(["GROUP", "AGE"])
+    rows = people()[["GROUP", "AGE"]]
+    for kind, refused in (("int64", True), ("float64", False), (None, False)):
+        data = rows if kind is None else rows.assign(GROUP=np.ones(SIZE, kind))
+        if form == "parquet":
+            path = tmp_path / f"{kind}.parquet"
+            data.to_parquet(path, index=False)
+            data = path
+        table = open_table(data, schema=schema, declared_size=SIZE)
+        if refused:
+            with pytest.raises(UsageError, match=r"column GROUP holds integers, .*'a', for one"):
+                ss.fit(MST(), table, BUDGET)
+            assert table.ledger.reserved == ()
+        elif kind is not None:
+            with pytest.raises(Stopped):  # their values decide, with noise
+                ss.fit(MST(), table, BUDGET)
+        else:
+            ss.fit(Independent(), table, BUDGET)
+
+
+def test_a_notice_that_is_made_an_error_leaves_a_fit_that_goes_on_for_nothing(files, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoticeWarning)
+        with pytest.raises(NoticeWarning, match="NOTHING IN IT"):
+            ss.fit(MST(), opened(files, "wrong", tmp_path), BUDGET, seed=1, proceed=True)
+    before = [kind for kind in kinds(tmp_path / "people.ledger") if kind != "done"]
+    with pytest.warns(NoticeWarning, match="NOTHING IN IT"):
+        ss.fit(MST(), opened(files, "wrong", tmp_path), BUDGET, seed=1)
+    assert kinds(tmp_path / "people.ledger") == [*before, "done"]

@@ -37,7 +37,7 @@ def stratified():
 @pytest.fixture(scope="module")
 def clear():
     """So little noise that counts are exact to within one."""
-    return fit(small.stratified(), small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+    return fit(small.stratified(), small.table(), Budget(25, 1e-6, first=0), entropy=SeededEntropy(1))
 
 
 def rows():
@@ -195,7 +195,7 @@ def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
         Weights.public(small.shares_frame(), citation="made up for testing"),
         Groups(merge={"GROUP": {"either": ["a", "b"]}}),
     )
-    release = fit(merged, small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+    release = fit(merged, small.table(), Budget(25, 1e-6, first=0), entropy=SeededEntropy(1))
     real = rows()
     found = release.query(by=["SEX", "GROUP"]).set_index(["SEX", "GROUP"]).estimate
     assert {cell: round(value) for cell, value in found.items()} == real.groupby(["SEX", "GROUP"]).size().to_dict()
@@ -213,7 +213,7 @@ def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
     pooled = fit(
         Pooled(base="mst", by=["SEX"], weights=small.even(small.SCHEMA, "SEX"), share=0.5),
         small.table(),
-        Budget(20, 1e-6),
+        Budget(20, 1e-6, first=0),
     )
     assert set(pooled.query(["WORK"]).status) <= {"ok", "small"}
 
@@ -221,7 +221,7 @@ def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
 def test_strata_that_are_divided_again_are_answered(tmp_path):
     inner = Stratified(Independent(), ["GROUP"], small.even(small.SCHEMA.without(["SEX"]), "GROUP"))
     how = Stratified(inner, ["SEX"], small.even(small.SCHEMA, "SEX"))
-    release = fit(how, small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+    release = fit(how, small.table(), Budget(25, 1e-6, first=0), entropy=SeededEntropy(1))
     found = release.query(["WORK"], by=["SEX", "GROUP"]).set_index(["SEX", "GROUP", "WORK"]).estimate
     truth = rows().groupby(["SEX", "GROUP", "WORK"]).size()
     assert all(round(value) == truth.get(cell, 0) for cell, value in found.items())
