@@ -172,7 +172,7 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             if self._copies is not None:
-                afford(self.cap_epsilon, [], request.allot, budget.delta)  # before rows are compared with other accounts'
+                afford(self.cap_epsilon, [], request.allot, budget.delta)  # before other accounts' rows are looked at
                 self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
