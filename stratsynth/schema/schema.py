@@ -40,7 +40,7 @@ class Unit:
         check_integer("unit: max_rows", self.max_rows, 1, error=SchemaError)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Schema(SchemaDoor):
     """A public description of a table, written or reviewed by a person.
 
@@ -123,25 +123,6 @@ class Schema(SchemaDoor):
     def __hash__(self) -> int:
         return hash(self.sha256)
 
-    def __repr__(self) -> str:
-        """Return the names of the first columns, with the origin."""
-        names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
-        rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
-        return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
-
-    @property
-    def most_rows(self) -> int:
-        """Largest number of rows of one unit; rows of a unit may be equal, and are no independent sample."""
-        return 1 if isinstance(self.unit, str) else self.unit.max_rows
-
-    @property
-    def max_multiplicity(self) -> int:
-        """Largest weighted number of equal rows of one unit: its rows, each of the largest weight.
-
-        The variance of a sum over a random sample is at most this many times that over as many unweighted, single rows.
-        """
-        return self.most_rows * self.row_weight.most
-
     @property
     def beside(self) -> tuple[str, ...]:
         """Names of columns that are read and never released: the unit's and the weights', where declared."""
@@ -157,11 +138,6 @@ class Schema(SchemaDoor):
     def public(self) -> tuple[str, ...]:
         """Names of the columns declared public, unprotected under neighbours = "attribute"."""
         return tuple(name for name, column in self.columns.items() if column.public)
-
-    @property
-    def oneways(self) -> tuple[tuple[str], ...]:
-        """Tuple with a clique (name,) for each column, in order."""
-        return tuple((name,) for name in self.columns)
 
     def column(self, name: str) -> Column:
         """Return the column of that name; SchemaError if there is none."""
@@ -210,15 +186,3 @@ class Schema(SchemaDoor):
         if self.row_weight != ONE and self.row_weight.column is None:
             said["row_weight"] = self.row_weight.most
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-    def ready(self, *, public: bool = False) -> None:
-        """Refuse a draft that nobody has reviewed; called before anything is spent.
-
-        A draft that was marked as one of public rows, which needs no reviewer, passes for `public` rows alone.
-        """
-        nobody = self.reviewed_by is None or (self.reviewed_by == NOBODY and not public)
-        if self.origin == PRIVATE and nobody:
-            raise SchemaError(
-                "this schema was drafted from private data; check that its levels and bounds are public "
-                "knowledge, then set reviewed_by to your name"
-            )
