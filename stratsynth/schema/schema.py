@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stratsynth.checks import check_integer, quoted_value
+from stratsynth.checks import check_integer
 from stratsynth.errors import SchemaError, nearest
-from stratsynth.schema import checks, toml, typed
-from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema import checks, declared_schema, toml, typed
+from stratsynth.schema.columns import Column
 from stratsynth.schema.door import SchemaDoor
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
@@ -73,49 +73,17 @@ class Schema(SchemaDoor):
             raise SchemaError("columns must be a table from names to columns")
         object.__setattr__(self, "columns", dict(self.columns))
         object.__setattr__(self, "rules", checks.items("rules", self.rules))
-        for name, column in self.columns.items():
-            text = check_text("a column name", name)
-            if any(c in text for c in ",|="):
-                raise SchemaError(
-                    f"column name {text!r} must not hold ',', '|' or '=', which join names in released files"
-                )
-            if not isinstance(column, (Categorical, Numeric)):
-                raise SchemaError(
-                    f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
-                    f"not {quoted_value(column)}"
-                )
+        declared_schema.check_columns(self)
         if self.origin not in (PUBLIC, PRIVATE):
             raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
         if self.reviewed_by is not None:
             check_text("reviewed_by", self.reviewed_by)
         if self.unit != "record" and not isinstance(self.unit, Unit):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
-        if isinstance(self.unit, Unit) and self.unit.column in self.columns:
-            raise SchemaError(
-                f"unit: {self.unit.column} tells people apart, so it must not be released: leave it out of the columns"
-            )
-        typed.check_frame(self.frame, self.names)
-        self._check_weight()
-        for i, rule in enumerate(self.rules, start=1):
-            if not isinstance(rule, Rule):
-                raise SchemaError("rules must be a list of Rule")
-            with toml.blame(f"rule {i}"):
-                rule.cells(self)  # refuses levels and columns that do not exist
-
-    def _check_weight(self) -> None:
-        """Raise SchemaError for a weight that is no RowWeight, or whose column is released or identifies units."""
-        weight = self.row_weight
-        if not isinstance(weight, RowWeight):
+        declared_schema.check_beside(self)
+        if not isinstance(self.row_weight, RowWeight):
             raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
-        if weight.column is None:
-            return
-        if weight.column in self.columns:
-            raise SchemaError(
-                f"weight: rows count as {weight.column} says, and released rows count 1 each: leave it out of the "
-                "columns"
-            )
-        if isinstance(self.unit, Unit) and self.unit.column == weight.column:
-            raise SchemaError(f"weight: {weight.column} tells people apart; no column does both")
+        declared_schema.check_rules(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.sha256 == other.sha256
