@@ -365,11 +365,11 @@ def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
 def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
     clipped, unfit = 0, int(outside(column, data).sum())
     if isinstance(column, Categorical):
-        codes = encoding.encode_categorical(column, data)
+        codes, _ = encoding.encode_categorical(column, data)
     else:
         raw, _ = values.floats(column, data)
         clipped = 0 if column.outside == MISSING else int(((raw < column.lower) | (raw > column.upper)).sum())
-        codes, _ = encoding.encode_numeric(column, data)
+        codes, *_ = encoding.encode_numeric(column, data)
     counts = np.bincount(codes[codes >= 0], minlength=column.size)
     return codes, ColumnCheck(
         outside=unfit,

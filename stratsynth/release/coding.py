@@ -95,7 +95,7 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
     if isinstance(column, Nested):
         return _column(column.single, data, texts)
     if isinstance(column, Categorical):
-        codes = np.where(null, -1, encode_categorical(column, data))
+        codes = np.where(null, -1, encode_categorical(column, data)[0])
         spelling = pa.array([*(_level(column, level, texts) for level in column.all_levels), nothing], pa.string())
         return pa.chunked_array([spelling.take(pa.array(codes % len(spelling)))])
     distinct = data.combine_chunks().dictionary_encode()
