@@ -25,7 +25,7 @@ from stratsynth.data.load import places
 from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
-from stratsynth.schema import encoding, toml, values
+from stratsynth.schema import encoding, spellings, toml, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema, Unit
 from stratsynth.schema.text import MISSING
@@ -328,7 +328,7 @@ def _people(schema: Schema, table: pa.Table) -> list[str]:
     if schema.most_rows > 1:
         return []
     named = [name for name in schema.names if named_as_people(name)]
-    return repeats((name, values.counted(table.column(name))) for name in named)
+    return repeats((name, spellings.counted(table.column(name))) for name in named)
 
 
 def refuse_release_folder(path: str | Path) -> None:
