@@ -23,8 +23,6 @@ MAX_BYTES = 2**31
 """Largest size of the unpacked members in bytes, checked before anything is unpacked."""
 MAX_NAMED = 2**35
 """Largest size of the arrays by name, in bytes, which may name one array many times: each name is read."""
-MANY = 10_000
-"""Number of arrays of one type from which they are written as one."""
 MOST_SHAPES = 2**22
 """Largest number of integers in the shapes of joined arrays: an array without cells takes no room in a file, and some
 250 bytes in memory."""

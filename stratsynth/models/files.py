@@ -15,6 +15,8 @@ from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 
 FORMAT = "stratsynth-model/1"
+MANY = 10_000
+"""Number of arrays of one type from which they are written as one."""
 
 
 @cache
@@ -40,7 +42,7 @@ def save(model: Model, folder: Path) -> None:
     folder.mkdir()
     state = model.state()
     facts = {"format": FORMAT, "kind": model.kind, "facts": state.facts}
-    npz.write(folder / "model.npz", State(facts, state.arrays), joined=len(state.arrays) > npz.MANY)
+    npz.write(folder / "model.npz", State(facts, state.arrays), joined=len(state.arrays) > MANY)
     model.schema.write_toml(folder / "schema.toml")
 
 

@@ -11,7 +11,7 @@ CALLS = {
     "rho_of": (zcdp.rho_of, lambda one: (one, 1e-9)),
     "a sensitivity": (charges._priced, lambda one: (2, one, 2, 1)),
     "another price": (charges._priced, lambda one: (one, 2, 2, 1)),
-    "steps on samples": (sampled._epsilon, lambda one: (4.0, 0.01, one, 1e-6, Neighbours.ADD_REMOVE)),
+    "steps on samples": (sampled._epsilon, lambda one: (4.0, 0.01, one, 1e-6, Neighbours.ADD_REMOVE, 0.0)),
     "blocks": (fairness._blocks, lambda one: (2, one, 1.0, 0)),
 }
 
