@@ -19,7 +19,8 @@ from stratsynth.errors import SchemaError
 from stratsynth.schema import typed, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.temporal import Temporal
-from stratsynth.schema.text import INFINITE, figure, meaning
+from stratsynth.schema.figures import figure
+from stratsynth.schema.text import INFINITE, meaning
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
