@@ -31,12 +31,12 @@ def as_written(data: Any, schema: Schema) -> EncodedRows:
 
 def _codes(column: Categorical | Numeric, data: pa.ChunkedArray) -> NDArray[np.int64]:
     if isinstance(column, Categorical):
-        found = encode_categorical(column, data).astype(np.int64)
+        found = encode_categorical(column, data)[0].astype(np.int64)
         outside = values.codes(column, data) < 0
         if column.outside == MISSING:
             outside &= ~_nothing(data)
     else:
-        coded, _ = encode_numeric(column, data)
+        coded, *_ = encode_numeric(column, data)
         found = coded.astype(np.int64)
         numbers, _ = values.floats(column, data)
         outside = (found < 0) | (numbers < column.lower) | (numbers > column.upper)  # comparisons with NaN are false

@@ -31,15 +31,10 @@ POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIM
 own."""
 
 
-@lru_cache(maxsize=1024, typed=True)  # strata are asked the same
-def _factor(declared: float, other: float, power: int) -> Fraction:
-    return (Fraction(other) / Fraction(declared)) ** power
-
-
 @lru_cache(maxsize=1024, typed=True)
 def _priced(amount: float, declared: float, other: float, power: int) -> Fraction:
     """Return the price at sensitivity `other` of an answer that costs `amount` at `declared`: times ratio^power."""
-    return Fraction(amount) * _factor(declared, other, power)
+    return Fraction(amount) * (Fraction(other) / Fraction(declared)) ** power
 
 
 def interned(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
@@ -77,7 +72,7 @@ class Charge:
         """Return a fraction: the answer's price under `other` neighbours over that under `declared`, at equal noise."""
         if declared == other:
             return Fraction(1)
-        return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
+        return _priced(1, self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
         """Return the charge's price under `other` neighbours, all `times` answers together, as an exact fraction."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
+from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
@@ -48,12 +49,9 @@ from stratsynth.accounting.paths import (
     tidy,
 )
 from stratsynth.accounting.registry import Registry
-from stratsynth.accounting.standing import (
-    Standing,
-)
+from stratsynth.accounting.standing import Standing
 from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
-from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
     from stratsynth.accounting.copies import Copies
@@ -172,9 +170,7 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             if self._copies is not None:
-                afford(
-                    self.cap_epsilon, [], request.allot, budget.delta
-                )  # before rows are compared with other accounts'
+                afford(self.cap_epsilon, [], request.allot, budget.delta)  # before other accounts' rows are looked at
                 self._copies.refuse(self.path, self._reason)
             note = self._listed(new=True)
             append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
@@ -240,25 +236,4 @@ class FileLedger:
             raise UsageError(
                 f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self.cap_epsilon:g}; "
                 "a cap is set once."
-            )
-
-
-def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a request that resembles an unfinished fit, in the ledger's `lines`, of another version.
-
-    The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
-    resemble each other if mechanism and budget are equal, and the seed too unless the request has none.
-    """
-    over = runs_of(lines)
-    for line in lines:
-        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
-            request.mechanism, stated_budget(request.budget),
-        )  # fmt: skip
-        if not same or request.seed not in (None, line["seed"]):
-            continue
-        if line.get("version") != VERSION and not over[line["run"]]:
-            raise LedgerError(
-                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
-                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
-                "Finish it with that version, or give another seed for a new fit, which is charged."
             )

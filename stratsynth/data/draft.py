@@ -24,7 +24,7 @@ from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separ
 from stratsynth.data.remarks import together
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
-from stratsynth.schema import encoding, toml, values
+from stratsynth.schema import encoding, spellings, toml, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema, Unit
 from stratsynth.schema.text import MISSING
@@ -303,7 +303,7 @@ def _people(schema: Schema, table: pa.Table) -> list[str]:
     if schema.most_rows > 1:
         return []
     named = [name for name in schema.names if named_as_people(name)]
-    return repeats((name, values.counted(table.column(name))) for name in named)
+    return repeats((name, spellings.counted(table.column(name))) for name in named)
 
 
 def refuse_release_folder(path: str | Path) -> None:
@@ -340,11 +340,11 @@ def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
 def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
     clipped, unfit = 0, int(outside(column, data).sum())
     if isinstance(column, Categorical):
-        codes = encoding.encode_categorical(column, data)
+        codes, _ = encoding.encode_categorical(column, data)
     else:
         raw, _ = values.floats(column, data)
         clipped = 0 if column.outside == MISSING else int(((raw < column.lower) | (raw > column.upper)).sum())
-        codes, _ = encoding.encode_numeric(column, data)
+        codes, *_ = encoding.encode_numeric(column, data)
     counts = np.bincount(codes[codes >= 0], minlength=column.size)
     return codes, ColumnCheck(
         outside=unfit,

@@ -15,7 +15,7 @@ from stratsynth.data.guess_bins import decimal_keys, looks_coded, numeric_keys
 from stratsynth.data.guess_people import named_as_people, person_note, place_note, unit_line
 from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
-from stratsynth.schema import values
+from stratsynth.schema import spellings, values
 from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
 from stratsynth.schema.text import INFINITE, MISSING, number
 
@@ -59,7 +59,7 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
         SchemaError: A column that cannot or should not be released, with the remedy.
     """
     values.check_type(name, data.type)
-    texts = values.counted(data)
+    texts = spellings.counted(data)
     if not texts:
         raise SchemaError("it has no value at all")
     found = _guess(name, data, texts, own_type)
@@ -146,7 +146,7 @@ def _decimals(numbers: Mapping[str, float]) -> int | None:
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
     """Return a draft of a category: all declared levels in order if it is ordered, else those that occur in `texts`."""
-    declared = list(dict.fromkeys(text for chunk in data.chunks for text in values.texts(chunk.dictionary)))
+    declared = list(dict.fromkeys(text for chunk in data.chunks for text in spellings.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
     if not ordered:

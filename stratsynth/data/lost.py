@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from stratsynth.schema import values
+from stratsynth.schema import spellings, values
 from stratsynth.schema.columns import Categorical, Column
 from stratsynth.schema.encoding import encode
 from stratsynth.schema.text import MISSING
@@ -34,7 +34,7 @@ def unknown_values(column: Column, data: pa.ChunkedArray) -> dict[str, int]:
 
     Longer values are cut; they count together with others of the same beginning.
     """
-    counts = values.counted(data)
+    counts = spellings.counted(data)
     texts = pa.chunked_array([pa.array(list(counts), pa.string())])
     unfit = outside(column, texts)
     found: dict[str, int] = {}

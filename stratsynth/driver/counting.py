@@ -11,12 +11,12 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.driver.covers import covers
 from stratsynth.errors import StratsynthError
 from stratsynth.files.space import Space
 from stratsynth.questions import Clique
@@ -38,9 +38,6 @@ FEW = 1 << 10
 AT_ONCE = 1 << 10
 """Largest number of tables counted by one call."""
 
-Cover = tuple[Clique, tuple[int, ...]]
-"""Columns that are counted together, and the indices of the cliques that are summed from their table."""
-
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
     """Return the exact table of each clique over all rows, one axis per column; a row counts its weight."""
@@ -54,7 +51,7 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
     if size <= FEW and len(parts) == 1 and len(cliques) > 1:
         return _of_few(parts[0], cliques)
     if size >= MANY:
-        plan = covers(tuple(cliques), tuple((name, schema.size(name)) for name in schema.names))
+        plan = covers(tuple(cliques), tuple((name, schema.size(name)) for name in schema.names), WIDE)
     else:
         plan = tuple((clique, (i,)) for i, clique in enumerate(cliques))
     counted = [np.zeros(schema.cells(columns), np.int64) for columns, _ in plan]
@@ -161,42 +158,3 @@ def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: 
 def cores() -> int:
     """Return the number of processor cores that this process may use, at least 1."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@lru_cache(maxsize=256)
-def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...]) -> tuple[Cover, ...]:
-    """Return few sets of columns, of at most WIDE cells each, that together contain all cliques.
-
-    Greedy: a set begins with the largest clique that none contains; then the column joins that has the largest sum over
-    its cliques of 10^(1 - k), k being the columns that a clique lacks, per log(1 + its size). A clique too large for
-    any set is counted by itself.
-    """
-    names, size = [name for name, _ in sizes], np.array([n for _, n in sizes], np.float64)
-    alone = [i for i, clique in enumerate(cliques) if _cells(clique, sizes) > WIDE]
-    small = [i for i in range(len(cliques)) if i not in set(alone)]
-    within = np.array([[name in cliques[i] for name in names] for i in small], bool).reshape(len(small), len(names))
-    cells = np.array([_cells(cliques[i], sizes) for i in small], np.float64)
-    waiting = np.ones(len(small), bool)
-    found: list[Cover] = [(cliques[i], (i,)) for i in alone]
-    while waiting.any():
-        first = int(np.argmax(np.where(waiting, cells, -1)))
-        cover, width = within[first].copy(), float(cells[first])
-        while True:
-            # A clique that lacks k columns is worth 10^(1 - k).
-            lacking = (within & ~cover).sum(axis=1)
-            worth = np.where(waiting & (lacking > 0), 10.0 ** (1 - np.minimum(lacking, 9)), 0.0)
-            gain = np.where(cover | (width * size > WIDE), 0.0, worth @ within) / np.log(size + 1)
-            best = int(np.argmax(gain))
-            if gain[best] <= 0:
-                break
-            cover[best], width = True, width * size[best]
-        held = waiting & ~(within & ~cover).any(axis=1)
-        here = [small[i] for i in np.flatnonzero(held)]
-        whole = cliques[here[0]] if len(here) == 1 else tuple(n for n, taken in zip(names, cover, strict=True) if taken)
-        found.append((whole, tuple(here)))
-        waiting &= ~held
-    return tuple(found)
-
-
-def _cells(clique: Clique, sizes: tuple[tuple[str, int], ...]) -> int:
-    return math.prod(size for name, size in sizes if name in clique)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import StratsynthError, UsageError
-from stratsynth.files.reading import parse_json, read_bytes
+from stratsynth.files.outside import parse_json
+from stratsynth.files.reading import read_bytes
 from stratsynth.files.replacing import beside, mine, new_file, sweep, sync_folder
 
 __all__ = ["new_file", "new_folder", "read_json", "sync_folder", "write_json", "write_text"]

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import ReleaseError
-from stratsynth.files.reading import open_regular, parse_json
+from stratsynth.files.reading import open_regular
 from stratsynth.files.replacing import new_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -23,8 +23,6 @@ MAX_BYTES = 2**31
 """Largest size of the unpacked members in bytes, checked before anything is unpacked."""
 MAX_NAMED = 2**35
 """Largest size of the arrays by name, in bytes, which may name one array many times: each name is read."""
-MANY = 10_000
-"""Number of arrays of one type from which they are written as one."""
 MOST_SHAPES = 2**22
 """Largest number of integers in the shapes of joined arrays: an array without cells takes no room in a file, and some
 250 bytes in memory."""
@@ -67,14 +65,14 @@ def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) 
         np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
 
 
-def read(path: Path, *, outside: bool = False) -> State:
+def read(path: Path, parse: Callable[[bytes], Any] = json.loads) -> State:
     """Return the state in a file; anything but a sound file is a ReleaseError.
 
     Names of one array share it, and it is read-only.
 
     Args:
         path: The file.
-        outside: True if somebody else may have written it: its facts then have at most MAX_VALUES values.
+        parse: Function from the JSON of its facts to their value: `parse_json` if somebody else may have written it.
     """
     import numpy as np
 
@@ -86,8 +84,7 @@ def read(path: Path, *, outside: bool = False) -> State:
                     _refuse_claims(archive, info)
             file.seek(0)
             with np.load(file, allow_pickle=False) as members:
-                content = members[_FACTS].astype(np.uint8).tobytes()
-                document = parse_json(content) if outside else json.loads(content)
+                document = parse(members[_FACTS].astype(np.uint8).tobytes())
                 names = document["names"]
                 if _SHAPES in members.files:
                     several: Mapping[str, NDArray[Any]] = _apart(members["0"], members[_SHAPES])

@@ -9,12 +9,15 @@ from typing import cast
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files import npz
+from stratsynth.files.outside import parse_json
 from stratsynth.models.base import Model, State
 from stratsynth.models.mixture import Mixture
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 
 FORMAT = "stratsynth-model/1"
+MANY = 10_000
+"""Number of arrays of one type from which they are written as one."""
 
 
 @cache
@@ -40,7 +43,7 @@ def save(model: Model, folder: Path) -> None:
     folder.mkdir()
     state = model.state()
     facts = {"format": FORMAT, "kind": model.kind, "facts": state.facts}
-    npz.write(folder / "model.npz", State(facts, state.arrays), joined=len(state.arrays) > npz.MANY)
+    npz.write(folder / "model.npz", State(facts, state.arrays), joined=len(state.arrays) > MANY)
     model.schema.write_toml(folder / "schema.toml")
 
 
@@ -93,7 +96,7 @@ def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
 
 def _stored(folder: Path) -> State:
     """Return the content of a folder's model.npz; ReleaseError if its format is not `FORMAT`."""
-    stored = npz.read(folder / "model.npz", outside=True)
+    stored = npz.read(folder / "model.npz", parse_json)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):
         raise ReleaseError(f"model: {folder} does not hold the format {FORMAT}.")

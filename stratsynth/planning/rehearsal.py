@@ -23,7 +23,7 @@ from stratsynth.accounting.standing import Standing
 from stratsynth.accounting.units import per_unit
 from stratsynth.driver.counting import MANY
 from stratsynth.errors import Unsupported
-from stratsynth.files.reading import MAX_VALUES
+from stratsynth.files.outside import MAX_VALUES
 from stratsynth.strata import label
 
 if TYPE_CHECKING:

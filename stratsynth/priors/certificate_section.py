@@ -10,7 +10,7 @@ from typing import Any
 
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
-from stratsynth.files.reading import sha256
+from stratsynth.files.outside import sha256
 
 FILE = "file"
 """Key of a file's SHA-256, by which anybody with the public file can check that it is the one that was read."""

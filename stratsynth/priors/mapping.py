@@ -195,7 +195,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
     if values:
         data = _recoded(data, values)
     check_type(name, data.type)
-    codes = encode_categorical(column, data) if isinstance(column, Categorical) else encode_numeric(column, data)[0]
+    codes, *_ = encode_categorical(column, data) if isinstance(column, Categorical) else encode_numeric(column, data)
     strange = np.flatnonzero(codes < 0)
     if strange.size and rules.unknown == "refuse":
         import pyarrow as pa

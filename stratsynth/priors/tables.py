@@ -23,7 +23,7 @@ from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
 from stratsynth.priors.certificate_section import file_hash
 from stratsynth.priors.releases import release_of
-from stratsynth.schema.text import figure
+from stratsynth.schema.figures import figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

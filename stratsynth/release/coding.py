@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
-from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, values
+from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, spellings
 from stratsynth.schema.encoding import encode_categorical
 from stratsynth.schema.text import MISSING, meaning, number
 
@@ -62,7 +62,7 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
         raise UsageError("--as: that file has no column of this release, or one of them twice.")
     spelt = source.read(shared)
     columns = {
-        name: _column(schema.column(name), table.column(name), values.counted(spelt.column(name))) for name in shared
+        name: _column(schema.column(name), table.column(name), spellings.counted(spelt.column(name))) for name in shared
     }
     types, texts = source.types(), list[str]()
     kinds = {} if types is None else {name: types.field(name).type for name in shared}
@@ -95,14 +95,14 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
     if isinstance(column, Nested):
         return _column(column.single, data, texts)
     if isinstance(column, Categorical):
-        codes = np.where(null, -1, encode_categorical(column, data))
+        codes = np.where(null, -1, encode_categorical(column, data)[0])
         spelling = pa.array([*(_level(column, level, texts) for level in column.all_levels), nothing], pa.string())
         return pa.chunked_array([spelling.take(pa.array(codes % len(spelling)))])
     distinct = data.combine_chunks().dictionary_encode()
     spelled = _numbers(column, texts)
     written = [
         _null(column, texts) if _absent(column, text, texts) else spelled(text)
-        for text in values.texts(distinct.dictionary)
+        for text in spellings.texts(distinct.dictionary)
     ]
     codes = distinct.indices.fill_null(len(written))
     return pa.chunked_array([pa.array([*written, nothing], pa.string()).take(codes)])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stratsynth.errors import ReleaseError
-from stratsynth.files.reading import sha256
+from stratsynth.files.outside import sha256
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate

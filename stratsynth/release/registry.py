@@ -17,7 +17,7 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.certificate import Certificate, SchemaStated
 from stratsynth.errors import UsageError
-from stratsynth.files.reading import sha256
+from stratsynth.files.outside import sha256
 from stratsynth.models import Returns
 from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.limits import disclosed

@@ -21,7 +21,7 @@ from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import RatioOfShares, extreme, root, spread, together
 from stratsynth.schema import Numeric
-from stratsynth.schema.text import figure
+from stratsynth.schema.figures import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

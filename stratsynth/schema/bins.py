@@ -9,11 +9,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import pairwise
-
-from stratsynth.checks import check_integer
-from stratsynth.errors import SchemaError
-from stratsynth.schema import checks
 
 EVEN, LOG = "even", "log"
 SHAPES = (EVEN, LOG)
@@ -50,7 +45,7 @@ class Binned:
 
         A spike is a bin of its own: for whole numbers [v, v + 1), for others from v to the next float.
         """
-        ends = set(self.edges if self.edges is not None else self._spaced())
+        ends = set(self.edges if self.edges is not None else self.spaced())
         for spike in self.spikes:
             ends |= {spike, self._after(spike)} if spike >= self.lower else set()
         return tuple(sorted(ends))
@@ -95,7 +90,7 @@ class Binned:
         """Return the number at which the bin of the single value `spike` ends, excluded."""
         return spike + 1 if self.integer else max(math.nextafter(spike, math.inf), spike + LEAST)
 
-    def _spaced(self) -> tuple[float, ...]:
+    def spaced(self) -> tuple[float, ...]:
         """Return the ends of bins of equal width, whole for whole numbers; on the log scale, of three digits."""
         lower, upper = self.lower, self.upper
         values = upper - lower + 1
@@ -113,27 +108,3 @@ class Binned:
             return tuple(low + i * int(values) // parts for i in range(parts + 1))
         inner_ends = (lower * (1 - i / parts) + upper * (i / parts) for i in range(1, parts))
         return (lower, *inner_ends, upper)
-
-    def _check_bins(self) -> None:
-        """Raise SchemaError for edges, bins, spacing or spikes that make no bins."""
-        if self.edges is not None and self.bins is not None:
-            checks.refuse("give edges or bins, not both")
-        if self.bins is not None:
-            check_integer("bins", self.bins, 1, checks.MAX_LEVELS, error=SchemaError)
-            if self.integer and self.bins > self.upper - self.lower + 1:
-                checks.refuse("bins must not exceed the number of whole numbers from lower to upper")
-        if self.spacing != EVEN and self.edges is not None:
-            checks.refuse("spacing is of bins; leave it out where edges are given")
-        if self.spikes_within(self.lower, self.upper) != self.spikes:
-            checks.refuse("spikes must lie between lower and upper; a code outside them is `special`")
-        if self.edges is not None and any(a >= b for a, b in pairwise(self.edges)):
-            checks.refuse("edges must increase strictly")
-        ends = self.breaks
-        if len(ends) < 2:
-            checks.refuse("edges must hold at least two numbers")
-        if self.edges is None and any(a >= b for a, b in pairwise(self._spaced())):
-            checks.refuse("bins are too many for numbers this close")
-        if ends[0] > self.lower or ends[-1] < self.upper:
-            checks.refuse("edges must reach from lower (or below) to upper (or above)")
-        if ends[1] <= self.lower or ends[-2] > self.upper:
-            checks.refuse("edges must not make a bin that lies outside lower and upper")

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
 from stratsynth.errors import SchemaError
-from stratsynth.schema import checks, typed
+from stratsynth.schema import checks, declared, typed
 from stratsynth.schema.bins import LOG, SHAPES, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
@@ -219,8 +219,11 @@ class Numeric(Binned, Categories):
         self._check_unit()
         if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
             checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
-        self._check_bins()
-        self._check_words()
+        declared.check_bins(self)
+        if self.breaks[0] > self.lower or self.breaks[-1] < self.upper:  # a number without a bin leaves its row out
+            checks.refuse("edges must reach from lower (or below) to upper (or above)")
+        object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
+        declared.check_words(self)
         self._check_dtype()
         if self.stored is not None:
             typed.check_stored(self)
@@ -274,34 +277,10 @@ class Numeric(Binned, Categories):
         if self.transform is None and unit != 1 and LOG not in (self.spacing, self.shape):
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
-    def _check_words(self) -> None:
-        """Raise SchemaError for special codes and a not-applicable text within the bounds, reserved or equal."""
-        object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
-        for key, words in (("special", self.special), ("not_applicable", self.words[len(self.special) :])):
-            for word in words:
-                check_text(key, word)
-                if word == MISSING:
-                    checks.refuse(f'{key} must not be "missing"; declare missing = true instead')
-                value = self.quantity(word)
-                if value is not None and self.lower <= value <= self.upper:
-                    remedy = "; a number within them is one of `spikes`" if key == "special" else ""
-                    checks.refuse(f"{key} must not be a number between lower and upper{remedy}")
-        values = [self.quantity(word) for word in self.words]
-        same = [word if value is None else repr(value) for word, value in zip(self.words, values, strict=True)]
-        checks.unique("special codes", same)
-
     def _check_dtype(self) -> None:
         default = "string" if self.not_applicable else "int64" if self.integer else "float64"
         object.__setattr__(self, "dtype", self.dtype if self.dtype is not None else default)
-        checks.choice("dtype", self.dtype, ("int64", "float64", "string"))
-        if self.dtype != "int64":
-            return
-        if not self.integer:
-            checks.refuse('dtype "int64" needs integer = true')
-        for word in self.special:
-            value = self.quantity(word)
-            if value is not None and (value != int(value) or abs(value) > EXACT):
-                checks.refuse(f'dtype "int64" cannot hold the special code {word!r}; use dtype = "string"')
+        typed.check_dtype(self)
 
 
 Column: TypeAlias = Categorical | Numeric

@@ -31,6 +31,48 @@ class SchemaDoor:
 
         return schema_html(cast("Schema", self))
 
+    def __repr__(self) -> str:
+        """Return the names of the first columns, with the origin."""
+        schema = cast("Schema", self)
+        names = ", ".join(schema.names[:8]) + (", ..." if len(schema.names) > 8 else "")
+        rules = f"; {len(schema.rules)} rule{'s' * (len(schema.rules) != 1)}" if schema.rules else ""
+        columns = f"{len(schema.names)} column{'s' * (len(schema.names) != 1)}"
+        return f"Schema({columns}: {names}{rules}; from {schema.origin})"
+
+    @property
+    def most_rows(self) -> int:
+        """Largest number of rows of one unit; rows of a unit may be equal, and are no independent sample."""
+        unit = cast("Schema", self).unit
+        return 1 if isinstance(unit, str) else unit.max_rows
+
+    @property
+    def max_multiplicity(self) -> int:
+        """Largest weighted number of equal rows of one unit: its rows, each of the largest weight.
+
+        The variance of a sum over a random sample is at most this many times that over as many unweighted, single rows.
+        """
+        return self.most_rows * cast("Schema", self).row_weight.most
+
+    @property
+    def oneways(self) -> tuple[tuple[str], ...]:
+        """Tuple with a clique (name,) for each column, in order."""
+        return tuple((name,) for name in cast("Schema", self).columns)
+
+    def ready(self, *, public: bool = False) -> None:
+        """Refuse a draft that nobody has reviewed; called before anything is spent.
+
+        A draft that was marked as one of public rows, which needs no reviewer, passes for `public` rows alone.
+        """
+        from stratsynth.schema.schema import NOBODY, PRIVATE
+
+        schema = cast("Schema", self)
+        nobody = schema.reviewed_by is None or (schema.reviewed_by == NOBODY and not public)
+        if schema.origin == PRIVATE and nobody:
+            raise SchemaError(
+                "this schema was drafted from private data; check that its levels and bounds are public "
+                "knowledge, then set reviewed_by to your name"
+            )
+
     def restrict(self, names: Iterable[str]) -> Schema:
         """Return the schema of the columns `names` alone, in its own order, without rules that mention others."""
         schema, kept = cast("Schema", self), _named(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from stratsynth.schema.schema import Schema
 from stratsynth.schema.text import MISSING
 from stratsynth.schema.weight import RowWeight
 
+Codes: TypeAlias = NDArray[np.int32]
 NUMBER = 8
 """Bytes of a number, and of a weight."""
 
@@ -70,9 +71,9 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
     outside = [0]
     for name, column in schema.columns.items():
         if isinstance(column, Categorical):
-            coded, strange = _categorical(column, data.column(name))
+            coded, strange = encode_categorical(column, data.column(name))
         else:
-            coded, real, strange = _numeric(column, data.column(name))
+            coded, real, strange = encode_numeric(column, data.column(name))
             if name in numbers:
                 reals[name] = real
         kept &= coded >= 0
@@ -97,15 +98,10 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
     return np.where(np.isnan(whole), weight.missing, whole).astype(np.int64)
 
 
-def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return an int32 array: the code of each row's value, or -1 if its row is to be left out."""
-    return _categorical(column, data)[0]
-
-
-def _categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return two arrays: each row's code, or -1, and True where its value is none that the column lists."""
+def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return two arrays: the code of each row's value, -1 if its row is to be left out; True for a value not listed."""
     if isinstance(column, Nested):
-        codes, strange = _categorical(column.single, data)
+        codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
     codes = values.codes(column, data)
     if column.outside is not None:
@@ -118,15 +114,8 @@ def _categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[NDArray[np
     return codes, codes < 0
 
 
-def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return two arrays: each row's code, -1 if it is to be left out, and its number within the bounds, or NaN."""
-    return _numeric(column, data)[:2]
-
-
-def _numeric(
-    column: Numeric, data: pa.ChunkedArray
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return three arrays: those of `encode_numeric`, and True where a value has no bin and is no special word."""
+def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
+    """Return by row the code, -1 to leave it out; the number within bounds or NaN; True for neither bin nor special."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

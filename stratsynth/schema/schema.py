@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stratsynth.checks import check_integer, quoted_value
+from stratsynth.checks import check_integer
 from stratsynth.errors import SchemaError, nearest
-from stratsynth.schema import checks, toml, typed
-from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema import checks, declared_schema, toml, typed
+from stratsynth.schema.columns import Column
 from stratsynth.schema.door import SchemaDoor
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
@@ -40,7 +40,7 @@ class Unit:
         check_integer("unit: max_rows", self.max_rows, 1, error=SchemaError)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Schema(SchemaDoor):
     """A public description of a table, written or reviewed by a person.
 
@@ -73,74 +73,22 @@ class Schema(SchemaDoor):
             raise SchemaError("columns must be a table from names to columns")
         object.__setattr__(self, "columns", dict(self.columns))
         object.__setattr__(self, "rules", checks.items("rules", self.rules))
-        for name, column in self.columns.items():
-            text = check_text("a column name", name)
-            if any(c in text for c in ",|="):
-                raise SchemaError(
-                    f"column name {text!r} must not hold ',', '|' or '=', which join names in released files"
-                )
-            if not isinstance(column, (Categorical, Numeric)):
-                raise SchemaError(
-                    f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
-                    f"not {quoted_value(column)}"
-                )
+        declared_schema.check_columns(self)
         checks.choice("origin", self.origin, (PUBLIC, PRIVATE))
         if self.reviewed_by is not None:
             check_text("reviewed_by", self.reviewed_by)
         if not isinstance(self.unit, Unit) and not (isinstance(self.unit, str) and self.unit == "record"):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
-        if isinstance(self.unit, Unit) and self.unit.column in self.columns:
-            raise SchemaError(
-                f"unit: {self.unit.column} tells people apart, so it must not be released: leave it out of the columns"
-            )
-        if self.frame is not typed.PANDAS:
-            typed.check_frame(self.frame, self.names)
-        self._check_weight()
-        for i, rule in enumerate(self.rules, start=1):
-            if not isinstance(rule, Rule):
-                raise SchemaError("rules must be a list of Rule")
-            with toml.blame(f"rule {i}"):
-                rule.cells(self)  # refuses levels and columns that do not exist
-
-    def _check_weight(self) -> None:
-        """Raise SchemaError for a weight that is no RowWeight, or whose column is released or identifies units."""
-        weight = self.row_weight
-        if not isinstance(weight, RowWeight):
+        declared_schema.check_beside(self)
+        if not isinstance(self.row_weight, RowWeight):
             raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
-        if weight.column is None:
-            return
-        if weight.column in self.columns:
-            raise SchemaError(
-                f"weight: rows count as {weight.column} says, and released rows count 1 each: leave it out of the "
-                "columns"
-            )
-        if isinstance(self.unit, Unit) and self.unit.column == weight.column:
-            raise SchemaError(f"weight: {weight.column} tells people apart; no column does both")
+        declared_schema.check_rules(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.sha256 == other.sha256
 
     def __hash__(self) -> int:
         return hash(self.sha256)
-
-    def __repr__(self) -> str:
-        """Return the names of the first columns, with the origin."""
-        names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
-        rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
-        return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
-
-    @property
-    def most_rows(self) -> int:
-        """Largest number of rows of one unit; rows of a unit may be equal, and are no independent sample."""
-        return 1 if isinstance(self.unit, str) else self.unit.max_rows
-
-    @property
-    def max_multiplicity(self) -> int:
-        """Largest weighted number of equal rows of one unit: its rows, each of the largest weight.
-
-        The variance of a sum over a random sample is at most this many times that over as many unweighted, single rows.
-        """
-        return self.most_rows * self.row_weight.most
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -157,11 +105,6 @@ class Schema(SchemaDoor):
     def public(self) -> tuple[str, ...]:
         """Names of the columns declared public, unprotected under neighbours = "attribute"."""
         return tuple(name for name, column in self.columns.items() if column.public)
-
-    @property
-    def oneways(self) -> tuple[tuple[str], ...]:
-        """Tuple with a clique (name,) for each column, in order."""
-        return tuple((name,) for name in self.columns)
 
     def column(self, name: str) -> Column:
         """Return the column of that name; SchemaError if there is none."""
@@ -210,15 +153,3 @@ class Schema(SchemaDoor):
         if self.row_weight != ONE and self.row_weight.column is None:
             said["row_weight"] = self.row_weight.most
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-    def ready(self, *, public: bool = False) -> None:
-        """Refuse a draft that nobody has reviewed; called before anything is spent.
-
-        A draft that was marked as one of public rows, which needs no reviewer, passes for `public` rows alone.
-        """
-        nobody = self.reviewed_by is None or (self.reviewed_by == NOBODY and not public)
-        if self.origin == PRIVATE and nobody:
-            raise SchemaError(
-                "this schema was drafted from private data; check that its levels and bounds are public "
-                "knowledge, then set reviewed_by to your name"
-            )

@@ -6,7 +6,6 @@ import math
 import re
 import unicodedata
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from stratsynth.errors import SchemaError
 
@@ -31,17 +30,6 @@ def number(text: str) -> float | None:
         return None
     value = float(text)
     return value + 0.0 if abs(value) != float("inf") else None  # + 0.0 turns -0.0 into 0.0
-
-
-def figure(value: Any) -> float:
-    """Return the number in a cell of a small table, or that its text spells (`number`); NaN if none."""
-    if isinstance(value, str | bool):
-        found = number(str(value))
-        return math.nan if found is None else found
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def truth(text: str) -> float:

@@ -93,6 +93,19 @@ def span(kind: str) -> tuple[int, int]:
     return (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+def check_dtype(column: Numeric) -> None:
+    """Raise SchemaError for a `dtype` that is none of a column of numbers, or that cannot hold its special codes."""
+    checks.choice("dtype", column.dtype, ("int64", "float64", "string"))
+    if column.dtype != "int64":
+        return
+    if not column.integer:
+        checks.refuse('dtype "int64" needs integer = true')
+    for word in column.special:
+        number = column.quantity(word)
+        if number is not None and (number != int(number) or abs(number) > 2**53):
+            checks.refuse(f'dtype "int64" cannot hold the special code {word!r}; use dtype = "string"')
+
+
 def check_stored(column: Categorical | Numeric) -> None:
     """Raise SchemaError for a `stored` that is no type of the column's `dtype`, or that its numbers do not fit."""
     kind, dtype = column.stored, str(column.dtype)

@@ -102,7 +102,7 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
     "7", "7.0", " 7" and "07" are one unit. -1 for null, for empty text, for what is too long, and for numbers from
     2**53 that were stored or spelt as reals: their last digits are lost, so they tell nobody apart.
     """
-    pieces = [_hashable(c.dictionary_decode() if pa.types.is_dictionary(c.type) else c) for c in data.chunks]
+    pieces = [hashable(c.dictionary_decode() if pa.types.is_dictionary(c.type) else c) for c in data.chunks]
     if not pieces:
         return np.empty(0, np.int64)
     whole = pa.chunked_array(pieces).combine_chunks().dictionary_encode()
@@ -110,7 +110,7 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
     if pa.types.is_integer(whole.dictionary.type):
         units = np.arange(len(whole.dictionary))
     else:
-        units = _units(_texts(whole.dictionary)).dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        units = _units(as_texts(whole.dictionary)).dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
     found: NDArray[np.int64] = np.append(units, -1)[where]
     return found
 
@@ -152,13 +152,13 @@ def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
     from pandas.util import hash_array
 
     parts = [np.empty(0, np.uint64)]
-    for piece in _distinct(data):
+    for piece in distinct_values(data):
         distinct, kind = piece.dictionary, piece.dictionary.type
         direct = pa.types.is_integer(kind) or pa.types.is_float64(kind)
         numbers = _to_float(pa.chunked_array([distinct])) if direct else np.full(len(distinct), np.nan)
         numbers[(numbers != 0) & ~((np.abs(numbers) >= 1e-4) & (np.abs(numbers) < 1e15))] = np.nan  # spelt otherwise
         left = np.flatnonzero(np.isnan(numbers))
-        texts = _texts(distinct.take(pa.array(left)))
+        texts = as_texts(distinct.take(pa.array(left)))
         plain = pc.if_else(pc.match_substring_regex(texts, _PLAIN), texts, None).cast(pa.float64())
         numbers[left] = plain.to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
         words = np.array(texts.fill_null("").to_pylist(), object)
@@ -167,24 +167,6 @@ def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
         found[left[named]] = hash_array(words[named], hash_key="spelling of text", categorize=False)
         parts.append(np.append(found, ~np.uint64(0))[piece.indices.cast(pa.int64()).fill_null(len(found)).to_numpy()])
     return np.concatenate(parts)
-
-
-def counted(data: pa.ChunkedArray) -> dict[str, int]:
-    """INTERNAL. Number of rows of each different text of a column; null and unreadable values are left out."""
-    found: dict[str, int] = {}
-    for piece in _distinct(data):
-        where = piece.indices.drop_null().to_numpy()
-        times = np.bincount(where, minlength=len(piece.dictionary))
-        for text, count in zip(texts(piece.dictionary, keep_null=True), times.tolist(), strict=True):
-            if text is not None and count:
-                found[text] = found.get(text, 0) + count
-    return found
-
-
-def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
-    """INTERNAL. Texts of the values; null and unreadable ones are left out, or None with `keep_null`."""
-    found = _texts(_hashable(distinct)).to_pylist()
-    return found if keep_null else [text for text in found if text is not None]
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -231,25 +213,25 @@ def _spread(
 ) -> Array:
     """Return an array with `answer` of each row's text, called once per distinct value; `default` for null."""
     parts = [np.empty(0, dtype)]
-    for distinct in _distinct(data):
-        answers = np.append(np.asarray(answer(_texts(distinct.dictionary)), dtype), np.array([default], dtype))
+    for distinct in distinct_values(data):
+        answers = np.append(np.asarray(answer(as_texts(distinct.dictionary)), dtype), np.array([default], dtype))
         # null is an index past the end of the dictionary, where the default stands
         where = distinct.indices.cast(pa.int64()).fill_null(len(distinct.dictionary))
         parts.append(answers[where.to_numpy()])
     return np.concatenate(parts)
 
 
-def _distinct(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
+def distinct_values(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
     """Yield the rows piece by piece, in order, as dictionary arrays: indices into distinct values."""
     for chunk in data.chunks:
         if pa.types.is_dictionary(chunk.type):
-            yield pa.DictionaryArray.from_arrays(chunk.indices, _hashable(chunk.dictionary))
+            yield pa.DictionaryArray.from_arrays(chunk.indices, hashable(chunk.dictionary))
             continue
         for start in range(0, len(chunk), SLICE):
-            yield _hashable(chunk.slice(start, SLICE)).dictionary_encode()
+            yield hashable(chunk.slice(start, SLICE)).dictionary_encode()
 
 
-def _hashable(piece: pa.Array) -> pa.Array:
+def hashable(piece: pa.Array) -> pa.Array:
     """Return the values in a type whose equal values have equal texts; null for NaN and overlong ones."""
     kind = piece.type
     if pa.types.is_null(kind):
@@ -283,7 +265,7 @@ def seconds(count: int | None, digits: int) -> str | None:
     return f"-{text}" if count < 0 else text
 
 
-def _texts(distinct: pa.Array) -> pa.LargeStringArray:
+def as_texts(distinct: pa.Array) -> pa.LargeStringArray:
     """Return the text of each value as an Arrow array; null if its bytes are not UTF-8."""
     kind = distinct.type
     if pa.types.is_float64(kind):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stratsynth.errors import ReleaseError, UsageError
-from stratsynth.files.reading import sha256
+from stratsynth.files.outside import sha256
 from stratsynth.mechanisms.prepared import GIVEN
 from stratsynth.models.files import made_of_prior, mixed_by
 from stratsynth.release.consistency import Stated

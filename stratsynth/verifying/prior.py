@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import ReleaseError
-from stratsynth.files.reading import sha256
+from stratsynth.files.outside import sha256
 from stratsynth.priors.certificate_section import FILE, section_digest
 from stratsynth.priors.prior import KEPT, ROWS
 from stratsynth.release.certificate import read_record

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from stratsynth.errors import WeightsError, nearest
 from stratsynth.files.records import level, records
 from stratsynth.schema import Schema
-from stratsynth.schema.text import figure
+from stratsynth.schema.figures import figure
 from stratsynth.strata import Cell, Stratum
 from stratsynth.weights.source import Basis, Range, Resolved
 

@@ -51,7 +51,7 @@ def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | Non
     for name in by:
         kind, values = schema.column(name), table.column(name)
         check_type(name, values.type)
-        codes = encode_categorical(kind, values) if isinstance(kind, Categorical) else encode_numeric(kind, values)[0]
+        codes, *_ = encode_categorical(kind, values) if isinstance(kind, Categorical) else encode_numeric(kind, values)
         known &= codes >= 0
         cell = cell * kind.size + codes
     counts = known.astype(float)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from property.test_sums import QUERIES, SCHEMA, world
 from stratsynth.driver import counting, rows, sorting
+from stratsynth.driver.covers import covers
 from stratsynth.driver.rows import StoredRows
 from stratsynth.files.scratch import Scratch
 from stratsynth.noise import SeededEntropy
@@ -127,7 +128,7 @@ def test_covers_hold_every_clique_once_and_are_narrow(columns, data):
     names = list(columns)
     clique = st.permutations(names).flatmap(lambda order: st.integers(1, len(order)).map(lambda n: tuple(order[:n])))
     cliques = tuple(data.draw(st.lists(clique, min_size=1, max_size=12)))
-    found = counting.covers(cliques, tuple(columns.items()))
+    found = covers(cliques, tuple(columns.items()), counting.WIDE)
     assert sorted(number for _, numbers in found for number in numbers) == list(range(len(cliques)))
     for cover, numbers in found:
         assert all(set(cliques[number]) <= set(cover) for number in numbers)
@@ -139,7 +140,7 @@ def test_wide_tables_serve_several_small_ones():
     """All 45 pairs of ten columns of six levels in at most a quarter as many tables."""
     names = [f"c{i}" for i in range(10)]
     pairs = tuple(itertools.combinations(names, 2))
-    assert len(counting.covers(pairs, tuple((name, 6) for name in names))) <= len(pairs) // 4
+    assert len(covers(pairs, tuple((name, 6) for name in names), counting.WIDE)) <= len(pairs) // 4
 
 
 def test_a_scratch_file_has_no_name_and_its_arrays_outlive_it(tmp_path, monkeypatch):

@@ -196,6 +196,7 @@ def test_what_is_not_estimable_is_said_and_not_dropped(given, status):
     assert row["value"] == 10
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_a_group_of_nobody_cannot_spoil_the_mean_of_all():
     """Group b is empty; its mean is off by no more than the range, and its part of the whole by its share."""
     frame = people()

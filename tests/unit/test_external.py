@@ -320,6 +320,7 @@ def test_who_claims_is_the_package_and_its_version(monkeypatch):
 @pytest.mark.filterwarnings("default")  # theirs
 @pytest.mark.reference
 @pytest.mark.parametrize("name", third_party.KNOWN)
+@pytest.mark.usefixtures("seeded_noise")
 def test_a_known_synthesizer_makes_a_release_and_keeps_what_goes_together(name):
     try:
         how = third_party.known(name, rows=400)

@@ -172,6 +172,7 @@ def test_the_adaptive_clip_moves_as_published_by_the_expected_size():
 
 
 @pytest.mark.parametrize("target", ["D", "C"])
+@pytest.mark.usefixtures("seeded_noise")
 def test_without_a_declared_size_it_counts_its_samples(target):
     table = open_table(people(2000), schema=SCHEMA)
     how = made(target=target, features=["X"], sampling=RATE, iterations=STEPS)

@@ -121,6 +121,7 @@ def test_results_are_the_same_each_time():
     assert not curve(**few).equals(curve(**few, seed=9))
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_a_column_has_the_noise_of_a_fit_of_its_own():
     """The law of one column is that of a private fit: means and spreads of a coefficient agree."""
     settings = {"target": "Y", "groups": ["S"], "features": ["X0"], "iterations": 30, "sampling": 0.5, "penalty": 1.0}

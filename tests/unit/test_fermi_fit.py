@@ -53,6 +53,7 @@ def test_without_a_penalty_it_is_logistic_regression():
 
 @pytest.mark.parametrize("target", ["D", "C"])
 @pytest.mark.parametrize("criterion", ["parity", "odds"])
+@pytest.mark.usefixtures("seeded_noise")
 def test_the_larger_the_penalty_the_less_predictions_tell_of_the_group(target, criterion):
     frame = FRAME.assign(C=np.where(FRAME.X > 0.5, "r", np.where(FRAME.D == "yes", "q", "p")))
     told = []
@@ -80,6 +81,7 @@ def test_public_shares_are_used_from_the_first_step():
     assert np.allclose(first.slopes, first.slopes[..., :1])
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_an_undeclared_size_is_learned_too():
     frame = FRAME
     how = DPFermi(target="D", features=["X", "G"], groups=["G"], penalty=1.0, **{**ALL, "rate": 4.0})
@@ -169,6 +171,7 @@ def test_strata_of_the_sensitive_attribute_are_refused_with_the_reason():
             ss.fit(ss.Stratified(how, ["G"], even(SCHEMA, "G")), table, BUDGET)
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_strata_of_another_column_predict_by_stratum():
     how = ss.Stratified(
         DPFermi(target="D", features=["X"], groups=["G"], sampling=0.5, iterations=30), ["C"], even(SCHEMA, "C")

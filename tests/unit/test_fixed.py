@@ -51,6 +51,7 @@ def test_in_strata_the_columns_that_define_them_are_left_out():
     assert "not_estimable" not in set(counted.query(by=["SEX"]).status)
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_rows_come_from_as_many_tables_as_a_model_holds_and_answers_from_all():
     tables = [["SEX", "WORK"], ["WORK", "AGE"], ["SEX", "AGE"]]
     release = fit(Fixed(tables=tables, importance=[3, 2, 1], model_cells=16), small.table(), Budget(20, 1e-6))

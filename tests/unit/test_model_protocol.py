@@ -113,6 +113,7 @@ def test_the_contract_holds():
     assert violations(lambda world, _: ss.Stratified(Guesser(), world.by, world.weights), among=told) == []
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_strata_within_strata_predict_and_are_shown(tmp_path):
     inner = ss.Stratified(Guesser(), ["GROUP"], small.even(small.SCHEMA, "GROUP"))
     how = ss.Stratified(inner, ["SEX"], small.even(small.SCHEMA, "SEX"))

@@ -55,6 +55,7 @@ def test_it_is_given_what_a_release_would_show_and_what_it_asks_for_by_name():
         assert given[name].astype(str).tolist() == real[name].astype(str).tolist()
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_it_may_be_fitted_in_strata():
     how = Stratified(External.plain(lambda df: df), by=["SEX"], weights=by_sex())
     made = fit(how, public(), BUDGET).sample(1000, seed=1)

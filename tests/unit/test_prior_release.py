@@ -125,6 +125,7 @@ def test_a_release_whose_files_are_links_is_no_public_file(folder: Path, tmp_pat
         Prior.public(place / "synthetic.parquet", citation="made up for testing")
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_a_release_of_nobody_brings_rows_alone(tmp_path: Path):
     private = open_table(people(ROWS, 5).iloc[:0], schema=SCHEMA, declared_size=None)
     fit("mst", private, Budget(0.001, 1e-9), entropy=None).save(tmp_path / "r", rows=100, seed=0)

@@ -197,6 +197,7 @@ def test_durations_mean_what_python_and_pandas_say(length):
     assert microseconds("duration", str(pd.Timedelta(length))) == exact
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_a_fit_and_its_release_hold_dates(tmp_path):
     rng = np.random.default_rng(0)
     rows = 2_000

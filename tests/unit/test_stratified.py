@@ -61,6 +61,7 @@ def test_the_parts_of_a_budget_never_pass_it(rho, share):
     assert left == pytest.approx(rho - asked, rel=1e-12)
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_private_weights_are_what_was_counted_and_the_count_is_released():
     release = ss.fit(how(Weights.private(share=0.5)), table(small.people(3000)), Budget(20, 1e-9))
     counted = release.measurements.to_pandas().query("stratum == ''")

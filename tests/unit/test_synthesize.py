@@ -33,6 +33,7 @@ def people(rows=ROWS):
     )
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_public_data_need_one_call_and_it_is_loud():
     frame = people()
     with pytest.warns(NotPrivateWarning, match=r"NOT PRIVATE: .* the schema came from the rows") as said:

@@ -9,7 +9,7 @@ from stratsynth.questions.sums import design, fairness
 CALLS = {
     "epsilon_of": (zcdp.epsilon_of, lambda one: (one, 1e-9)),
     "rho_of": (zcdp.rho_of, lambda one: (one, 1e-9)),
-    "a factor": (charges._factor, lambda one: (one, 2, 1)),
+    "a sensitivity": (charges._priced, lambda one: (2, one, 2, 1)),
     "another price": (charges._priced, lambda one: (one, 2, 2, 1)),
     "steps on samples": (sampled._epsilon, lambda one: (4.0, 0.01, one, 1e-6, Neighbours.ADD_REMOVE, 0.0)),
     "blocks": (fairness._blocks, lambda one: (2, one, 1.0, 0)),

@@ -9,7 +9,7 @@ from stratsynth.census.acs.catalogue import code_lists
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
 from stratsynth.inputs import check_citation
-from stratsynth.schema.text import figure
+from stratsynth.schema.figures import figure
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular

@@ -1,0 +1,30 @@
+"""Different texts of a column's values: for drafts, which are INTERNAL, and of public files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.schema.values import as_texts, distinct_values, hashable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def counted(data: pa.ChunkedArray) -> dict[str, int]:
+    """INTERNAL. Number of rows of each different text of a column; null and unreadable values are left out."""
+    found: dict[str, int] = {}
+    for piece in distinct_values(data):
+        where = piece.indices.drop_null().to_numpy()
+        times = np.bincount(where, minlength=len(piece.dictionary))
+        for text, count in zip(texts(piece.dictionary, keep_null=True), times.tolist(), strict=True):
+            if text is not None and count:
+                found[text] = found.get(text, 0) + count
+    return found
+
+
+def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
+    """INTERNAL. Texts of the values; null and unreadable ones are left out, or None with `keep_null`."""
+    found = as_texts(hashable(distinct)).to_pylist()
+    return found if keep_null else [text for text in found if text is not None]
