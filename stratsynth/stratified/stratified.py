@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
-from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import Currency, Neighbours, less
 from stratsynth.errors import RecipeError, Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.layout.layout import Layout
@@ -239,11 +237,11 @@ class Stratified(Groupwise[Any]):
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
         """Return by stratum its allotment, less `asked`, the rho that counts of all records cost."""
         if self.budgets is None:
-            left = replace(allot, amount=_left(allot.amount, asked)) if asked else allot
+            left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
         prices = self._prices(public, allot.promise)
         part = allot.amount / max(price.amount for price in prices.values())
-        return {s: replace(price, amount=_left(price.amount * part, asked)) for s, price in prices.items()}
+        return {s: replace(price, amount=less(price.amount * part, asked)) for s, price in prices.items()}
 
 
 def makes_strata(name: str) -> bool:
@@ -275,9 +273,3 @@ def stratify(
 
 def _fields(name: str) -> set[str]:
     return {field.name for field in fields(cast("Any", load(name))) if field.init}
-
-
-def _left(amount: float, spent: float) -> float:
-    """Return amount - spent, rounded down so that it and `spent` together never exceed the amount."""
-    left = amount - spent
-    return nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

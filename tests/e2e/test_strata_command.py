@@ -323,7 +323,7 @@ REFUSED = {
     "a merge of another column": ({"strata": 'merge.MAR = { x = ["1", "2"] }'}, "add it to `by`"),
     "bands of categories": ({"strata": "bands.RAC1P = [3]"}, "merge its levels instead"),
     "small without a threshold": ({"strata": 'small = "one-way"'}, "go together"),
-    "an unknown policy": ({"strata": 'small = "drop"\nthreshold = 3'}, "keep, merge, one-way"),
+    "an unknown policy": ({"strata": 'small = "drop"\nthreshold = 3'}, '"keep" or "merge" or "one-way"'),
     "merging without a hierarchy": ({"strata": 'small = "merge"\nthreshold = 100'}, "needs a hierarchy"),
     "small groups by exact counts": (
         {"weights": 'source = "invariant"\npath = "counts.csv"', "strata": LADDER},

@@ -213,7 +213,8 @@ def question_walks(folder: Path) -> dict[str, dict[str, int]]:
     found = {}
     for driver, name in ((True, "a question, the driver's part"), (False, "a question, from program to program")):
         for turn in range(2):  # what is remembered of schemas and modules is there the second time
-            path = folder / f"{driver}{turn}.csv"
+            path = folder / f"{driver}{turn}" / "people.csv"  # a copy beside it would be refused
+            path.parent.mkdir()
             frame.to_csv(path, index=False)
             table = open_table(path, schema=schema, declared_size=100, ledger=path.with_suffix(".ledger"))
             fit(Twice(driver), table, Budget(1, 1e-9))

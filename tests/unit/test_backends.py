@@ -16,7 +16,7 @@ from stratsynth.data.backends import Backend, Memory
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.prepared import check_served
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Work
+from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Usable, Work
 from stratsynth.questions.admission import kinds as all_kinds
 from stratsynth.strata import within
 from stratsynth.testing.record import identical
@@ -129,9 +129,9 @@ def served(reads):
 def test_kinds_of_questions_by_what_a_backend_reads():
     free = {Split, Work}
     assert served(()) == free
-    assert served({"tables"}) == {Counts, Choose, *free}
-    assert served({"tables", "sums"}) == {Counts, Choose, Total, *free}
-    assert served(Memory.reads) == {Counts, Choose, Total, PublicRows, Raw, *free}
+    assert served({"tables"}) == {Counts, Choose, Usable, *free}
+    assert served({"tables", "sums"}) == {Counts, Choose, Total, Usable, *free}
+    assert served(Memory.reads) == {Counts, Choose, Total, Usable, PublicRows, Raw, *free}
 
 
 def test_an_engine_that_there_is_not_is_refused():

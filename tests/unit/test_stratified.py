@@ -13,13 +13,12 @@ from helpers import recompute, small
 from helpers.fits import OnStep
 from helpers.small import BUDGET, SCHEMA, SIZE, shares_frame, table
 from stratsynth import Groups, Stratified, StratumBudgets, Weights
-from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.budget import Budget, less
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import External, Independent
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
-from stratsynth.stratified.stratified import _left
 
 PUBLIC = Weights.public(shares_frame(), citation="made up for testing")
 
@@ -56,7 +55,7 @@ def test_private_weights_cost_everybody_their_share_and_every_stratum_the_rest()
 @given(st.floats(1e-6, 25), st.floats(0.001, 0.999))
 def test_the_parts_of_a_budget_never_pass_it(rho, share):
     asked = rho * share
-    left = _left(rho, asked)
+    left = less(rho, asked)
     assert Fraction(left) + Fraction(asked) <= Fraction(rho)
     assert left == pytest.approx(rho - asked, rel=1e-12)
 
