@@ -40,7 +40,10 @@ UNITS = (
 
 
 def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
-    """Return the page's section of a regression: plot and table of coefficients, 95 % intervals, groups, the fit."""
+    """Return the page's section of a regression: coefficients, 95 % intervals, groups, the fit.
+
+    `named` maps a group's label to its name for readers.
+    """
     table = model.coefficients()
     rows: list[dict[Any, Any]] = table.to_dict("records")
     shown = ("value", "estimate", "std_error", "noise", "sampling", "lower", "upper")

@@ -98,7 +98,7 @@ def _paired(folder: Path) -> pd.DataFrame:
 
 
 def _overall(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of one metric about everybody; of a parity error the rows that add up all groups."""
+    """Return the rows about everybody of a frame of one metric; of a parity error those that add up all groups."""
     wanted = PARITY if frame["metric"].str.startswith("parity").all() else EVERYBODY
     return frame[frame["scope"] == wanted]
 

@@ -65,7 +65,7 @@ def _named(scores: PredictionScores, name: str) -> dict[str, str]:
 
 
 def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
-    """Return a table of everybody's rates: a row for each rate, a column for each of the `tables`."""
+    """Return a figure: a table of everybody's rates from `scores`. `tables` maps each column's key to its heading."""
     whole = scores.rates[scores.rates["scope"] == EVERYBODY]
     rows = []
     for metric in dict.fromkeys(whole["metric"]):

@@ -99,7 +99,7 @@ class TableChain:
 
 
 def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> EncodedRows:
-    """Draw a table of `rows` rows from a model, with structural rules enforced unless `rules` is false."""
+    """Draw `rows` coded rows from a model by a seed, with structural rules enforced unless `rules` is false."""
     rng = np.random.default_rng(seed)
     if rules:
         codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))

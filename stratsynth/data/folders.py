@@ -62,7 +62,7 @@ class FolderSource(Source):
         return (*_common([part.columns() for part in parts.values()]), *_common(keys))
 
     def types(self) -> pa.Schema:
-        """Return Arrow types of `columns`: the first unreadable one of all files, else the first file's."""
+        """Return the Arrow schema of all columns: each one's first unreadable type, else that of its first file."""
         schemas = [part.types() for part in self.parts().values()]
         fields = []
         for name in self.columns():

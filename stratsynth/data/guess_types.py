@@ -152,7 +152,7 @@ def _name(kind: pa.DataType) -> str:
 
 
 def _time(column: Temporal, kind: pa.DataType) -> str | None:
-    """Return the stored type of moments and lengths of time whose unit or zone is not the default; else None."""
+    """Return the stored type of a time from its Arrow `kind`, if it has a zone or not the column's unit; else None."""
     fits = {"datetime": pa.types.is_timestamp, "duration": pa.types.is_duration, "time": pa.types.is_time}
     if column.dtype not in fits or not fits[str(column.dtype)](kind):
         return None

@@ -109,7 +109,9 @@ class Rehearsal:
 
 
 def rehearse(prepared: Prepared) -> Rehearsal:
-    """Return the result of a mechanism run on simulated answers. Reads no private data and reserves nothing.
+    """Return the Rehearsal of a prepared fit, run on simulated answers: its charges, questions and model.
+
+    Reads no private data and reserves nothing.
 
     Raises:
         StratsynthError: Whatever the fit would be refused for after its reservation.

@@ -70,7 +70,7 @@ def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str,
 
 
 def renewed(stated: Certificate, found: Sequence[Comparison]) -> list[dict[str, str]]:
-    """Return a certificate's notices with those on declared numbers made anew from comparisons."""
+    """Return a certificate's notices as dicts; those on declared numbers are made anew from the comparisons `found`."""
     others = [{"kind": each.kind, "text": each.text} for each in stated.notices if each.kind not in KINDS]
     if stated.agreement is None:
         return others

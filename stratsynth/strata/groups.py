@@ -225,7 +225,7 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Return the groups after small ones (see `lacking`) were merged by the hierarchy's `steps`, as far as these go.
+    """Return the MergedGroups after `steps` merged, as far as they go, those of size x epsilon below `threshold`.
 
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """

@@ -119,7 +119,10 @@ class Layers:
         return length(self.plain)
 
     def with_penalties(self, noise: Floats | None, clipping: Floats | None) -> Floats:
-        """Return each row's derivative by the weights of the sum that `RegressionGradients.with_penalties` has."""
+        """Return derivatives of loss + noise h + clipping <g, d> by a network's weights, as `networks.lines` has them.
+
+        `noise` and `clipping` have one factor per row; None leaves the term out.
+        """
         h, steep, residuals, output = self._h, self._steep, self._residuals, self._output
         bent = residuals.copy()
         if noise is not None:

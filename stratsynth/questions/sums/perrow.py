@@ -241,9 +241,10 @@ class PerRowGradients(Sum):
 def _evaluated(
     per_row: PerRow, weights: Floats, x: Floats, levels: Ints, slopes: Floats
 ) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
-    """Yield indices of rows, their gradients and their probabilities; rows at which the function fails are left out.
+    """Yield indices, gradients and probabilities of rows, from `per_row` at the network's weights.
 
-    Every call has BATCH rows. When one fails, its rows are tried one by one.
+    `x`, `levels` and `slopes` have a line per row; rows at which the function fails are left out: every call has BATCH
+    rows, and those of one that fails are tried one by one.
     """
     for start in range(0, len(x), BATCH):
         together = np.arange(start, min(start + BATCH, len(x)))
