@@ -9,6 +9,7 @@ from stratsynth.report.numbers import listed, several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from stratsynth.answers.squares import Squares
     from stratsynth.answers.tables import Columns, Leaf
@@ -29,7 +30,7 @@ class Nearest(dict[tuple[str, ...], str]):
     def __missing__(self, columns: Columns) -> str:
         """Return and keep the note on these columns."""
         own = [name for name in columns if name not in self._tables.by]
-        lacking = [leaf for leaf in self._tables.leaves if not _has(leaf, {*own, *leaf.merged(columns)})]
+        lacking = [leaf for leaf in self._tables.leaves if not has_table(leaf, columns, self._tables.by)]
         if 0 < len(lacking) < len(self._tables.leaves):
             note = f"{self._without(own, lacking)}{self._remedy(lacking)}"
         else:
@@ -65,6 +66,7 @@ class Nearest(dict[tuple[str, ...], str]):
         return f"; there is an answer where {name} is {listed(levels[:12], 'or')}{' ...' if len(levels) > 12 else ''}"
 
 
-def _has(leaf: Leaf, columns: set[str]) -> bool:
-    """True if one table of the stratum has all of these columns."""
-    return any(columns <= set(table.columns) for table in leaf.tables)
+def has_table(leaf: Leaf, columns: Sequence[str], by: AbstractSet[str]) -> bool:
+    """True if one table of a stratum has all of these columns that vary in it; `by` are those that define strata."""
+    wanted = {*(name for name in columns if name not in by), *leaf.merged(columns)}
+    return any(wanted <= set(table.columns) for table in leaf.tables)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from stratsynth.answers.ask import answers
+from stratsynth.answers.assumed import NOTE, assumed
 from stratsynth.answers.estimated import estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.nearest import Nearest
@@ -138,18 +140,31 @@ class Answers:
         return [", ".join(cell) for cell in itertools.product(*levels)]
 
     def _figures(self, query: Query, answer: Answer) -> dict[str, list[Any]]:
+        answer, taken = self._with_assumed(query, answer)
         figures = {name: getattr(answer, name).tolist() for name in FIGURES[:6]}
         unknown = ~np.isfinite(answer.estimate)
         zero = (answer.noise_low <= 0) & (answer.noise_high >= 0)
         weak = zero & (not query.numeric and not query.versus)
-        status = np.where(unknown, "not_estimable", np.where(weak, "small", "ok")).tolist()
-        notes, guessed = [""] * len(status), [float("nan")] * len(status)
+        known = np.where(taken, "assumed", np.where(weak, "small", "ok"))
+        status = np.where(unknown, "not_estimable", known).tolist()
+        noted = f"{self._uncovered(query)}; {NOTE}" if taken.any() else ""
+        notes, guessed = [noted if each else "" for each in taken], [float("nan")] * len(status)
         if unknown.any():
             hidden = BLURRED if query.statistic == "quantile" else HIDDEN
             said = [hidden if there else self._uncovered(query) for there in answer.measured]
-            notes = [note if lacking else "" for note, lacking in zip(said, unknown, strict=True)]
+            notes = [own if lacking else note for note, own, lacking in zip(notes, said, unknown, strict=True)]
             guessed = self._guessed(query, unknown)
         return {**figures, "status": status, "model": guessed, "note": notes}
+
+    def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
+        """Return an answer with strata that lack a table assumed where they hide it, and the mask of such cells."""
+        taken = ~np.isfinite(answer.estimate) & ~answer.measured
+        other = assumed(self.squares.tables, query) if taken.any() else None
+        if other is None:
+            return answer, np.zeros_like(taken)
+        taken &= np.isfinite(other.estimate)
+        filled = {name: np.where(taken, getattr(other, name), getattr(answer, name)) for name in FIGURES[:6]}
+        return replace(answer, **filled), taken
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> list[float]:
         """Return the model's value in each cell of a query where `unknown` is true, NaN elsewhere."""

@@ -99,7 +99,7 @@ def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table
     leaves = [Leaf("", {})]
     if any(label for label, _, _, _ in found):
         public, leaves = _public(certificate), []
-        for path in _strata(schema, certificate, model):
+        for path in strata_paths(schema, certificate, model):
             called = "|".join(label_of(stratum, certificate) for stratum in path)
             # of a merge that is divided again the last word is the narrowest
             codes = {name: several for stratum in path for name, several in stratum.codes(schema).items()}
@@ -182,7 +182,7 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
     return [known[code] for code in flat[places]]
 
 
-def _strata(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
+def strata_paths(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
     """Yield the paths to all innermost strata, measured or not; Unsupported if strata overlap."""
     stated = certificate.strata
     if stated.families:

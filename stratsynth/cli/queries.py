@@ -67,8 +67,9 @@ def query(
 
     Two intervals: noise_low to noise_high for the private rows themselves, low to high for a population of which they
     would be a simple random sample. The error of bins is in neither, nor is the design of a survey: how its rows were
-    drawn, and its replicate weights. If no measured table covers a question, it is not_estimable, and `model` is the
-    value of the model, without an interval. Reads no data, spends nothing.
+    drawn, and its replicate weights. Where small strata lack a table, a count, share or rate is assumed by their
+    declared sizes, and its intervals allow for twice these. If no measured table covers a question, it is
+    not_estimable, and `model` is the value of the model, without an interval. Reads no data, spends nothing.
     """
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers

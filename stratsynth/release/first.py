@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.mechanisms.first import CHANCE, LEAST, FirstQuestion
 from stratsynth.release.declared import MeasuredCount
+from stratsynth.schema.text import MISSING
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
@@ -22,6 +23,8 @@ NAMED = 5
 """Largest number of columns that a message names."""
 CAUSE = 0.25
 """Share of the declared records from which values outside of a column are named as a cause."""
+NEARLY_ALL = 0.9
+"""The same share for a column that declares a level for missing values, as of hours that children do not work."""
 EMPTY = 0.1
 """Share of the declared records below which a release is nearly empty."""
 
@@ -34,12 +37,16 @@ class FirstAnswer:
     usable: int
     outside: Mapping[str, int]
     """Noisy number of values outside, by column: unknown to the schema, or missing."""
+    with_missing: frozenset[str] = frozenset()
+    """Columns that declare a level for missing values."""
 
     @classmethod
     def of(cls, prepared: Prepared, answer: NoisyTable) -> FirstAnswer:
         """Return the answer with the columns' names."""
         usable, *outside = answer.values.tolist()
-        return cls(prepared.first, usable, dict(zip(prepared.public.schema.names, outside, strict=True)))
+        schema = prepared.public.schema
+        with_missing = {name for name, column in schema.columns.items() if MISSING in column.all_levels}
+        return cls(prepared.first, usable, dict(zip(schema.names, outside, strict=True)), frozenset(with_missing))
 
     @property
     def upper(self) -> float:
@@ -76,8 +83,12 @@ class FirstAnswer:
     @property
     def causes(self) -> dict[str, int]:
         """Columns that surely have many values outside, with their noisy numbers, the largest first."""
-        least = CAUSE * max(self.records, self.usable)
-        far = {name: number for name, number in self.outside.items() if number - self._slack > least}
+        records = max(self.records, self.usable)
+        far = {
+            name: number
+            for name, number in self.outside.items()
+            if number - self._slack > records * (NEARLY_ALL if name in self.with_missing else CAUSE)
+        }
         return dict(sorted(far.items(), key=lambda one: -one[1]))
 
     @property

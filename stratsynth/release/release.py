@@ -226,8 +226,9 @@ class Release:
         Returns:
             A row for each group and cell: the columns of `by` and of the cells, `estimate`, `noise_sd`, the interval
             for the private rows themselves (`noise_low`, `noise_high`), that for a population of which they would be a
-            simple random sample (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `not_estimable`),
-            `model` (the model's value where there is no estimate) and `note`.
+            simple random sample (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `assumed`: strata
+            that lack a table are taken by their declared sizes, and the intervals allow for twice these;
+            `not_estimable`), `model` (the model's value where there is no estimate) and `note`.
 
         Raises:
             UsageError: A release without noisy tables, or a question that makes no sense.

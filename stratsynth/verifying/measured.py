@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stratsynth.answers.tables import strata_paths
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.release.coverage import Table, coverage
 from stratsynth.release.measurements import opened_measurements
@@ -16,6 +17,7 @@ from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
+    from stratsynth.models import Model
     from stratsynth.release.consistency import Stated
     from stratsynth.verifying.verdict import Notes
 
@@ -32,6 +34,8 @@ def check_measured(certificate: Certificate, stated: Stated, folder: Path, notes
     by_label = {label(named_path(path, certificate)): path for path in paths}
     try:
         schema = Schema.from_toml(folder / "model" / "schema.toml")
+        if certificate.strata.by and not certificate.strata.families and all(len(path) < 2 for path in paths):
+            paths += strata_paths(schema, certificate, _no_model)
         tables: list[Table] = [(by_label[name], columns) for name, columns in _tables(folder)]
     except (UsageError, ReleaseError, KeyError):
         return  # damaged, or of strata that were not charged: other checks find it
@@ -48,6 +52,11 @@ def check_measured(certificate: Certificate, stated: Stated, folder: Path, notes
             notes.findings.append("certificate.json has no notice of the columns that no noisy table has.")
         else:
             notes.checked.append("Columns and pairs are stated as measured if measurements.parquet has them.")
+
+
+def _no_model() -> Model:
+    """Raise an AssertionError: strata that are not split again need no model."""
+    raise AssertionError("the strata of a certificate need no model")
 
 
 def _tables(folder: Path) -> Iterator[tuple[str, list[str]]]:

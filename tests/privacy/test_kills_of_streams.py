@@ -23,7 +23,7 @@ PHASES = {
     "opening": ("stratsynth.data.duckdb_source:refuse_macros", TABLES, (0, 1, 3)),
     "the fingerprint": ("stratsynth.data.stream:fingerprint", TABLES, range(1)),
     "reading": ("stratsynth.data.{engine}_source:{source}.batches", TABLES, range(1)),
-    "encoding": ("stratsynth.schema.encoding:_categorical", TABLES, range(3)),
+    "encoding": ("stratsynth.schema.encoding:encode_categorical", TABLES, range(3)),
     "the scratch file": ("stratsynth.files.scratch:Scratch.empty", TABLES, (0, 1, 3)),
     "sorting": ("stratsynth.driver.sorting:cell_numbers", TABLES, range(1)),
     "counting": ("stratsynth.driver.counting:add", TABLES, (0, 1, 4)),

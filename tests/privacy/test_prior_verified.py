@@ -102,7 +102,7 @@ def several(folder: Path, monkeypatch=None) -> dict[str, Path]:
 
     With `monkeypatch` the first is interrupted, and goes on when the others are done.
     """
-    priors = {str(year): Prior.public(people(ROWS, year), citation=f"year {year}") for year in (1, 2)}
+    priors = {str(year): Prior.public(people(ROWS, year), citation=f"made up, year {year}") for year in (1, 2)}
     private = open_table(people(ROWS, 3), schema=SCHEMA, declared_size=ROWS, ledger=folder / "all.ledger")
     if monkeypatch is not None:
         with monkeypatch.context() as patch:

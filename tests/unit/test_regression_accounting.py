@@ -53,7 +53,7 @@ def spent(accounting, mode="DPNoSE", groups=("G",), **more):
         iterations=5,
         features=["X"],
         sizes={"a": 160, "b": 40},
-        sizes_citation="here",
+        sizes_citation="made up",
         **more,
     )
     budget = Budget(1, 1e-9)

@@ -167,7 +167,7 @@ def test_stage_one_ranks_groups_by_their_true_residual_error():
         loss_clip=0.5,
         iterations=1,
         sizes=dict.fromkeys(spreads, 600),
-        sizes_citation="here",
+        sizes_citation="made up",
     )
     for _ in range(10):
         release = fit(how, table, Budget(8, 1e-6))

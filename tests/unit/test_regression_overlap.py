@@ -55,9 +55,9 @@ def test_groups_are_named_after_their_columns():
     with pytest.raises(UsageError, match="not a group"):
         exactly(regression(loss_bounds={"q": 0.5}), people(100))
     sizes = dict.fromkeys(LABELS, 10)
-    exactly(regression(sizes=sizes, sizes_citation="here"), people(100))
+    exactly(regression(sizes=sizes, sizes_citation="made up"), people(100))
     with pytest.raises(UsageError, match="lacks C=r"):
-        exactly(regression(sizes=dict.fromkeys(LABELS[:-1], 1), sizes_citation="here"), people(100))
+        exactly(regression(sizes=dict.fromkeys(LABELS[:-1], 1), sizes_citation="made up"), people(100))
 
 
 def test_certificate_and_report_say_that_they_add_up():

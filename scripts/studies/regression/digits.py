@@ -139,7 +139,7 @@ def _predicted(method: Method, train: pd.DataFrame, test: pd.DataFrame, seed: in
             "accounting": method.accounting,
             "objective": method.weighting,
             "sizes": sizes,
-            "sizes_citation": "counted",
+            "sizes_citation": "counted in the digits themselves",
             "iterations": STEPS,
         },
     )

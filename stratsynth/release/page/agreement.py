@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, SHARE
 from stratsynth.release.notices import signed
-from stratsynth.report.numbers import several
+from stratsynth.report.numbers import several, short
 from stratsynth.report.page import Cell, Column, Figure, Row, Table
 
 if TYPE_CHECKING:
@@ -37,14 +37,12 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
         Column("Group", "text"),
         Column("published"),
         Column("measured"),
-        Column("noise"),
         *([Column("synthetic")] if drawn else []),
-        Column("difference, %"),
-        Column("interval, %", "text"),
+        Column("difference, %", "text"),
         Column("deviations"),
         Column("verdict", "text"),
     ]
-    kept = rows if drawn else [[*row[:4], *row[5:]] for row in rows]
+    kept = rows if drawn else [[*row[:3], *row[4:]] for row in rows]
     caption = _caption(certificate, test, drawn=drawn) + f" {hidden:,} more are in certificate.json." * (hidden > 0)
     table = Table(caption, columns, kept, rest="more are in certificate.json")
     return Figure("Published, measured, synthetic" if drawn else "Published and measured", table=table)
@@ -54,14 +52,20 @@ def _row(name: str, c: ComparisonStated, total: float) -> Row:
     return [
         name,
         round(c.declared or 0.0),
-        Cell(f"{c.measured:,.0f}".replace("-", "−"), c.measured),
-        c.noise_sd,
+        Cell(f"{c.measured:,.0f} ± {short(c.noise_sd)}".replace("-", "−"), c.measured),
         None if c.rows is None else round(c.rows * max(total, 0.0)),
-        Cell("–" if c.difference is None else signed(c.difference), c.difference),
-        "–" if c.low is None or c.high is None else f"{signed(c.low)} to {signed(c.high)}",
+        Cell(_difference(c), c.difference),
         c.z,
         c.verdict,
     ]
+
+
+def _difference(c: ComparisonStated) -> str:
+    """Return the relative difference of a measured from a declared number with its interval, in per cent, as text."""
+    if c.difference is None:
+        return "–"
+    interval = "" if c.low is None or c.high is None else f" ({signed(c.low)} to {signed(c.high)})"
+    return f"{signed(c.difference)}{interval}"
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
@@ -81,8 +85,9 @@ def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) ->
     uncounted = f"{several(left, 'more group')}: not counted, or impossible; shares unchanged. " if left > 0 else ""
     return (
         "In records. Published: the declared share of the measured total. Measured: by least squares over all that "
-        f"was counted; noise: its standard deviation. {rows if drawn else ''}"
-        f"{uncounted}Difference of measured from published, and in its standard deviations; {source}. Agrees: the "
+        f"was counted, ± the standard deviation of its noise. {rows if drawn else ''}"
+        f"{uncounted}Difference of measured from published, with its interval, and in standard deviations; {source}. "
+        "Agrees: the "
         f"interval lies within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All "
         f"{test.statements} intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "
         f"({test.correction}), for the records of this table."
