@@ -24,7 +24,7 @@ NAMED = 5
 CAUSE = 0.25
 """Share of the declared records from which values outside of a column are named as a cause."""
 NEARLY_ALL = 0.9
-"""The same share for a column that declares a level for missing values, as of hours that children do not work."""
+"""Share for a column that declares a level for missing values, as of hours that children do not work."""
 EMPTY = 0.1
 """Share of the declared records below which a release is nearly empty."""
 
