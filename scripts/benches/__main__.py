@@ -27,6 +27,7 @@ NAMES = (
     "prior",
     "known",
     "strata",
+    "first",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, answers: repetitions, 5 by default, of answers 1,000",
+        help="pooled, prior, predict, first, answers: repetitions, 5 by default, of answers 1,000",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -84,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
-    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
+    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first: CSV or Parquet besides")
     parser.add_argument(
         "--millions",
         type=int,
@@ -161,6 +162,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables},
+        "first": {"tables": arguments.tables, "seeds": seeds},
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))
