@@ -52,7 +52,7 @@ class Door:
 
 def fuzz(folder: Path, cases: int, seed: int) -> Outcomes:
     """Call every door with malformed arguments, in turn; return the outcomes."""
-    rng, outcomes = random.Random(seed), Outcomes()  # noqa: S311 - cases, no noise
+    rng, outcomes = random.Random(seed), Outcomes()  # noqa: S311 - cases, no noise # nosec B311
     place = world.place(folder)
     ledger = place / "people.ledger"
     charges = partial(_charges, ledger)

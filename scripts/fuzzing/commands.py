@@ -90,7 +90,7 @@ class Untyped(Exception):
 
 def fuzz(folder: Path, cases: int, seed: int) -> Outcomes:
     """Run each command with one to three words replaced, left out or added; return the outcomes."""
-    rng, outcomes = random.Random(seed), Outcomes()  # noqa: S311 - cases, no noise
+    rng, outcomes = random.Random(seed), Outcomes()  # noqa: S311 - cases, no noise # nosec B311
     (folder / "made").mkdir()
     sound = world.place(folder / "made")
     before = (sound / "people.ledger").read_bytes()
