@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import check_integer
+from stratsynth.checks import check_integer, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
 from stratsynth.evaluation.learning.downstream import downstream
@@ -206,7 +206,9 @@ def evaluate(
     names, groups = groups_of(schema, by)
     check_integer("evaluation: k", k, 1)
     k = min(k, len(schema.names))
-    others_by_name = dict(beside or {})
+    if beside is not None and not isinstance(beside, Mapping):
+        raise UsageError(f"evaluation: `beside` is a mapping from names to tables, not {quoted_value(beside)}.")
+    others_by_name = {} if beside is None else dict(beside)
     _refuse(schema, holdout, target, positive, above, area, others_by_name)
     if recipe is not None and schema.row_weight.column is not None:
         raise UsageError("evaluation: errors of weighted releases are not split into causes; leave the recipe out.")
@@ -323,7 +325,7 @@ def _refuse(
     if target is not None:
         task(schema, target, positive=positive, above=above)
     if area is not None:
-        schema.column(area)
+        schema.restrict([area])
 
 
 def _pairs(pair: Pair) -> bool:

@@ -81,6 +81,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
     """Return `engine`; for `auto` "stream" if the declared size is large and the unit is a record, else "memory"."""
+    check_engine(engine)
     if engine != "auto":
         return engine
     rows = None if declared_size is None else declared_size / (schema.row_weight.mean or 1.0)  # it may count weights

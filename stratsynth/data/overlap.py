@@ -79,7 +79,7 @@ def check_public_inputs(
     """
     for data in declared:
         path = _path(data)
-        if path is not None:
+        if path is not None and path.name:  # the root of all folders has none
             _refuse_account(path, data)
     given = ((tuple(weights), WEIGHTS), (tuple(prior), PRIOR))
     for inputs, refusal in given:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from stratsynth.accounting.units import protecting
-from stratsynth.checks import check_seed, quoted_value
+from stratsynth.checks import check_seed, one_of, quoted_value
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
@@ -78,8 +78,7 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 def check_groups(what: str, groups: object) -> None:
     """Refuse all but "declared" and "measured"; `what` begins the message."""
-    if groups not in ("declared", "measured"):
-        raise UsageError(f'{what} is "declared" or "measured", not {quoted_value(groups)}.')
+    one_of(what, groups, ("declared", "measured"))
 
 
 def check_measured(prepared: Prepared) -> None:

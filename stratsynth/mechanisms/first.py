@@ -63,9 +63,9 @@ class FirstQuestion:
             return f"no first question is asked: {self.why_not}"
         least = f"{LEAST * self.declared:,.0f}" if self.declared is not None else "half of those that it finds"
         return (
-            f"first, for {self.share:g} of the budget ({self.unit} {self.price:.3g}): how many records are usable, and "
-            f"how many values of each column are outside the schema, give or take {NORMAL_95 * self.noise_sd:,.0f}. "
-            f"The fit stops there if fewer than {least} are usable, by the upper {1 - CHANCE:.1%} bound"
+            f"for {100 * self.share:g} % of the budget ({self.unit} {self.price:.3g}): how many records are usable, "
+            "and how many values of each column are outside the schema, give or take "
+            f"{NORMAL_95 * self.noise_sd:,.0f}. The fit stops there if fewer than {least} are usable, by the upper {1 - CHANCE:.1%} bound"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def plan_page(plan: Plan) -> Page:
         f"Plan of {plan.mechanism}",
         warnings=[*open_columns(plan.public_columns), *(f"WARNING: {text}" for text in plan.warnings)],
         sections=[
-            Section("budget", "", facts=[("Budget", budget), ("First", plan.first_words)], figures=[prices]),
+            Section("budget", "", facts=[("Budget", budget), ("First question", plan.first_words)], figures=[prices]),
             Section("needs", "", facts=needs),
             *([Section("merged", "Merged", figures=[Figure("", table=_merged(plan))])] if plan.merged else []),
             Section("strata", "", figures=list(_strata(plan)), notes=list(_notes(plan))),

@@ -107,7 +107,7 @@ class FirstAnswer:
 
     def stopped(self, *, saved: bool = True) -> str:
         """Return the message of a fit that stops here; `saved` is False where nothing is charged."""
-        cost = f" for {self.question.share:g} of the budget, and the rest is not spent" if saved else ""
+        cost = f" for {100 * self.question.share:g} % of the budget, and the rest is not spent" if saved else ""
         return (
             f"the fit stopped after its first question{cost}: {self.measured} Correct the schema or the data; or go on "
             "with this answer, by --yes or proceed=True."

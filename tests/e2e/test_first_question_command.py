@@ -29,7 +29,7 @@ def test_a_fit_of_unknown_spellings_ends_with_4_and_goes_on_by_yes(tmp_path):
     stopped = stratsynth("fit", "recipe.toml", cwd=tmp_path)
     assert stopped.returncode == 4
     assert stopped.stdout == ""
-    assert "the fit stopped after its first question for 0.01 of the budget" in stopped.stderr
+    assert "the fit stopped after its first question for 1 % of the budget" in stopped.stderr
     assert "are in SEX (" in stopped.stderr
     assert "--yes" in stopped.stderr
     assert not (tmp_path / "release").exists()
@@ -53,7 +53,7 @@ def test_a_fit_of_unknown_spellings_ends_with_4_and_goes_on_by_yes(tmp_path):
 def test_a_fit_of_the_right_file_asks_and_ends_with_0(tmp_path):
     recipe(tmp_path)
     plan = " ".join(stratsynth("plan", "recipe.toml", cwd=tmp_path).stdout.split())
-    assert "first, for 0.01 of the budget (rho 0.00015)" in plan
+    assert "for 1 % of the budget (rho 0.00015)" in plan
     assert "fewer than 10,000 are usable, by the upper 99.9% bound" in plan
     found = json.loads(stratsynth("plan", "recipe.toml", "--json", cwd=tmp_path).stdout)
     assert found["first"]["asked"]

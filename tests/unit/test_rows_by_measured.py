@@ -255,7 +255,7 @@ def test_rows_by_measured_sizes_are_refused_before_anything_is_charged(how, why)
     table = small.table()
     with pytest.raises(UsageError, match=why):
         fit(how, table, small.BUDGET, groups="measured")
-    with pytest.raises(UsageError, match='groups is "declared" or "measured"'):
+    with pytest.raises(UsageError, match='groups must be "declared" or "measured"'):
         fit(how, table, small.BUDGET, groups="counted")
     assert table.ledger.open is not None
     assert fit(MST(), table, small.BUDGET).certificate["ledger"]["releases"] == 1

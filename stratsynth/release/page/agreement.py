@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, SHARE
-from stratsynth.release.notices import signed
 from stratsynth.report.numbers import several, short
 from stratsynth.report.page import Cell, Column, Figure, Row, Table
 
@@ -64,8 +63,13 @@ def _difference(c: ComparisonStated) -> str:
     """Return the relative difference of a measured from a declared number with its interval, in per cent, as text."""
     if c.difference is None:
         return "–"
-    interval = "" if c.low is None or c.high is None else f" ({signed(c.low)} to {signed(c.high)})"
-    return f"{signed(c.difference)}{interval}"
+    interval = "" if c.low is None or c.high is None else f" ({_tenths(c.low)} to {_tenths(c.high)})"
+    return f"{_tenths(c.difference)}{interval}"
+
+
+def _tenths(part: float) -> str:
+    """Return a part of 1 as per cent with its sign and one decimal."""
+    return f"{100 * part:+,.1f}".replace("-", "−")
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:

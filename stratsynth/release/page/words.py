@@ -299,9 +299,10 @@ def first_words(first: FirstQuestionStated) -> str:
     """Return a sentence on the first question: its share and its answer, or why it was not asked."""
     if not first.asked or first.usable is None or first.noise_sd is None:
         return f"Not asked: {first.why or 'the fit was recorded without it'}."
+    few = "; fewer than half of the declared, and the fit was told to go on" if first.too_few else ""
     return (
-        f"For {first.share or 0:g} of the budget: {MeasuredCount(first.usable, first.noise_sd)} records are usable, in "
-        f"95 of 100 cases{'; fewer than half of the declared, and the fit was told to go on' if first.too_few else ''}."
+        f"For {100 * (first.share or 0):g} % of the budget: {MeasuredCount(first.usable, first.noise_sd)} records are "
+        f"usable, in 95 of 100 cases{few}."
     )
 
 
