@@ -92,8 +92,8 @@ def hashed_anew(folder: Path) -> None:
         record["files"] = {
             name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
             for name in record["files"]
-            if (folder / name).exists()
+            if (folder / name).is_file()
         }
         path.write_text(json.dumps(record), encoding="utf-8")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return  # it is damaged already

@@ -5,6 +5,7 @@ All versions of an account's data share what was spent: a version that is wrongl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ def correct_data(path: Path, fingerprint: Callable[[bytes], str], reason: str) -
 @contextmanager
 def _amended(path: Path) -> Iterator[tuple[Append, Shared]]:
     """Hold a ledger's lock; yield the function that appends a line, and the account's name and versions so far."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")
     chain = Chain(path)
     with chain.locked() as append:

@@ -5,6 +5,7 @@ Whoever spends relies on none of it: `FileLedger.open` looks for itself.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = Tr
 
 def read_ledger(path: Path) -> dict[str, Any]:
     """Return a verified ledger as a dict: cap, delta, epsilon spent and left, and its fits; UsageError for no file."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")
     lines = Chain(path).read()
     if not lines:
