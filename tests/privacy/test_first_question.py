@@ -154,6 +154,15 @@ def test_a_cap_without_room_for_the_whole_is_refused_before_the_first_part(files
     assert not list(tmp_path.glob("people.ledger.journal/*"))
 
 
+def test_a_ledger_without_room_for_the_whole_is_not_asked_the_first_part(files, tmp_path):
+    table = opened(files, "good", tmp_path, ledger_epsilon=2.1)
+    ss.fit(Independent(), table, BUDGET)
+    before = kinds(tmp_path / "people.ledger")
+    with pytest.raises(BudgetRefused, match="refused before reading"):
+        ss.fit(MST(), opened(files, "good", tmp_path), BUDGET)
+    assert kinds(tmp_path / "people.ledger") == before
+
+
 @pytest.mark.parametrize("where", ["file", "process", "a copy"])
 def test_where_another_fit_took_the_room_meanwhile_the_rest_is_refused_and_the_first_part_stands(
     where, files, tmp_path, monkeypatch

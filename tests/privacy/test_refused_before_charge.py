@@ -12,6 +12,7 @@ from stratsynth.adapters import AIM, MST, ClippedMean, Independent
 from stratsynth.errors import StratsynthError, Unsupported, UsageError, WeightsError
 from stratsynth.planning import plan
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.release import sampling
 from stratsynth.schema import Categorical
 
 BY = ["SEX", "GROUP"]
@@ -103,8 +104,12 @@ def test_rows_beyond_all_memory_are_refused_by_plan_and_fit_before_anything(rows
     assert not (tmp_path / "people.ledger").exists()
 
 
-def test_a_sample_beyond_all_memory_is_refused():
+def test_a_sample_beyond_all_memory_is_refused(monkeypatch):
     release = fit(MST(), open_table(people(), schema=SCHEMA, declared_size=100), BUDGET)
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "MOST_BYTES", 2**16)  # without the check these would be drawn
+        with pytest.raises(Unsupported, match="in parts"):
+            release.sample(10**5)
     for asked in ({"n": 10**15}, {"n_by_group": {("1",): 10**14}, "by": ["SEX"]}, {"n": 10**15, "balance": ["SEX"]}):
         with pytest.raises(Unsupported, match="in parts"):
             release.sample(**asked)
