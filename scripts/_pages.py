@@ -114,9 +114,9 @@ def with_output(match: re.Match[str], output: str) -> str:
 def run_page(blocks: list[tuple[str, str | None, str]]) -> int:
     """Run the blocks of a page here; print their outputs as JSON."""
     names, outputs = {"__name__": "page"}, list[str]()
-    # A draft and a release that is not private are said to be so; any other warning is a mistake in the page.
+    # Drafts, releases that are not private and notices of certificates say so; other warnings are mistakes in the page.
     warnings.simplefilter("error")
-    for kind in ("NotPrivateWarning", "DraftWarning"):
+    for kind in ("NotPrivateWarning", "DraftWarning", "NoticeWarning"):
         warnings.simplefilter("always", getattr(__import__("stratsynth.errors").errors, kind))
     warnings.showwarning = lambda message, category, *_: print(f"{category.__name__}: {message}")  # type: ignore[assignment]
     for number, (language, title, code) in enumerate(blocks, start=1):
