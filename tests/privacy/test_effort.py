@@ -85,7 +85,8 @@ def test_the_work_of_a_rehearsal_is_not_that_of_the_fit(how, monkeypatch):
 
 
 def test_the_plan_says_it_in_words():
-    assert "Time          less than a minute on one core" in str(plan(MST(), SCHEMA, BUDGET, declared_size=100))
+    found = " ".join(str(plan(MST(), SCHEMA, BUDGET, declared_size=100)).split())
+    assert "Time less than a minute on one core" in found
     words = [about(s) for s in (1, 61, 400, 4000, 86400 * 3, 86400 * 4000)]
     assert words == [
         "less than a minute",
