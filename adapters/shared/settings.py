@@ -37,7 +37,7 @@ def check_interactions(settings: Any) -> None:
 
 def check_sizes(settings: Any) -> None:
     """Refuse public sizes without the citation of their publication, and a citation without sizes."""
-    if bool(settings.sizes) != bool(settings.sizes_citation):
+    if not isinstance(settings.sizes_citation, str) or bool(settings.sizes) != bool(settings.sizes_citation):
         raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import is_texts
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import absolute
 from stratsynth.evaluation.tables import FEW, Array, By, Pair, joined, level_values
@@ -61,6 +62,8 @@ def correlations(
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Frame of `correlations`, for a pair of tables; refused for an unknown measure or fewer than two columns."""
+    if not is_texts(measures):
+        raise UsageError(f"evaluation: correlations are a list of names, such as {list(_MEASURES)[:2]}.")
     if unknown := set(measures) - _MEASURES.keys():
         raise UsageError(f"evaluation: there is no correlation {min(unknown)!r}; there are {', '.join(_MEASURES)}.")
     names = pair.variables(columns)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import check_integer
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.evaluation.tables import Array, Codes, EncodedRows, Pair
 
@@ -79,6 +80,8 @@ def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
     """List of all sets of k columns in order, or a fixed choice of `most` of more; refuse a k that is out of range."""
+    check_integer("evaluation: k", k, 1)
+    check_integer("evaluation: the number of cliques", most, 1, optional=True)
     if not 1 <= k <= len(columns):
         raise UsageError(f"evaluation: k must be from 1 to the {len(columns)} columns.")
     if most is not None and comb(len(columns), k) > most:

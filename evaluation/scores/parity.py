@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import absolute, interval
 from stratsynth.evaluation.scores.marginals import WorkloadError
@@ -82,8 +83,8 @@ def parity_error(
     """
     if statistic not in ("means", "marginals") or strata not in ("sum", "mean"):
         raise UsageError('evaluation: statistic is "means" or "marginals", and strata "sum" or "mean".')
-    if not (tau >= 0 and (omega is None or omega >= 0)):
-        raise UsageError("evaluation: tau and omega must be at least 0.")
+    number("evaluation: tau", tau, least=0)
+    number("evaluation: omega", omega, least=0, optional=True)
     pair = Pair.of(real, synthetic, schema, by, few)
     if not pair.by:
         raise UsageError("evaluation: parity error needs groups; name columns with `by`.")

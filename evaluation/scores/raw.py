@@ -46,11 +46,8 @@ def raw_values(
     import pandas as pd
 
     schema = as_schema(schema)
-    names = [
-        name
-        for name, column in schema.columns.items()
-        if isinstance(column, Numeric) and (columns is None or name in columns)
-    ]
+    wanted = schema if columns is None else schema.restrict(columns)
+    names = [name for name, column in wanted.columns.items() if isinstance(column, Numeric)]
     tables = [_numbers(real, schema, names, weigh=True), _numbers(synthetic, schema, names, weigh=False)]
     found = [(name, *_compared(*tables[0][name], *tables[1][name])) for name in names]
     counts = np.array([[len(tables[side][name][0]) for name in names] for side in (0, 1)], np.int64).reshape(2, -1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import one_of
 from stratsynth.evaluation.scores.intervals import interval
 from stratsynth.evaluation.scores.marginals import WorkloadError, all_cliques, workload
 from stratsynth.evaluation.tables import FEW, By, Pair, judged
@@ -141,6 +141,5 @@ def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.Dat
 
 def _scale(distance: str) -> float:
     scales = {"l1": 2.0, "tv": 1.0}
-    if distance not in scales:
-        raise UsageError('evaluation: distance is "l1" or "tv".')
+    one_of("evaluation: distance", distance, tuple(scales))
     return scales[distance]

@@ -149,6 +149,4 @@ def as_schema(schema: Schema | str | Path) -> Schema:
 
 def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
     """Tuple of these columns in the schema's order, each once; unknown ones are refused."""
-    for name in columns:
-        schema.column(name)
-    return tuple(name for name in schema.names if name in set(columns))
+    return schema.restrict(columns).names

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import check_integer
 from stratsynth.evaluation.tables.encoded import Array
 from stratsynth.strata import Stratum
 
@@ -70,6 +71,7 @@ def tidy(
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
     """Array of the status of each score: "not_estimable" if its value is NaN, "small" below `few` rows, else "ok"."""
+    check_integer("evaluation: few", few, 0)
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
 
 

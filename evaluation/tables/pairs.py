@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from stratsynth.checks import is_texts, quoted_value
+from stratsynth.checks import check_integer, is_texts, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.tables.encoded import Array, EncodedRows, as_schema, chosen
 from stratsynth.evaluation.tables.frames import FEW, RESERVED, statuses, tidy
@@ -45,6 +45,7 @@ class Pair:
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
         """Read two tables, the real one with weights if the schema names their column, and sort rows by group."""
+        check_integer("evaluation: few", few, 0)
         schema = as_schema(schema)
         names, groups = groups_of(schema, by)
         tables, members = [], []

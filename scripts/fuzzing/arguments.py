@@ -75,6 +75,7 @@ def _charges(ledger: Path) -> int:
 def _doors(place: Path) -> list[Door]:
     """Return every public callable with arguments that it accepts, on files in a folder."""
     shutil.copy(place / "people.ledger", place / "kept.ledger")
+    (place / "domain.json").write_text('{"SEX": 2, "AGE": 10}', encoding="utf-8")
     frame, shares = world.people(), world.shares()
     weights = ss.Weights.public(shares, citation="made up for the fuzzers, 2026")
     table = ss.open_table(frame, schema=world.SCHEMA, declared_size=world.ROWS)
@@ -102,10 +103,35 @@ def _doors(place: Path) -> list[Door]:
         )
     ]
     x, y, s = frame[["AGE"]].to_numpy(float), frame["WORK"].to_numpy(), frame["SEX"].to_numpy()
+    regressor = {
+        "epsilon": 1.0,
+        "delta": 1e-9,
+        "bounds": (0.0, 9.0),
+        "groups": ["1", "2"],
+        "target_bounds": (0.0, 9.0),
+    }
     bounds = {"epsilon": 1.0, "delta": 1e-9, "bounds": (0.0, 9.0), "groups": ["1", "2"]}
     estimators = [
         Door(f"{kind.__name__}.fit", partial(_estimated, kind, x, y, s), (), {**bounds, "classes": ["yes", "no", "N"]})
-        for kind in (sklearn.GroupClassifier, sklearn.FermiClassifier)
+        for kind in (
+            sklearn.GroupClassifier,
+            sklearn.FermiClassifier,
+            sklearn.ReductionsClassifier,
+            sklearn.FairSGDClassifier,
+        )
+    ]
+    pairs = [
+        Door(f"evaluation.{name}", getattr(evaluation, name), (frame, frame, world.SCHEMA))
+        for name in (
+            "workload_error",
+            "clique_errors",
+            "correlations",
+            "levels_lost",
+            "raw_values",
+            "k_marginal_score",
+            "inconsistencies",
+            "matches",
+        )
     ]
     return [
         Door("Budget", ss.Budget, (1.0, 1e-9)),
@@ -158,8 +184,19 @@ def _doors(place: Path) -> list[Door]:
         Door("Release.estimates", rows.estimates),
         Door("Release.save", rows.save, (place / "people.csv",)),
         Door("evaluate", evaluation.evaluate, (rows, frame, world.SCHEMA)),
+        Door("evaluation.parity_error", evaluation.parity_error, (frame, frame, world.SCHEMA), {"by": ["SEX"]}),
+        Door("evaluation.mean_disparity", evaluation.mean_disparity, (frame, frame, world.SCHEMA), {"by": ["SEX"]}),
+        Door("Schema.without", world.SCHEMA.without, (["SEX"],)),
+        Door("Schema.from_domain_json", ss.Schema.from_domain_json, (place / "domain.json",)),
+        Door("Schema.write_toml", world.SCHEMA.write_toml, (place / "people.csv",)),
+        Door("Prior.tables", ss.Prior.tables, ([ss.PublishedTable(pd_counts(), **cited)],)),
+        Door("Prior.release", ss.Prior.release, (place / "rows",)),
+        Door("Release.by_measured_sizes", rows.by_measured_sizes),
+        Door("check", ss.check, (place / "recipe.toml",)),
+        Door("GroupRegressor.fit", partial(_estimated, sklearn.GroupRegressor, x, x[:, 0], s), (), regressor),
         *made,
         *estimators,
+        *pairs,
     ]
 
 
