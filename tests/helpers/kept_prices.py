@@ -25,13 +25,13 @@ def keep(folder: Path) -> None:
 
 
 def made_by() -> str:
-    """What computes prices, as a text."""
+    """Text of the code and versions that compute prices."""
     code = Path(sampled.__file__).read_text(encoding="utf-8")
     return "\n".join([code, *(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)])
 
 
 def kept(computed: Callable[..., float], folder: Path, maker: str) -> Callable[..., float]:
-    """The same function, which reads what it would compute in a file of the folder, where there is one."""
+    """Function like the one given, which reads what it would compute in a file of the folder, where there is one."""
 
     def price(*arguments: object) -> float:
         path = folder / hashlib.sha256(repr((maker, arguments)).encode()).hexdigest()

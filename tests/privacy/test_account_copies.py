@@ -243,7 +243,7 @@ def test_a_comparison_leaves_the_table_that_is_read_next(monkeypatch):
 
 
 def test_an_error_of_the_files_own_is_raised(tmp_path):
-    """What was swapped while it was compared is not taken for other data."""
+    """A file swapped while it was compared is not taken for other data."""
     from stratsynth.data.sources import open_source
     from stratsynth.errors import LedgerError
 

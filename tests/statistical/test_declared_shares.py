@@ -34,7 +34,7 @@ WRONG = RIGHT * np.array([0.86, 1, 1.3, 1.06, 1.3, 1.28, 1.03, 1, 0.95, 1.04, 1.
 
 
 def false_statements(found, real, shares, size, margin):
-    """Whether some statement about a release is false, and which figures have one, given what is true."""
+    """True if some statement about a release is false, and the figures that have one, given the truth."""
     true = {"": real.sum() / size - 1, **dict(zip(LABELS, real / real.sum() / shares - 1, strict=True))}
     wrong = []
     for c in found:

@@ -100,7 +100,7 @@ def test_the_command(tmp_path, capsys):
 
 
 def test_a_parquet_file_gives_its_types_and_its_nulls(tmp_path):
-    """What the release calls not applicable is null where the file has no word for it, as in the rows of a CSV file."""
+    """A level that the release calls not applicable is null where the file has no word for it, as in rows of CSV."""
     other = pa.table(
         {
             "sex": pa.array([1, 2], pa.int8()),

@@ -225,7 +225,7 @@ EDITS = (
 
 
 def test_a_certificate_of_an_older_version_is_left_with_its_words(declared, tmp_path):
-    """What 0.3.0 wrote: other words, by a tolerance that nothing stated."""
+    """Words of 0.3.0, others than today's, by a tolerance that nothing stated."""
     folder = declared.save(tmp_path / "release", seed=1)
     record = json.loads((folder / "certificate.json").read_text("utf-8"))
     del record["agreement"]

@@ -83,11 +83,11 @@ def test_tasks_of_spark_count_the_same_and_answer_as_many_bytes_whatever_the_row
 
     task = CountTables(VERSION, SCHEMA, [((), [OUTSIDE])], FromSpark(SCHEMA.names, 0))
 
-    def told(rows):
+    def usable_of(rows):
         return list(task(pa.Table.from_pandas(rows, preserve_index=False).combine_chunks().to_batches()))
 
     for rows, numbers in ((pd.concat([ROWS] * 3), [6, 6, 6, 3, 3, 6]), (ROWS.head(0), [0] * 6)):
-        answers = told(rows)
+        answers = usable_of(rows)
         (cells,) = (batch for batch in answers if batch["first"][0].as_py() != SUMS)
         assert np.frombuffer(cells["cells"][0].as_buffer(), np.int64).tolist() == numbers
         assert [batch["cells"][0].as_buffer().size for batch in answers] == [8, 48]
