@@ -62,7 +62,7 @@ def correlations(
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Frame of `correlations`, for a pair of tables; refused for an unknown measure or fewer than two columns."""
-    if not is_texts(measures):
+    if not is_texts(measures) or not measures:
         raise UsageError(f"evaluation: correlations are a list of names, such as {list(_MEASURES)[:2]}.")
     if unknown := set(measures) - _MEASURES.keys():
         raise UsageError(f"evaluation: there is no correlation {min(unknown)!r}; there are {', '.join(_MEASURES)}.")
