@@ -48,6 +48,8 @@ _WORDS = {
     "list": "list",
     "tuple[int, ...]": "list of whole numbers",
     "tuple[float, ...]": "list of numbers",
+    "tuple[float, float]": "two numbers",
+    "tuple[tuple[float, float], ...]": "list of pairs of numbers",
     "Sequence[int]": "list of whole numbers",
     "Sequence[float]": "list of numbers",
     "tuple[str, ...]": "list of texts",

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.errors import SchemaError, Unsupported
 from stratsynth.schema import typed
-from stratsynth.schema.bins import LOG
+from stratsynth.schema.bins import EVEN
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
@@ -215,7 +215,7 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
 def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
     """Return for each code (of a bin) a number drawn in its bin, by the column's shape."""
     low, top = np.asarray(column.extents, np.float64)[codes].T
-    if column.shape == LOG:
+    if column.shape != EVEN:
         unit = float(column.transform_unit)
         first, last = (np.copysign(np.log1p(np.abs(x) / unit), x) for x in (low, top + column.integer))
         place = first + rng.random(len(codes)) * (last - first)
