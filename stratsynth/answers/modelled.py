@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.answers.query import codes
+from stratsynth.answers.within import numbers_at
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric
 
@@ -68,7 +69,7 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) 
 
 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -> float:
-    """Return the model's mean (bins at their middles) or quantile in a group; NaN if the group has no mass."""
+    """Return the model's mean or quantile in a group, of numbers as drawn within bins; NaN if it has no mass."""
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))
     masses = np.array([_mass(model, _narrowed(group, {name: i})) for i in range(len(column.extents))])
@@ -76,11 +77,10 @@ def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -
         return math.nan
     if query.statistic == "mean":
         return float(masses @ np.array(column.middles) / masses.sum())
-    # invert the piecewise linear distribution function: numbers are evenly spread within a bin
     below = np.concatenate([[0.0], np.cumsum(masses)]) / masses.sum()
     i = min(max(int(np.searchsorted(below, query.quantile)) - 1, 0), len(masses) - 1)
-    low, high = column.extents[i]
-    return float(low + (high - low) * (query.quantile - below[i]) * masses.sum() / max(masses[i], 1e-300))
+    part = (query.quantile - below[i]) * masses.sum() / max(masses[i], 1e-300)
+    return float(numbers_at(column, i, min(part, 1.0)))
 
 
 def _narrowed(where: dict[str, frozenset[int]], cell: dict[str, int]) -> dict[str, frozenset[int]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.answers.clipped import ClippedSum, clipped_sums
 from stratsynth.errors import ReleaseError, Unsupported
 from stratsynth.models.mixture import Mixture
 from stratsynth.strata import Stratum, crossing
@@ -75,6 +76,8 @@ class Tables:
     """Disjoint strata that together hold all records."""
     everybody: tuple[Noisy, ...]
     """Tables of all records, over columns that define no strata."""
+    sums: tuple[ClippedSum, ...] = ()
+    """Sums of numeric columns up to their clip, measured beside the tables."""
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
         """Return by column the number of levels that it has within a stratum."""
@@ -122,7 +125,7 @@ def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table
             # a table over some of the strata's columns is left out: estimates stay unbiased without it
     for leaf in leaves:
         leaf.tables = _joined(leaf.tables)
-    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
+    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)), clipped_sums(schema, measurements))
 
 
 def conditions(certificate: Certificate) -> tuple[str, ...]:

@@ -1,0 +1,203 @@
+"""Means of numbers, in three ways, each with the noise of the sum and of the number of rows in its interval.
+
+Where every bin is a single number, counts give the sum exactly. Where the release holds noisy sums of the column up to
+its clip, the mean of min(x, clip) is (S + c N) / N, with c the sums' centre and N the rows by least squares, whose
+noise moves the quotient by (c - mean) of its own. Otherwise a mean lies between those of the smallest and of the
+largest numbers of all bins, and the interval reaches from the lower end of the one to the upper end of the other; so do
+numbers of strata without a sum of their own.
+
+No interval is given that says little: with a half width above `HALF` of the mean size of the group's numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from stratsynth.answers import within
+from stratsynth.answers.intervals import Answer, unknown
+from stratsynth.answers.quotients import QueryBatch, quotient, quotients
+from stratsynth.answers.squares import Added, Functions, Interaction, Squares
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from stratsynth.answers.clipped import ClippedSum
+    from stratsynth.answers.tables import Tables
+
+    Bools = NDArray[np.bool_]
+    Cells = NDArray[np.intp]
+    Floats = NDArray[np.float64]
+
+HALF = 0.5
+"""Largest half width of a mean's interval, as a part of the mean size of the group's numbers."""
+
+
+def means(squares: Squares, name: str, rows: Functions, level: float, effect: float, reference: Cells | None) -> Answer:
+    """Return the Answer on a numeric column's mean in each group, or on its difference from that of another group.
+
+    Args:
+        squares: Least squares of the release.
+        name: The column.
+        rows: Count of the rows with a number, one function a group.
+        level: Probability of each interval.
+        effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
+        reference: Index of the group that each one is compared with; None for the means themselves.
+    """
+    ways = _Ways(squares, name, rows, level, effect)
+    if ways.exact:
+        return ways.by_counts(reference)
+    bounds, sums = ways.by_bins(None), ways.by_sums(None)
+    fits, sound = ways.says_enough(bounds), ways.says_enough(sums)
+    if reference is not None:
+        fits, sound = fits & fits[reference], sound & sound[reference]
+        bounds, sums = ways.by_bins(reference), ways.by_sums(reference)
+    found = bounds.where(sound, sums).without(~(fits | sound))
+    return replace(found, point=np.where(np.isfinite(found.estimate), np.nan, bounds.estimate))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """Ways to the means of one column in the same groups."""
+
+    squares: Squares
+    name: str
+    rows: Functions
+    level: float
+    effect: float
+
+    @cached_property
+    def column(self) -> Numeric:
+        return cast("Numeric", self.squares.tables.schema.column(self.name))
+
+    @cached_property
+    def exact(self) -> bool:
+        """True if each bin is a single number."""
+        low, top = within.ends(self.column)
+        return bool((low == top).all())
+
+    @cached_property
+    def size(self) -> Floats:
+        """Mean absolute value of each group's numbers, as drawn within bins; NaN if unknown."""
+        middles = np.abs(np.asarray(self.column.middles, dtype=np.float64))
+        return quotient(self.squares, QueryBatch(self._sum(middles), self.rows)).value
+
+    def says_enough(self, answer: Answer) -> Bools:
+        """Return the mask of noise intervals that are narrow enough to be given."""
+        return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * np.maximum(self.size, 0.0))
+
+    def by_counts(self, reference: Cells | None) -> Answer:
+        """Return means of numbers as they are drawn within bins."""
+        return self._answer(self._sum(np.asarray(self.column.middles)), reference=reference)
+
+    def by_bins(self, reference: Cells | None) -> Answer:
+        """Return means with the bounds that bins leave: from all numbers at their lower to all at their upper ends."""
+        low, top = (self._sum(end) for end in within.ends(self.column))
+        return self._bounds(self._sum(np.asarray(self.column.middles)), low, top, reference)
+
+    def by_sums(self, reference: Cells | None) -> Answer:
+        """Return means of min(x, clip) from measured sums, with the most that numbers above the clip may add.
+
+        Strata without a sum of their own that no other sums give are bounded by their bins.
+        """
+        number, sums, clip = self.rows.number, sums_of(self.squares.tables, self.name), self.column.clip
+        if sums is None or clip is None:
+            return unknown(number)
+        centre, measured = sums
+        inside = self.squares.strata(self.rows)
+        # a sum is of all rows of whole strata
+        plain = [self._counts_all(name, factor) for name, factor in self.rows.factors.items()]
+        whole = np.all([*plain, ((inside == 0) | (inside == 1)).all(axis=1)], axis=0)
+        lacking = inside * (measured.lacking & ~measured.estimable(inside)[:, None])
+        whole &= (inside > lacking).any(axis=1)
+        (low, top), beyond = within.ends(self.column), np.maximum(within.ends(self.column)[1] - clip, 0.0)
+        added = Added(measured, inside - lacking)
+
+        def summed(numbers: Floats, *, above: float = 0.0) -> Functions:
+            each = replace(self._sum(centre + above * beyond), added=added)
+            return replace(each, more=replace(self._sum(np.minimum(numbers, clip) - centre), kept=lacking))
+
+        ends = summed(within.drawn(self.column).mean(axis=1)), summed(low), summed(top)
+        found, own = self._bounds(*ends, reference, clip), self._bounds(*ends, None, clip)
+        above = np.maximum(self._answer(summed(top, above=1.0), clip).noise_high - own.noise_high, 0.0)
+        if reference is not None:
+            above = np.maximum(above, above[reference])
+        found = replace(found, above=above, bounded=found.bounded & (lacking > 0).any(axis=1))
+        return found.without(~whole)
+
+    def _bounds(
+        self, value: Functions, low: Functions, top: Functions, reference: Cells | None, clip: float = math.inf
+    ) -> Answer:
+        """Return means by sums `value`, whose intervals reach from the lower ends of `low` to the upper of `top`."""
+        found, least, most = (self._answer(each, clip, reference) for each in (value, low, top))
+        same = np.zeros(self.rows.number, dtype=bool)
+        if reference is not None:  # the least of one group is compared with the most of the other
+            least, most = self._answer(low, clip, reference, top), self._answer(top, clip, reference, low)
+            same = np.arange(self.rows.number) == reference  # a group's difference from itself is 0
+        known = np.isfinite(found.estimate + least.estimate + most.estimate) & ~same
+        widened = replace(
+            found,
+            noise_low=np.minimum(least.noise_low, found.estimate),
+            noise_high=np.maximum(most.noise_high, found.estimate),
+            low=np.minimum(least.low, found.estimate),
+            high=np.maximum(most.high, found.estimate),
+            bounded=np.ones(self.rows.number, dtype=bool),
+        )
+        return found.where(known, widened)
+
+    def _counts_all(self, name: str, factor: Floats) -> Bools:
+        """Return the mask of groups that a column which defines no strata does not narrow."""
+        if name in self.squares.tables.by:
+            return np.ones(self.rows.number, dtype=bool)
+        levels = len(self.column.extents) if name == self.name else factor.shape[1]
+        return np.asarray((factor[:, :levels] == 1).all(axis=1))
+
+    def _sum(self, numbers: Floats) -> Functions:
+        """Return the functions that add up one number for the rows of each bin."""
+        each = np.zeros((1, self.column.size))
+        each[0, : len(numbers)] = numbers
+        return self.rows.times(self.name, each)
+
+    def _answer(
+        self, sums: Functions, clip: float = math.inf, reference: Cells | None = None, against: Functions | None = None
+    ) -> Answer:
+        """Return the Answer on the quotients of sums and rows; numbers above `clip` scatter as it."""
+        numbers = np.minimum(within.drawn(self.column), clip)
+        moments = self._sum(numbers.mean(axis=1)), self._sum((numbers**2).mean(axis=1))
+        other = None if against is None else QueryBatch(against, self.rows, moments)
+        return quotients(
+            self.squares, QueryBatch(sums, self.rows, moments), self.level, self.effect, reference, against=other
+        )
+
+
+def sums_of(tables: Tables, name: str) -> tuple[float, Interaction] | None:
+    """Return the centre of a column's sums, and these as a copy for each stratum and one for all; None for none.
+
+    Of sums about several centres, those about the most frequent one.
+    """
+    centres: dict[float, list[ClippedSum]] = {}
+    for each in tables.sums:
+        if each.column == name:
+            centres.setdefault(each.centre, []).append(each)
+    if not centres:
+        return None
+    centre, sums = max(centres.items(), key=lambda item: len(item[1]))
+    copies = [_average([each for each in sums if each.stratum == leaf.label]) for leaf in tables.leaves]
+    values, variances = np.array([[value] for value, _ in copies]), np.array([variance for _, variance in copies])
+    total, variance = _average([each for each in sums if not each.stratum])
+    if math.isinf(variance) or not tables.by:
+        return centre, Interaction(values, variances, None, math.inf)
+    return centre, Interaction.of(values, variances, np.array([total]), variance)
+
+
+def _average(sums: Sequence[ClippedSum]) -> tuple[float, float]:
+    """Return the average of sums by inverse variance, and its variance; 0 and infinity of none."""
+    worth = math.fsum(1 / each.variance for each in sums)
+    return (math.fsum(each.value / each.variance for each in sums) / worth, 1 / worth) if worth else (0.0, math.inf)
