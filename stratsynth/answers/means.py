@@ -23,6 +23,7 @@ from stratsynth.answers.intervals import Answer, unknown
 from stratsynth.answers.quotients import QueryBatch, quotient, quotients
 from stratsynth.answers.squares import Added, Functions, Interaction, Squares
 from stratsynth.schema import Numeric
+from stratsynth.schema.inside import middles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from stratsynth.answers.clipped import ClippedSum
     from stratsynth.answers.tables import Tables
+    from stratsynth.schema.inside import Inside
 
     Bools = NDArray[np.bool_]
     Cells = NDArray[np.intp]
@@ -84,10 +86,18 @@ class _Ways:
         return bool((low == top).all())
 
     @cached_property
+    def law(self) -> Inside:
+        return self.squares.tables.law(self.name)
+
+    @cached_property
+    def middles(self) -> Floats:
+        """Mean of the numbers that are drawn in each bin."""
+        return np.asarray(middles(self.column, self.law), dtype=np.float64)
+
+    @cached_property
     def size(self) -> Floats:
         """Mean absolute value of each group's numbers, as drawn within bins; NaN if unknown."""
-        middles = np.abs(np.asarray(self.column.middles, dtype=np.float64))
-        return quotient(self.squares, QueryBatch(self._sum(middles), self.rows)).value
+        return quotient(self.squares, QueryBatch(self._sum(np.abs(self.middles)), self.rows)).value
 
     def says_enough(self, answer: Answer) -> Bools:
         """Return the mask of noise intervals that are narrow enough to be given."""
@@ -95,12 +105,12 @@ class _Ways:
 
     def by_counts(self, reference: Cells | None) -> Answer:
         """Return means of numbers as they are drawn within bins."""
-        return self._answer(self._sum(np.asarray(self.column.middles)), reference=reference)
+        return self._answer(self._sum(self.middles), reference=reference)
 
     def by_bins(self, reference: Cells | None) -> Answer:
         """Return means with the bounds that bins leave: from all numbers at their lower to all at their upper ends."""
         low, top = (self._sum(end) for end in within.ends(self.column))
-        return self._bounds(self._sum(np.asarray(self.column.middles)), low, top, reference)
+        return self._bounds(self._sum(self.middles), low, top, reference)
 
     def by_sums(self, reference: Cells | None) -> Answer:
         """Return means of min(x, clip) from measured sums, with the most that numbers above the clip may add.
@@ -124,7 +134,7 @@ class _Ways:
             each = replace(self._sum(centre + above * beyond), added=added)
             return replace(each, more=replace(self._sum(np.minimum(numbers, clip) - centre), kept=lacking))
 
-        ends = summed(within.drawn(self.column).mean(axis=1)), summed(low), summed(top)
+        ends = summed(within.drawn(self.column, self.law).mean(axis=1)), summed(low), summed(top)
         found, own = self._bounds(*ends, reference, clip), self._bounds(*ends, None, clip)
         above = np.maximum(self._answer(summed(top, above=1.0), clip).noise_high - own.noise_high, 0.0)
         if reference is not None:
@@ -169,7 +179,7 @@ class _Ways:
         self, sums: Functions, clip: float = math.inf, reference: Cells | None = None, against: Functions | None = None
     ) -> Answer:
         """Return the Answer on the quotients of sums and rows; numbers above `clip` scatter as it."""
-        numbers = np.minimum(within.drawn(self.column), clip)
+        numbers = np.minimum(within.drawn(self.column, self.law), clip)
         moments = self._sum(numbers.mean(axis=1)), self._sum((numbers**2).mean(axis=1))
         other = None if against is None else QueryBatch(against, self.rows, moments)
         return quotients(

@@ -5,7 +5,7 @@ if a - q b is not above 0 at the bin's lower end and not below 0 at its upper en
 and b all rows. The ends are bins', so the estimate of a - q b has no error but its noise. A bin for which neither is
 contradicted by the noise at the level asked is possible, and the interval reaches from the smallest number of the first
 possible bin to the largest number of the last: it holds at least as often as its level says, whatever the numbers are.
-Places within a bin were not measured; only the estimate takes numbers for drawn by the column's shape.
+Only the estimate takes numbers within a bin for drawn by the law that synthetic ones have.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stratsynth.answers.query import Query
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
@@ -44,7 +45,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
         rows: Count of the rows with a number, one function per group.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
     """
-    column = cast("Numeric", schema.column(query.columns[0]))
+    column, law = cast("Numeric", schema.column(query.columns[0])), squares.tables.law(query.columns[0])
     bins, q, z = len(column.extents), query.quantile, quantile_of(query.level)
     # weights of a - q b at the end before each bin and after the last: 1 below the end, less q for every number
     below = np.zeros((bins + 1, column.size))
@@ -63,8 +64,8 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     # likewise the rows on either side of the quantile must exceed one standard deviation of the test's noise
     sound &= min(q, 1 - q) * least > np.sqrt(np.where(sound[:, None], noise, np.inf).max(axis=1))
     test, noise = np.where(sound[:, None], test, 0.0), np.where(sound[:, None], noise, 0.0)
-    value, sd = _crossing(column, test), np.sqrt(noise)
-    spread = np.maximum(_crossing(column, test - sd) - _crossing(column, test + sd), 0.0) / 2
+    value, sd = _crossing(column, law, test), np.sqrt(noise)
+    spread = np.maximum(_crossing(column, law, test - sd) - _crossing(column, law, test + sd), 0.0) / 2
     first, last = _possible(test, z * sd)
     sound &= _says_enough(column, first, last)
     wider = _possible(test, z * np.sqrt(noise + sampling))
@@ -91,10 +92,10 @@ def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp
     return np.asarray((short | (last - first < NARROW)) & (last - first + 1 < len(low)))
 
 
-def _crossing(column: Numeric, test: Floats) -> Floats:
-    """Return the number at which each row of `test`, known at the ends of bins, first reaches 0; drawn by the shape."""
+def _crossing(column: Numeric, law: Inside, test: Floats) -> Floats:
+    """Return the number at which each row of `test`, known at the ends of bins, first reaches 0."""
     after = np.where((up := test[:, 1:] >= 0).any(axis=1), up.argmax(axis=1), up.shape[1] - 1)
     every = np.arange(len(test))
     start, end = test[every, after], test[every, after + 1]
     part = np.divide(-start, end - start, out=np.zeros_like(start), where=end > start)
-    return within.numbers_at(column, after, np.clip(part, 0.0, 1.0))
+    return within.numbers_at(column, law, after, np.clip(part, 0.0, 1.0))

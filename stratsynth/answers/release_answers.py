@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Numeric, Schema
+    from stratsynth.schema.inside import Inside
 
 FIGURES = (*intervals.FIGURES, "status", "above", "model", "note")
 """Columns of a result after those that identify it."""
@@ -54,6 +55,7 @@ class Answers:
         certificate: Certificate,
         measurements: Callable[[], pa.Table],
         model: Callable[[], Model],
+        laws: Callable[[], Mapping[str, Inside]] = dict,
     ) -> None:
         """Keep the sources: nothing is read before the first query, the model only if tables do not answer one.
 
@@ -62,16 +64,18 @@ class Answers:
             certificate: The certificate of the release.
             measurements: Loads every noisy answer.
             model: Loads the model.
+            laws: Loads the laws of numbers within bins, by column.
         """
         self._schema, self._certificate, self._measurements = schema, certificate, measurements
-        self._get_model = model
+        self._get_model, self._laws = model, laws
 
     @cached_property
     def squares(self) -> Squares:
         """Least squares over all tables of the release; UsageError for a release without tables."""
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
-        return Squares(read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model))
+        measurements = self._measurements()
+        return Squares(read_tables(self._schema, self._certificate, measurements, lambda: self._model, self._laws()))
 
     def _from_means(self, query: Query) -> bool:
         """True if the release's own means answer the query: it holds that mean, or no tables at all."""
@@ -195,7 +199,8 @@ class Answers:
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the model's value in each cell of a query where `unknown` is true, NaN elsewhere."""
         (total,), (known,) = self.squares.estimate(Functions(1, {}))
-        return modelled(self._model, query, unknown, float(total) if known else float("nan"))
+        size = float(total) if known else float("nan")
+        return modelled(self._model, query, unknown, size, self.squares.tables.laws)
 
     def _uncovered(self, query: Query) -> str:
         return self._nearest[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))]
