@@ -5,8 +5,8 @@ what these very people say, the one for noise and sampling what the population s
 measure, that fit counts neither way, and the part of such cells is printed.
 
 Intervals of one fit share its noise, so that the Monte Carlo error of a coverage is worked out from fits, not from
-intervals. Means and quantiles have a bench of their own (`intervals`). A coverage is judged where this error is at most `KNOWN` of what is allowed, or where it is off by more than
-what is allowed and twice the error.
+intervals. Means and quantiles have a bench of their own (`intervals`). A coverage is judged where this error is at most
+`KNOWN` of what is allowed, or where it is off by more than what is allowed and twice the error.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def judge(people: People, squares: Squares, found: Tallies) -> None:
         for query in queries:
             (answer,) = answers(squares, [query])
             if query.statistic == "rate" and not np.isfinite(answer.estimate).all():
-                answer = assumed(squares.tables, query) or answer
+                answer = assumed(squares, query) or answer
             _held(name, answer, people, query, found)
 
 

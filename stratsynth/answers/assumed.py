@@ -1,11 +1,12 @@
 """Counts, shares and rates where a few strata lack a table: the others answer, and these are bounded by their sizes.
 
-A stratum without a table of the question's columns has from none to all of its records in a cell. If other tables
-measured its size, all is that noisy number; if not, it is assumed to be at most TWICE the declared one. So a count lies
-between that of the other strata and the same with all these records; a quotient a / b between a / (b + all) and
-(a + all) / (b + all). The interval goes from the lower end of the one to the upper end of the other, each with the
-noise of all its parts, and so holds at least as often as its level says. The estimate takes the records for like those
-of the other strata in the same declared groups. There is none of a cell most of whose records would be such.
+A stratum without a table of the question's columns has from none to all of its records in a cell. Its size is a noisy
+number if other tables count its records, or if everybody was counted and all strata but such ones; if not, it is
+assumed to be at most TWICE the declared one. So a count lies between that of the other strata and the same with all
+these records; a quotient a / b between a / (b + all) and (a + all) / (b + all). The interval goes from the lower end of
+the one to the upper end of the other, each with the noise of all its parts, and so holds at least as often as its level
+says. The estimate takes the records for like those of the other strata in the same declared groups. There is none of a
+cell most of whose records would be such.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.answers import intervals
-from stratsynth.answers.ask import answers, functions
-from stratsynth.answers.intervals import Answer, RatioOfSums
+from stratsynth.answers.ask import functions
+from stratsynth.answers.intervals import Answer
 from stratsynth.answers.nearest import has_table
 from stratsynth.answers.query import Query, codes
-from stratsynth.answers.quotients import variance
-from stratsynth.answers.squares import Squares
+from stratsynth.answers.quotients import QueryBatch, quotient, variance
+from stratsynth.answers.squares import Functions, Squares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from stratsynth.answers.tables import Leaf, Tables
-
+    Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
 TWICE = 2.0
@@ -39,7 +39,7 @@ BOUNDED = "bounds: from none to all of their measured records may be in the cell
 ASSUMED = "assumed: these have at most twice as many, and are as the others of their declared group"
 
 
-def assumed(tables: Tables, query: Query) -> Answer | None:
+def assumed(squares: Squares, query: Query) -> Answer | None:
     """Return the Answer to a count, share or rate with bounds for strata that lack a table; None where there are none.
 
     In it `bounded` masks the cells for which no declared size was needed. Nothing is known of means, quantiles and
@@ -49,11 +49,10 @@ def assumed(tables: Tables, query: Query) -> Answer | None:
     if query.statistic not in {"count", "share", "rate"} or query.versus:
         return None
     names = tuple(dict.fromkeys((*query.cells, *query.where)))
-    lacking = tuple(leaf for leaf in tables.leaves if not has_table(leaf, names, tables.by))
-    kept = tuple(leaf for leaf in tables.leaves if has_table(leaf, names, tables.by))
-    if not lacking or not kept:
+    lacking = np.array([not has_table(leaf, names, squares.tables.by) for leaf in squares.tables.leaves])
+    if lacking.all() or not lacking.any():
         return None
-    part = _Part(Squares(replace(tables, leaves=kept, everybody=())), lacking, query)
+    part = _Part(squares, lacking, query)
     return part.answer() if np.isfinite(part.people).all() else None
 
 
@@ -62,90 +61,101 @@ class _Part:
     """The strata that have tables, and those that lack them."""
 
     squares: Squares
-    lacking: Sequence[Leaf]
+    lacking: Bools
+    """Mask of the strata without a table."""
     query: Query
 
     @cached_property
-    def _totals(self) -> tuple[Floats, Floats]:
-        """Measured size of each stratum that lacks a table, and its variance; infinite if it was not measured."""
-        values, variances, _ = Squares(replace(self.squares.tables, leaves=tuple(self.lacking), everybody=())).totals()
-        return values, variances
+    def unsized(self) -> Bools:
+        """Mask of the strata that lack a table, and whose records no table of their own counts."""
+        return self.lacking & np.isinf(self.squares.totals()[1])
 
     @cached_property
-    def measured(self) -> NDArray[np.bool_]:
-        """Mask of these strata whose size was measured."""
-        return np.isfinite(self._totals[1])
+    def rest(self) -> float:
+        """Measured records of the unsized strata together: everybody's less the others'; NaN if unknown."""
+        (found,), _ = self.squares.estimate(Functions(1, {}, self.unsized[None, :] * 1.0))
+        return float(found)
 
     @cached_property
     def people(self) -> Floats:
-        """Expected records of each of these strata: as measured, not below 0, or else as declared."""
-        declared = np.array([leaf.people for leaf in self.lacking])
-        return np.where(self.measured, np.maximum(self._totals[0], 0.0), declared)
+        """Expected records of each stratum that lacks a table, 0 of others; infinite if unknown."""
+        declared = np.array([leaf.people for leaf in self.squares.tables.leaves])
+        if self.unsized.any() and np.isfinite(self.rest):
+            even = max(self.rest, 0.0) / self.unsized.sum()
+            declared = np.where(np.isfinite(declared), declared, even)
+        values = np.maximum(self.squares.totals()[0], 0.0)
+        return np.where(self.lacking, np.where(self.unsized, declared, values), 0.0)
 
     def answer(self) -> Answer:
         """Return the Answer, without an estimate in cells most of whose records are in strata that lack a table."""
         query, inside = self.query, self._within(self.query.cells)
         over = query.cells if query.statistic == "count" else query.by if query.statistic == "rate" else ()
-        found = self._counts() if query.statistic == "count" else self._quotients(over)
+        found = self._counts(inside) if query.statistic == "count" else self._quotients(inside, over)
         groups = [name for name in query.cells if name in self.squares.tables.by]
         most = inside @ self.people > self._over(groups, self._count(groups, everything=True))
-        declared = ~np.isfinite(found.estimate) | (self._within(over) @ ~self.measured > 0)
+        declared = (self._within(over)[:, self.unsized] > 0).any(axis=1) & ~np.isfinite(self.rest)
         return replace(found, bounded=~declared).without(most)
 
-    def _counts(self) -> Answer:
+    def _counts(self, inside: Floats) -> Answer:
         """Return counts: from that of the strata with tables to the same with all records of the others."""
-        query, squares, inside = self.query, self.squares, self._within(self.query.cells)
-        schema = squares.tables.schema
-        asked = functions(schema, [query]).numerator
-        value, known = squares.estimate(asked)
-        noise, (more, blur) = variance(squares, asked, known), self._all(inside)
-        rows = float(self._count(()).sum() + self.people.sum())
-        effect = float(schema.most_rows * schema.row_weight.most)
-        least, most = (
-            intervals.counts(value + one, noise + other, rows, query.level, effect)
-            for one, other in ((0.0, 0.0), (more, blur))
-        )
-        estimate = value + inside @ self.people * self._fraction(query.cells)
-        return _between(estimate, least.noise_sd, least, most)
-
-    def _quotients(self, over: Sequence[str]) -> Answer:
-        """Return shares or rates `a / b`: from a / (b + all records of the others) to (a + all) / (b + all)."""
         query, squares = self.query, self.squares
-        schema, inside, outside = squares.tables.schema, self._within(query.cells), self._within(over)
-        asked = functions(schema, [query])
-        (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
-        own, whole = variance(squares, asked.numerator, one), variance(squares, asked.denominator, two)
-        both = squares.covariance(asked.numerator, asked.denominator)
-        declared = np.array([leaf.people for leaf in self.lacking])
-        effect = float(schema.most_rows * schema.row_weight.most)
-        (below, blur_below), (more, blur) = self._all(outside), self._all(inside)
-        most = squares.most(asked.denominator) + np.where(outside > 0, declared, 0.0).sum(axis=1)
+        effect = float(squares.tables.schema.most_rows * squares.tables.schema.row_weight.most)
+        rows, (more, constant) = float(self._count(()).sum() + self.people.sum()), self._all(inside)
 
-        def answer(a: Floats, b: Floats, noise: tuple[Floats, Floats, Floats]) -> Answer:
-            found = RatioOfSums(a, b, *noise, scatter=np.zeros_like(a), share=True, most=most)
-            return found.answer(query.level, effect)
+        def answer(counted: Functions, constant: Floats | float = 0.0) -> Answer:
+            value, known = squares.estimate(counted)
+            noise = variance(squares, counted, known)
+            return intervals.counts(value + constant, noise, rows, query.level, effect)
 
-        plain = answer(a, b, (own, both, whole))
-        least = answer(a, b + below, (own, both, whole + blur_below))
-        top = answer(a + more, b + more, (own + blur, both + blur, whole + blur))
-        there = b + outside @ self.people * self._over(over, self._fraction(over))
-        estimate = (a + inside @ self.people * self._fraction(query.cells)) / there
-        found = _between(estimate, plain.noise_sd, least, top)
+        least, most = answer(self._own.numerator), answer(replace(self._own.numerator, more=more), constant)
+        estimate = least.estimate + inside @ self.people * self._fraction(query.cells)
+        return _between(estimate, least, most)
+
+    def _quotients(self, inside: Floats, over: Sequence[str]) -> Answer:
+        """Return shares or rates `a / b`: from a / (b + all records of the others) to (a + all) / (b + all)."""
+        query, outside = self.query, self._within(over)
+        effect = float(self.squares.tables.schema.most_rows * self.squares.tables.schema.row_weight.most)
+        own, (below, under), (more, upper) = self._own, self._all(outside), self._all(inside)
+        plain = quotient(self.squares, own)
+        least = quotient(self.squares, QueryBatch(own.numerator, replace(own.denominator, more=below)))
+        most = quotient(
+            self.squares, QueryBatch(replace(own.numerator, more=more), replace(own.denominator, more=more))
+        )
+        there = plain.b + outside @ self.people * self._over(over, self._fraction(over))
+        records = plain.a + inside @ self.people * self._fraction(query.cells)
+        estimate = np.divide(records, there, out=np.full_like(there, np.nan), where=there > 0)
+        found = _between(
+            estimate,
+            replace(least, b=least.b + under).answer(query.level, effect),
+            replace(most, a=most.a + upper, b=most.b + upper).answer(query.level, effect),
+        )
         return replace(found, noise_high=np.minimum(found.noise_high, 1.0), high=np.minimum(found.high, 1.0))
 
-    def _all(self, inside: Floats) -> tuple[Floats, Floats]:
-        """Return the largest number of records that lacking strata may have in each cell, and its noise variance."""
-        values, variances = self._totals
-        most = np.where(self.measured, values, TWICE * self.people)
-        return inside @ most, inside @ np.where(self.measured, variances, 0.0)
+    @cached_property
+    def _own(self) -> QueryBatch:
+        """Numerators and denominators of the strata that have tables."""
+        asked = functions(self.squares.tables.schema, [self.query])
+        return QueryBatch(self._of_kept(asked.numerator), self._of_kept(asked.denominator))
+
+    def _of_kept(self, asked: Functions) -> Functions:
+        return replace(asked, kept=np.tile(~self.lacking * 1.0, (asked.number, 1)))
+
+    def _all(self, inside: Floats) -> tuple[Functions, Floats]:
+        """Return the largest number of records that lacking strata may have in each cell: measured, and declared."""
+        unsized = inside * self.unsized
+        if np.isfinite(self.rest):  # known together only
+            weights = np.where(self.unsized, unsized.any(axis=1, keepdims=True), inside)
+            return Functions(len(inside), {}, weights * 1.0), np.zeros(len(inside))
+        return Functions(len(inside), {}, inside - unsized), unsized @ (TWICE * self.people)
 
     def _within(self, names: Sequence[str]) -> Floats:
-        """Return an array (cells, lacking strata): 1 where these columns allow a stratum records in a cell."""
+        """Return an array (cells, strata): 1 where these columns allow records of a stratum without a table."""
         schema, by = self.squares.tables.schema, self.squares.tables.by
         shape = schema.shape(self.query.cells)
         index = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.intp)
         found = np.zeros((index.shape[1], len(self.lacking)))
-        for number, leaf in enumerate(self.lacking):
+        for number in np.flatnonzero(self.lacking):
+            leaf = self.squares.tables.leaves[number]
             out = any(
                 not set(codes(schema, name, levels)) & set(leaf.codes[name])
                 for name, levels in self.query.where.items()
@@ -162,8 +172,8 @@ class _Part:
         """Return noisy counts, by `cells`, of the strata with tables; `everything` drops conditions on own columns."""
         by = self.squares.tables.by
         where = {name: some for name, some in self.query.where.items() if name in by or not everything}
-        (found,) = answers(self.squares, [Query((), where, tuple(cells))])
-        return found.estimate
+        asked = functions(self.squares.tables.schema, [Query((), where, tuple(cells))]).numerator
+        return self.squares.estimate(self._of_kept(asked))[0]
 
     def _fraction(self, cells: Sequence[str]) -> Floats:
         """Return the part of each cell among the records of its declared group, by the strata with tables."""
@@ -183,12 +193,11 @@ class _Part:
         return np.broadcast_to(shaped, schema.shape(whole)).ravel()
 
 
-def _between(estimate: Floats, noise_sd: Floats, least: Answer, most: Answer) -> Answer:
+def _between(estimate: Floats, least: Answer, most: Answer) -> Answer:
     """Return the Answer that reaches from the lower ends of one to the upper ends of another, the estimate included."""
     return replace(
         least,
-        estimate=estimate,
-        noise_sd=noise_sd,
+        estimate=np.where(np.isfinite(least.estimate + most.estimate), estimate, np.nan),
         noise_low=np.minimum(least.noise_low, estimate),
         noise_high=np.maximum(most.noise_high, estimate),
         low=np.minimum(least.low, estimate),

@@ -190,7 +190,7 @@ class Answers:
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
         """Return an answer with bounds for strata that lack a table where they hide it, and the mask of such cells."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
-        other = assumed(self.squares.tables, query) if taken.any() else None
+        other = assumed(self.squares, query) if taken.any() else None
         if other is None:
             return answer, np.zeros_like(taken)
         taken &= np.isfinite(other.estimate)

@@ -206,6 +206,10 @@ class Squares:
 
     def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
         """Return the strata's measured totals and their variances (infinite: none), and everybody's own, or None."""
+        return self._totals
+
+    @cached_property
+    def _totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
         values, variances = self._copies(())
         pooled = _average(self.tables.everybody, ())
         return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))

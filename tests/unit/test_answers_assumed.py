@@ -146,7 +146,7 @@ def test_bounds_hold_at_least_as_often_as_they_say(statistic):
         tables = Tables(small.SCHEMA, frozenset({"SEX", "GROUP"}), tuple(leaves), ())
         (plain,) = answers(Squares(tables), [query])
         assert np.isnan(plain.estimate).all()
-        found = assumed(tables, query)
+        found = assumed(Squares(tables), query)
         assert found.bounded.all()
         inside = (found.noise_low <= (whole / over).ravel()) & ((whole / over).ravel() <= found.noise_high)
         assert ((found.noise_low <= found.estimate) & (found.estimate <= found.noise_high)).all()
