@@ -7,7 +7,7 @@ The drawn scale of a bin is the scale on which the shape is even: numbers themse
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,12 +41,19 @@ class Tail:
     first: int
     """Index of the first of its bins; it holds all bins from there on but spikes."""
     slope: float
+    begin: int | None = None
+    """Index of the first bin within which numbers fall off by the slope; None for `first`. Bins from there to the tail
+    keep their own numbers of records."""
 
     def bins(self, column: Numeric) -> NDArray[np.intp]:
         """Return the codes of the tail's bins."""
         return np.array(
             [i for i, (low, _) in enumerate(column.extents) if i >= self.first and low not in column.spikes]
         )
+
+    def steep(self, column: Numeric) -> NDArray[np.intp]:
+        """Return the codes of the bins within which numbers fall off by the slope."""
+        return replace(self, first=self.first if self.begin is None else self.begin).bins(column)
 
     def masses(self, column: Numeric) -> Floats:
         """Return the probability of each of the tail's bins for a number in the tail."""
@@ -136,7 +143,7 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
         with np.errstate(over="ignore"):  # at the largest numbers there are
             drawn = np.copysign(np.expm1(np.abs(at)) * unit, at)
     if inside.tail is not None:
-        there = ~dense & np.isin(codes, inside.tail.bins(column))
+        there = ~dense & np.isin(codes, inside.tail.steep(column))
         drawn[there] = _pareto(low[there], end[there], share[there], inside.tail.slope)
     if column.integer:
         drawn = np.floor(drawn)
@@ -179,7 +186,7 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
         weights: The weight of each.
         floor: Added to each place of a bin that has a number.
     """
-    bins = len(column.extents)
+    bins, codes = len(column.extents), codes.astype(np.int64)
     low, top = np.asarray(column.extents, np.float64)[codes].T
     ends, unit = [low, top + column.integer, values + 0.5 * column.integer], float(column.transform_unit)
     if column.shape != EVEN:
@@ -197,7 +204,7 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
 def to_arrays(laws: Mapping[str, Inside]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the laws of columns as facts and arrays by name, for a file."""
     facts = {
-        name: {} if law.tail is None else {"first": law.tail.first, "slope": law.tail.slope}
+        name: {} if law.tail is None else {key: value for key, value in vars(law.tail).items() if value is not None}
         for name, law in laws.items()
     }
     arrays = {
@@ -214,7 +221,7 @@ def from_arrays(facts: Any, arrays: Mapping[str, NDArray[Any]], columns: Mapping
     try:
         found = {}
         for name, tail in facts["columns"].items():
-            own = Tail(int(tail["first"]), float(tail["slope"])) if tail else None
+            own = Tail(int(tail["first"]), float(tail["slope"]), tail.get("begin")) if tail else None
             law = Inside(own, arrays.get(f"density/{name}"), arrays.get(f"heaps/{name}"))
             if not law.fits(columns[name]):
                 raise ReleaseError(f"the law of numbers within bins is damaged: that of {name}.")
@@ -226,10 +233,10 @@ def from_arrays(facts: Any, arrays: Mapping[str, NDArray[Any]], columns: Mapping
 
 def _is_tail(column: Numeric, tail: Tail) -> bool:
     """True if a tail has bins of the column, above 0, and a positive slope."""
-    if column.shape != PARETO or not (0 <= tail.first < len(column.extents) and 0 < tail.slope < math.inf):
+    begin = tail.first if tail.begin is None else tail.begin
+    if column.shape != PARETO or not (0 <= begin <= tail.first < len(column.extents) and 0 < tail.slope < math.inf):
         return False
-    own = tail.bins(column)
-    return bool(own.size) and column.extents[own[0]][0] > 0
+    return bool(tail.bins(column).size) and column.extents[int(tail.steep(column)[0])][0] > 0
 
 
 def _placed(codes: Codes, share: Floats, density: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:

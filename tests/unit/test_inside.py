@@ -64,6 +64,18 @@ def test_bins_of_a_tail_are_one_law():
     assert drawn.mean() == pytest.approx(both[5], rel=0.02)
 
 
+def test_bins_below_a_tail_fall_off_by_its_slope_and_keep_their_records():
+    law = Inside(Tail(6, 2.5, begin=4))
+    drawn = numbers(INCOME, np.repeat([3, 4, 5], len(SHARES)), np.tile(SHARES, 3), law).reshape(3, -1)
+    assert drawn[1].mean() == pytest.approx(pareto_mean(10_000, 100_000, 2.5) - 0.5, rel=1e-3)
+    assert drawn[2].mean() == pytest.approx(pareto_mean(100_000, 200_000, 2.5) - 0.5, rel=1e-3)
+    assert (drawn[0] == numbers(INCOME, np.full(len(SHARES), 3), SHARES, Inside(Tail(6, 2.5)))).all()
+    found = middles(INCOME, law)
+    assert found[4] == pytest.approx(pareto_mean(10_000, 100_000, 2.5) - 0.5, rel=1e-3)
+    codes = np.repeat([4, 5], 100)
+    assert (law.tail.redrawn(INCOME, codes, np.random.default_rng(0)) == codes).all()
+
+
 def test_codes_of_a_tail_are_drawn_among_those_that_a_condition_allows():
     tail, codes = Tail(4, 2.5), np.repeat([4, 5, 6], 1_000)
     rng = np.random.default_rng(1)
@@ -112,12 +124,16 @@ def test_every_number_is_drawn_in_its_bin_and_within_the_bounds(keys, spike, see
         keys |= {"lower": math.floor(keys["lower"]), "digits": None, "stored": None}
     if keys["shape"] == keys["spacing"] == "even":
         keys["transform_unit"] = 1
-    if keys["shape"] == "pareto" and keys["bins"] == 1 and keys["lower"] <= 0:
-        keys["lower"] = 1
+    if keys["shape"] == "pareto" and Numeric(**keys | {"shape": "log"}).extents[-1][0] <= 0:
+        keys |= {"shape": "log"}
     column = Numeric(**keys, spikes=(max(1, keys["lower"]),) if spike else ())
     rng, bins = np.random.default_rng(seed), len(column.extents)
     starts = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
-    tail = Tail(starts[first % len(starts)], 1.0 + seed / 20) if column.shape == "pareto" else None
+    tail = (
+        Tail(starts[first % len(starts)], 1.0 + seed / 20, starts[0] if spike else None)
+        if column.shape == "pareto"
+        else None
+    )
     density = rng.integers(0, 3, (bins, PLACES)) * rng.integers(0, 2, (bins, 1)) if dense else None
     law = Inside(tail, density)
     assert law.fits(column)
