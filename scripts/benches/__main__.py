@@ -23,6 +23,7 @@ NAMES = (
     "census",
     "weights",
     "answers",
+    "intervals",
     "scale",
     "prior",
     "known",
@@ -50,8 +51,8 @@ def _parser() -> argparse.ArgumentParser:
         "--acs",
         metavar="FILE",
         help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
-        "not simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
-        "records with PWGTP (Parquet), besides simulated people",
+        "not simulated people; of answers for --only tables; intervals, census: a state's person records of 2024; "
+        "weights: person records with PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
         "--only",
@@ -73,7 +74,8 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, answers: repetitions, 5 by default, of answers 1,000",
+        help="pooled, prior, predict, first, answers, intervals: repetitions, 5 by default, of answers 1,000 and of "
+        "intervals 300",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -127,7 +129,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior'} else name}")
-    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name == "answers" else 5
+    seeds = arguments.seeds if arguments.seeds is not None else {"answers": 1_000, "intervals": 300}.get(name, 5)
     settings: dict[str, Any] = {
         "census": {"acs": arguments.acs},
         "synth": {"acs": arguments.acs, "only": only},
@@ -158,6 +160,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
         "answers": {"seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out},
+        "intervals": {"seeds": seeds, "acs": arguments.acs},
         "weights": {"samples": arguments.samples, "acs": arguments.acs},
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},

@@ -271,7 +271,8 @@ class Release:
         """Object that answers queries from the noisy tables; `answers.frames` takes many queries at once."""
         from stratsynth.answers import Answers
 
-        return Answers(self.model.schema, self.statement, lambda: self.measurements, lambda: self.model)
+        schema, certificate = self.model.schema, self.statement
+        return Answers(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Return an array of predictions for some rows. They cost no privacy, and nothing of `data` is kept.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
 MOST = 6_000
 """Largest number of results in a page, about 60 bytes each."""
@@ -61,18 +62,21 @@ Asked = tuple[str, str, list[list[float | None]], str]
 """Statistic, name of the group, figures of each level, and note."""
 
 
-def page_squares(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Squares | None:
+def page_squares(
+    certificate: Certificate, measurements: pa.Table, schema: Schema, laws: Mapping[str, Inside] | None = None
+) -> Squares | None:
     """Return the least squares that all numbers of a page come from; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
         measurements: What measurements.parquet holds.
         schema: All columns.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     if not of_tables(measurements).num_rows:
         return None
     try:
-        return Squares(read_tables(schema, certificate, measurements, _no_model))
+        return Squares(read_tables(schema, certificate, measurements, _no_model, laws))
     except StratsynthError:  # strata that cannot be added up
         return None
 
