@@ -251,18 +251,18 @@ def _held(name: str, answer: Answer, people: People, query: Query, found: Tallie
 def run(*, seeds: int = 300, acs: str | None = None) -> list[Figure]:
     """Coverage and half widths over simulated fits, then over whole fits."""
     world = people(acs)
-    return [*simulations(world, seeds), *whole(world)]
+    return [*simulations(world, seeds), *fits(world)]
 
 
-def simulations(world: People, fits: int, entropy: Entropy = SYSTEM) -> list[Figure]:
+def simulations(world: People, seeds: int, entropy: Entropy = SYSTEM) -> list[Figure]:
     """Return the figures of simulated fits."""
     found: Tallies = {}
-    for _ in range(fits):
+    for _ in range(seeds):
         judge(world, world.simulated(entropy), found)
-    return list(_figures("simulated", found, fits))
+    return list(_figures("simulated", found, seeds))
 
 
-def whole(world: People, names: Sequence[str] = ("independent", "fixed")) -> Iterator[Figure]:
+def fits(world: People, names: Sequence[str] = ("independent", "fixed")) -> Iterator[Figure]:
     """Yield the figures of whole fits, in strata, at epsilon 1."""
     shares = census.weights(BY)
     for name in names:
