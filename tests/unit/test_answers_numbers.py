@@ -209,6 +209,7 @@ def test_sums_are_read_from_the_measurements_where_they_are_up_to_the_clip():
     right = Columns(("INCOME",), (30.0,), (2.0,), 15.0)
     others = [
         Columns(("INCOME",), (30.0,), (2.0,), 14.0),  # up to 58
+        Columns(("INCOME",), (30.0,), (2.0,), 16.0),  # up to 62
         Columns(("INCOME",), (40.0,), (2.0,), 10.0),  # from 20
         Columns(("INCOME",), (30.0,), (2.0,), 15.0, square=True),
         Columns(("INCOME", "AGE"), (30.0, 0.0), (2.0, 1.0), 15.0),
