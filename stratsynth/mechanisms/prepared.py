@@ -17,6 +17,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms.clipped_sums import ClippedSums, clipped_sums, with_sums, without_sums
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
 from stratsynth.mechanisms.nesting import CountedCodeList, settle
@@ -83,6 +84,11 @@ class Prepared(Terms):
         )
 
     @cached_property
+    def sums(self) -> ClippedSums | None:
+        """Clipped sums that are asked beside the mechanism's questions; None where no column declares a clip."""
+        return clipped_sums(self.mechanism, self.public, self.allot)
+
+    @cached_property
     def lacking(self) -> tuple[str, ...]:
         """Labels of the strata in which the prior has no rows of its own; empty without strata or prior rows."""
         layout = self.strata
@@ -142,7 +148,7 @@ def prepare(
             has no place in the schema.
         Unsupported: A schema, size or budget that the mechanism cannot serve.
     """
-    mechanism = as_mechanism(mechanism)
+    mechanism = without_sums(as_mechanism(mechanism))
     if not isinstance(schema, Schema):
         raise UsageError(
             f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {quoted_value(schema)}."
@@ -185,12 +191,14 @@ def prepare(
     else:
         first = FirstQuestion(why_not=why)
     if not any(isinstance(column, Nested) for column in schema.columns.values()):
-        return Prepared(mechanism, public, budget, allot, prior=found, first=first)
+        return Prepared(with_sums(mechanism, public, allot), public, budget, allot, prior=found, first=first)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
-        return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found, first=first)
+        how = with_sums(mechanism, public, allot)
+        return Prepared(how, public, budget, allot, code_lists=lists, prior=found, first=first)
     public, found = facts(counted)
-    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists, found, first)
+    allot = mechanism.price(public, budget)
+    return Prepared(with_sums(mechanism, public, allot), public, budget, allot, schema, lists, found, first)
 
 
 def check_budget(budget: object) -> None:

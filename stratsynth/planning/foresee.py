@@ -86,6 +86,10 @@ class Plan:
     """First question of the fit, its price and noise; or the reason why it has none."""
     first_words: str = ""
     """Sentence on the first question."""
+    sums: dict[str, Any] = field(default_factory=dict)
+    """Clipped sums, their prices and noise, or the reason why there are none; empty where no column declares a clip."""
+    sums_words: str = ""
+    """Sentence on the clipped sums; empty where no column declares a clip."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -189,6 +193,8 @@ def plan(
         measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),
         first_words=str(prepared.first),
+        sums={} if prepared.sums is None else prepared.sums.to_dict(),
+        sums_words="" if prepared.sums is None else str(prepared.sums),
         warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
     )
 
