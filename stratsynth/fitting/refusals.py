@@ -11,8 +11,8 @@ from stratsynth.checks import check_seed, one_of, quoted_value
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.mechanisms.clipped_sums import check_sums_served
 from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
+from stratsynth.mechanisms.with_sums import check_sums_served
 from stratsynth.models.base import Returns
 from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning

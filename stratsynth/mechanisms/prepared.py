@@ -17,13 +17,15 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms.clipped_sums import ClippedSums, clipped_sums, with_sums, without_sums
+from stratsynth.mechanisms.bin_sums import BinSums
+from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
 from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
+from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, with_sums, without_sums
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
@@ -86,7 +88,12 @@ class Prepared(Terms):
     @cached_property
     def sums(self) -> ClippedSums | None:
         """Clipped sums that are asked beside the mechanism's questions; None where no column declares a clip."""
-        return clipped_sums(self.mechanism, self.public, self.allot)
+        return stated_sums(self.mechanism, self.public, self.allot)
+
+    @cached_property
+    def bin_sums(self) -> BinSums | None:
+        """Questions about numbers within bins, asked beside the mechanism's; None where no column declares any."""
+        return stated_bin_sums(self.mechanism, self.public, self.allot)
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:

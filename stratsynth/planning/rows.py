@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from stratsynth.data.backends import engine_of
 from stratsynth.data.spark import Spark
 from stratsynth.data.stream import Stream
-from stratsynth.mechanisms.clipped_sums import check_sums_served
 from stratsynth.mechanisms.prepared import check_served
+from stratsynth.mechanisms.with_sums import check_sums_served
 from stratsynth.planning.rehearsal import rows_of
 from stratsynth.questions import Split, Total
 from stratsynth.schema.encoding import width

@@ -7,7 +7,7 @@ import pytest
 from helpers.contract import violations
 from stratsynth import Budget, Numeric, Schema, Stratified
 from stratsynth.mechanisms import make, prepare
-from stratsynth.mechanisms.clipped_sums import WithSums
+from stratsynth.mechanisms.with_sums import WithSums
 from stratsynth.testing import worlds
 
 LARGE = 10**5

@@ -22,7 +22,8 @@ from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import Unsupported
 from stratsynth.fitting import request_of
 from stratsynth.mechanisms import make, prepare
-from stratsynth.mechanisms.clipped_sums import NORMAL_95, PRECISE, ClippedColumn, WithSums, share_of, without_sums
+from stratsynth.mechanisms.clipped_sums import NORMAL_95, PRECISE, ClippedColumn, share_of
+from stratsynth.mechanisms.with_sums import WithSums, without_sums
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Columns, Total
@@ -239,7 +240,7 @@ def test_claims_have_no_price_for_them_and_plans_and_certificates_say_so():
 
 
 def test_rows_that_answer_no_sums_are_refused_with_the_remedy_before_anything_is_reserved():
-    with pytest.raises(Unsupported, match="answer no clipped sums: set sums = 0"):
+    with pytest.raises(Unsupported, match="answer no sums: set sums = 0"):
         ss.plan(MST(), SCHEMA, BUDGET, declared_size=SIZE, engine="spark")
     assert ss.plan(MST(), changed(sums=0.0), BUDGET, declared_size=SIZE, engine="spark").rows.engine == "spark"
 
