@@ -238,7 +238,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
     @cached_property
     def middles(self) -> tuple[float, ...]:
         """Mean of the numbers that are drawn in each bin, one per bin."""
-        from stratsynth.schema.middles import middles
+        from stratsynth.schema.inside import middles
 
         return middles(self)
 
