@@ -297,6 +297,24 @@ class SumsStated(CertificatePart, frozen=True):
     ] = None
 
 
+class BinSumStated(CertificatePart, frozen=True):
+    """A noisy question of everybody about one column's numbers within its bins: places, or multiples."""
+
+    column: str
+    multiples: Annotated[tuple[int, ...], described("Declared multiples; none for places.")]
+    noise_sd: Annotated[Amount, described("Standard deviation of the noise of each number.")]
+    rho: Annotated[Amount | None, described("Currency zcdp: its price, of one row.")] = None
+    epsilon: Annotated[Amount | None, described("Currency pure: its price, of one row.")] = None
+
+
+class BinSumsStated(CertificatePart, frozen=True):
+    """Questions about numbers within bins, or the reason why none was asked."""
+
+    asked: bool
+    why: Annotated[str, described("Why nothing was asked.")] = ""
+    questions: tuple[BinSumStated, ...] = ()
+
+
 class ComparisonStated(CertificatePart, frozen=True):
     """A declared number of records beside the measured one."""
 
@@ -340,6 +358,8 @@ class InsideStated(CertificatePart, frozen=True):
     fitted: Annotated[bool, described("True if the slope is one of noisy counts, cut to the declared slopes.")] = False
     why: Annotated[str, described("Why the slope is the middle of the declared ones.")] = ""
     prior: Annotated[Count, described("Number of bins in which numbers are drawn as the prior's rows have them.")] = 0
+    places: Annotated[Count, described("Number of bins whose mean place follows noisy sums of places.")] = 0
+    heaps: Annotated[Count, described("Number of bins that have multiples by noisy numbers of them.")] = 0
     rounded: Annotated[bool, described("True if numbers are multiples of declared units.")] = False
 
 
@@ -397,6 +417,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     code_lists: tuple[CodeListStated, ...] = ()
     first_question: FirstQuestionStated | None = None
     sums: Annotated[SumsStated | None, described("Absent where no column declares a clip.")] = None
+    bin_sums: Annotated[BinSumsStated | None, described("Absent where no column declares places or heaps.")] = None
     declared_and_measured: tuple[ComparisonStated, ...] = ()
     measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
         None

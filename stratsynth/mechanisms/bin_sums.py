@@ -1,9 +1,9 @@
 """Questions about where numbers lie within their bins: of which columns they are asked, at what price, with what noise.
 
 A column that declares `places` has a noisy vector of the sums of its numbers' places, by bin, for that part of the
-column's own share; one that declares `heaps`, noisy numbers of multiples by bin, for a tenth of it. A column's own share
-is a third of the fit's amount (first question aside) over the number of columns, whatever the mechanism: what MST pays
-for a table of one column. Everybody is asked, and no stratum. Where the declared size times epsilon, over the largest
+column's own share; one that declares `heaps`, noisy numbers of multiples by bin, for a tenth of it. A column's own
+share is a third of the fit's amount (first question aside) over the number of columns, whatever the mechanism: what MST
+pays for a table of one column. Everybody is asked, and no stratum. Where the declared size times epsilon, over the largest
 row weight, is below ENOUGH for each twenty columns, noise would hide what is asked, and nothing is.
 """
 
@@ -54,10 +54,8 @@ class BinSum:
 
     def to_dict(self) -> dict[str, Any]:
         """Return its figures as JSON values, as plans and certificates state them."""
-        return {
-            "column": self.column, "multiples": list(self.multiples), self.currency.unit: self.price,
-            "noise_sd": self.noise,
-        }  # fmt: skip
+        priced = {self.currency.unit: self.price, "noise_sd": self.noise}
+        return {"column": self.column, "multiples": list(self.multiples), **priced}
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def why_no_bin_sums(schema: Schema, size: int | None, epsilon: float) -> str:
 
 
 def _sum(
-    schema: Schema, name: str, multiples: tuple[int, ...], price: float, currency: Currency, neighbours: Neighbours
+    schema: Schema, name: str, multiples: tuple[float, ...], price: float, currency: Currency, neighbours: Neighbours
 ) -> BinSum:
     bare = BinSum(name, tuple(map(int, multiples)), price, 0.0, currency)
     (block,) = bare.query.blocks(schema)

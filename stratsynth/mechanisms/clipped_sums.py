@@ -127,10 +127,8 @@ class ClippedSums:
             {**one.to_dict(), "noise_sd": self.noise[""] * one.half, "half_width": self.half_width(one)}
             for one in self.columns
         ]
-        return {
-            "asked": True, "share": self.share, self.currency.unit: self.everybody, "columns": columns,
-            "strata": dict(self.strata), "declared": self.size, "precise": PRECISE,
-        }  # fmt: skip
+        asked = {"asked": True, "share": self.share, self.currency.unit: self.everybody, "columns": columns}
+        return {**asked, "strata": dict(self.strata), "declared": self.size, "precise": PRECISE}
 
 
 def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:

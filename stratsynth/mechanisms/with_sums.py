@@ -192,7 +192,7 @@ def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> 
 
 
 def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return a fit's questions about numbers within bins, or the reason why it asks none; None where none is declared."""
+    """Return a fit's questions about numbers within bins, or why it asks none; None where none is declared."""
     if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):

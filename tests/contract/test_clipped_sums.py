@@ -1,4 +1,4 @@
-"""Mechanisms whose fits ask clipped sums pass the contract, in worlds that are declared large enough for strata's."""
+"""Mechanisms whose fits ask sums of numbers pass the contract, in worlds that are declared large enough for them."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ LARGE = 10**5
 
 def clipped(world):
     columns = {
-        name: dataclasses.replace(column, clip=25) if isinstance(column, Numeric) else column
+        name: dataclasses.replace(column, clip=25, places=0.2, heaps=(10, 5)) if isinstance(column, Numeric) else column
         for name, column in world.schema.columns.items()
     }
     return dataclasses.replace(world, schema=Schema(columns), declared_size=LARGE)
@@ -44,3 +44,4 @@ def test_these_worlds_have_sums_of_everybody_and_of_strata():
         prepared = prepare(build("strata")(world, None), world.schema, Budget(3, 1e-6), LARGE)
         assert isinstance(prepared.mechanism, WithSums)
         assert prepared.sums.strata
+        assert [bool(q.multiples) for q in prepared.bin_sums.questions] == [False, True]

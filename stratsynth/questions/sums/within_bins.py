@@ -1,8 +1,8 @@
-"""Where numbers lie within their bins: places on the drawn scale, and multiples of round numbers.
+"""Places of numbers within their bins, on the drawn scale, and multiples of round numbers, by bin.
 
 A row has one bin, or none (spikes, special codes, missing values), and adds to that bin's coordinates alone:
 
-- its place u, from -1 at the lower end of the bin to 1 at the upper, on the scale on which the column's shape is even; or
+- its place u, from -1 at the bin's lower end to 1 at its upper, on the scale on which the column's shape is even; or
 - with `multiples`, exactly 1 in the class of the first multiple that divides the number, the last class being of none.
 
 A record more or fewer moves the vector by at most 1. Exchanged, two records of one bin move its place by at most 2, and
