@@ -3,8 +3,8 @@
 A column that declares `places` has a noisy vector of the sums of its numbers' places, by bin, for that part of the
 column's own share; one that declares `heaps`, noisy numbers of multiples by bin, for a tenth of it. A column's own
 share is a third of the fit's amount (first question aside) over the number of columns, whatever the mechanism: what MST
-pays for a table of one column. Everybody is asked, and no stratum. Where the declared size times epsilon, over the largest
-row weight, is below ENOUGH for each twenty columns, noise would hide what is asked, and nothing is.
+pays for a table of one column. Everybody is asked, and no stratum. Where the declared size times epsilon, over the
+largest row weight, is below ENOUGH for each twenty columns, noise would hide what is asked, and nothing is.
 """
 
 from __future__ import annotations

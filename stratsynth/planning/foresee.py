@@ -20,6 +20,7 @@ from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.release.coverage import covered, source_of_unmeasured, unmeasured_line
 from stratsynth.schema.weight_names import weight_warnings
+from stratsynth.schema.wide_bins import wide_bins
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -201,7 +202,12 @@ def plan(
         sums_words="" if prepared.sums is None else str(prepared.sums),
         bin_sums={} if prepared.bin_sums is None else prepared.bin_sums.to_dict(),
         bin_sums_words="" if prepared.bin_sums is None else str(prepared.bin_sums),
-        warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
+        warnings=(
+            *weight_warnings(schema),
+            *_without_mean(schema),
+            *([unmeasured] if unmeasured else []),
+            *wide_bins(schema),
+        ),
     )
 
 

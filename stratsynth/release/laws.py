@@ -1,7 +1,7 @@
 """Laws of numbers within bins that a release draws by: slopes of tails from noisy counts, public numbers of a prior.
 
 All of it is post-processing: noisy counts of everybody, by least squares over all tables, and public rows. A Pareto
-tail is a model of what lies beyond the last bins that noise leaves visible; no sum and no maximum was measured for it.
+tail is a model of what lies beyond the last bins that noise leaves visible: of how many there are, not how large.
 
 - The tail starts at the last edge above which the noisy count T exceeds 2.5 standard deviations of its noise. The bins
   from there on are one for drawing: noise that is cut off at 0 in each of them would be mass at the largest numbers.

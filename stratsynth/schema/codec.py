@@ -231,7 +231,7 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: I
     """Return for each code (of a bin) a number drawn in its bin, by the column's law."""
     low, top = np.asarray(column.extents, np.float64)[codes].T
     if column.integer and column.shape == EVEN and not column.round and inside.density is None and inside.heaps is None:
-        return rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True)
+        return np.asarray(rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True))
     drawn = numbers(column, codes, rng.random(len(codes)), inside)
     if inside.heaps is not None:
         steps = np.cumsum(inside.heaps, axis=1)[codes]

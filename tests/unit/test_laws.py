@@ -9,13 +9,17 @@ import pytest
 
 from stratsynth import Budget, Categorical, Numeric, Prior, Release, Schema, Stratified, Weights, fit, open_table
 from stratsynth.adapters import AIM, MST, Fixed, Independent
+from stratsynth.certificate import InsideStated
 from stratsynth.errors import ReleaseError
+from stratsynth.files import npz
 from stratsynth.mechanisms import make
 from stratsynth.noise import SeededEntropy
 from stratsynth.release import laws
 from stratsynth.release.laws import TailCounts, fitted_tail, starts_of
+from stratsynth.release.page.inside import inside_line
 from stratsynth.schema.inside import Tail, middles, numbers
 from stratsynth.schema.rules import Rule
+from stratsynth.verifying import verify
 
 EDGES = (0, 1_000, 10_000, 30_000, 100_000, 200_000, 300_000, 4_000_001)
 INCOME = Numeric(
@@ -157,6 +161,45 @@ def test_a_folder_keeps_the_laws_and_releases_without_them_load(tmp_path):
     shutil.copy(release.save(tmp_path / "third", rows=10) / "model" / "inside.npz", other / "model" / "inside.npz")
     with pytest.raises(ReleaseError, match="exchanged"):
         Release.load(other)
+
+
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")
+def test_verify_recomputes_the_laws_and_the_page_says_that_a_tail_is_a_model(tmp_path):
+    folder = released(MST()).save(tmp_path / "release", rows=50)
+    said = "Tails follow from the noisy counts in measurements.parquet, within the declared slopes."
+    assert said in verify(folder).checked
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "drawn from a Pareto law of slope" in page
+    assert "It is a model, made of how many there are" in page
+    record = json.loads((folder / "certificate.json").read_text())
+    other = {**record["inside"][0], "slope": record["inside"][0]["slope"] + 0.1}
+    (folder / "certificate.json").write_text(json.dumps({**record, "inside": [other]}))
+    assert any("states other laws of numbers within bins" in each for each in verify(folder).findings)
+    (folder / "certificate.json").write_text(json.dumps({k: v for k, v in record.items() if k != "inside"}))
+    assert any("states other laws of numbers within bins" in each for each in verify(folder).findings)
+    npz.write(folder / "model" / "inside.npz", npz.State({"format": "stratsynth-inside/1", "columns": {}}))
+    (folder / "certificate.json").write_text(json.dumps(record))
+    assert any("draws numbers within bins by other laws" in each for each in verify(folder).findings)
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        (InsideStated("x", "even", rounded=True), ["by the declared shape, even", "multiples of declared units"]),
+        (InsideStated("x", "log", prior=1), ["by the declared shape, log", "In 1 bin they are drawn as the prior's"]),
+        (
+            InsideStated("x", "pareto", 4.0, (2, 6), 300_000, 1, why=laws.HIDDEN),
+            ["from 300,000 on", "slope 4.00, the middle of the declared 2 to 6, as noise hides"],
+        ),
+        (
+            InsideStated("x", "pareto", 2.5, (2, 6), 300_000, 3, fitted=True),
+            ["fitted to noisy counts of everybody", "over the last 3 bins, drawn as one"],
+        ),
+    ],
+)
+def test_a_law_in_words(stated, words):
+    line = inside_line(stated)
+    assert all(each in line for each in words)
 
 
 @pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")

@@ -22,6 +22,7 @@ from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.bin_sums import ENOUGH, HEAPS
 from stratsynth.mechanisms.with_sums import WithSums
+from stratsynth.models import files
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Total
@@ -317,6 +318,40 @@ def test_a_release_with_all_of_them_holds_and_is_read_back(saved):
     assert verdict.findings == ()
     again = ss.Release.load(saved / "release")
     assert (again.sample(2_000, seed=1).PAY % 1000 == 0).mean() > 0.4
+
+
+@pytest.mark.parametrize("key", ["density", "heaps"])
+def test_a_model_that_draws_by_other_places_or_multiples_is_found(saved, key, tmp_path):
+    folder = copied(saved / "release", tmp_path / "release")
+    said = "Places and multiples within bins follow from the noisy sums in measurements.parquet."
+    assert said in ss.verify(folder).checked
+    schema = Schema.from_toml(folder / "model" / "schema.toml")
+    law = files.load_laws(folder / "model", schema)["PAY"]
+    array = getattr(law, key).copy()
+    array[3, 0] += 0.1 * array[3].sum()
+    (folder / "model" / files.LAWS).unlink()
+    files.save_laws({"PAY": replace(law, **{key: array})}, folder / "model")
+    assert any("draws numbers within bins by other laws" in line for line in ss.verify(folder).findings)
+
+
+def test_the_page_says_what_was_measured_within_bins(saved):
+    page = (saved / "release" / "report.html").read_text(encoding="utf-8")
+    assert "their mean place follows noisy sums" in page
+    assert "multiples are drawn as often as noisy numbers have them" in page
+
+
+def test_a_prior_s_numbers_are_tilted_to_the_places_that_were_measured():
+    """The prior's people have the same bins, and other numbers in them."""
+    schema = changed(within="prior", heaps=(), shape="even", transform_unit=1)
+    frame = people().assign(PAY=lambda f: np.where(f.PAY > 30_000, 30_000 + (f.PAY - 30_000) // 2, f.PAY))
+    prior = ss.Prior.public(frame, citation="made up for testing, with other numbers")
+    drawn = [
+        ss.fit(Independent(), opened(each), Budget(4, 1e-9, first=0), prior=prior, entropy=SeededEntropy(1))
+        for each in (schema, Schema({**schema.columns, "PAY": replace(schema.columns["PAY"], places=0.0)}))
+    ]
+    means = [each.sample(SIZE, seed=1).PAY.pipe(lambda x: x[(x >= 30_000) & (x < 60_000)]).mean() for each in drawn]
+    real = people().PAY.pipe(lambda x: x[(x >= 30_000) & (x < 60_000)]).mean()
+    assert abs(means[0] - real) < 0.3 * abs(means[1] - real)
 
 
 CHANGES = {
