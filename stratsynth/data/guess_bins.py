@@ -97,7 +97,7 @@ def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], li
     ruin = f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means"
     if max(abs(lower), abs(upper)) > MOST_TIMES * usual:
         shape = PARETO if upper > LONG * usual else LOG
-        log = {"bins": LOG_BINS, "spacing": LOG, "shape": shape, "transform_unit": unit}
+        log: dict[str, Any] = {"bins": LOG_BINS, "spacing": LOG, "shape": shape, "transform_unit": unit}
         if _fullest(Numeric(**keys, **log), counts) <= MOST_IN_A_BIN:
             return log, [f"{ruin}: {_LOGARITHMIC}"]
     if share > MOST_IN_A_BIN:

@@ -363,6 +363,14 @@ def test_an_interrupted_fit_gives_the_sums_again_and_is_charged_once(tmp_path):
     assert len({line["run"] for line in after}) == 1
 
 
+def test_samples_and_answers_of_a_release_with_sums_are_as_of_one_without():
+    release = ss.fit(Independent(), opened(), BUDGET, entropy=SeededEntropy(2))
+    assert len(list(release.samples(3, 10, seed=1))) == 3
+    found = release.query(["JOB"], statistic="share")
+    assert found.estimate.sum() == pytest.approx(1)
+    assert release.query(["PAY"], statistic="mean").estimate.notna().all()
+
+
 def test_a_fit_with_sums_is_another_request():
     with_them, without = (prepare(MST(), schema, BUDGET, SIZE) for schema in (SCHEMA, changed(sums=0.0)))
     assert request_of(with_them, 1).identity != request_of(without, 1).identity
