@@ -44,7 +44,9 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
     strange = sorted({charge.kind for charge in charges} - KNOWN)
     if strange:
         notes.unchecked.append(f"the price of questions of kinds that other packages bring: {', '.join(strange)}")
-    if any(charge.kind == "total" and charge.currency != Currency.SAMPLED for charge in charges):
+    sections = certificate.sums, certificate.bin_sums  # with their clips: see `verifying.sums`
+    listed = any(section is not None and section.asked for section in sections)
+    if not listed and any(charge.kind == "total" and charge.currency != Currency.SAMPLED for charge in charges):
         notes.unchecked.append("that sums were clipped as their charges say: the certificate does not hold the clips")
     if not wrong and any(charge.kind in KNOWN - {"raw"} for charge in charges):
         notes.checked.append(
