@@ -73,7 +73,7 @@ class _Part:
     @cached_property
     def rest(self) -> float:
         """Measured records of the unsized strata together: everybody's less the others'; NaN if unknown."""
-        (found,), _ = self.squares.estimate(Functions(1, {}, self.unsized[None, :] * 1.0))
+        (found,), _ = self.squares.estimate(Functions(1, {}, self.unsized[None, :].astype(np.float64)))
         return float(found)
 
     @cached_property

@@ -5,17 +5,21 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from stratsynth import Categorical, Numeric, Schema
+from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import Independent
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
 from stratsynth.answers.clipped import ClippedSum, clipped_sums
 from stratsynth.answers.release_answers import BINNED, WIDE, Answers
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
+from stratsynth.noise import SeededEntropy
 from stratsynth.questions.sums.columns import Columns
 from stratsynth.questions.sums.published import PublishedSum, summed
+from stratsynth.release.opening import open_answers
 
 GROUPS = 200
 """Groups with noise of their own, so that one query has as many independent intervals."""
@@ -247,3 +251,25 @@ def test_a_frame_tells_measured_bounded_and_not_estimable_apart():
     found = kept.one(Query(["INCOME"], statistic="mean"))
     assert (found["status"], found["note"]) == (["not_estimable"], [WIDE])
     assert math.isfinite(found["model"][0])
+
+
+def test_a_fit_measures_sums_of_a_column_with_a_clip_and_its_release_answers_means(tmp_path):
+    rng = np.random.default_rng(13)
+    pay = np.exp(rng.normal(10, 1, 20_000)).round().clip(0, 900_000)
+    frame = pd.DataFrame({"SEX": np.where(np.arange(20_000) % 20, "1", "2"), "PAY": pay})
+    column = Numeric(0, 1_000_000, integer=True, spacing="log", bins=20, transform_unit=1_000, clip=100_000)
+    schema = Schema({"SEX": Categorical(("1", "2")), "PAY": column})
+    shares = Weights.public(pd.DataFrame({"SEX": ["1", "2"], "share": [0.95, 0.05]}), citation="made up for testing")
+    table = open_table(frame, schema=schema, declared_size=20_000)
+    release = fit(Stratified(Independent(), ["SEX"], shares), table, Budget(1, 1e-9), entropy=SeededEntropy(4))
+    found = release.query(["PAY"], by=["SEX"], statistic="mean")
+    assert found.status[0] == "ok"
+    assert found.note[0].startswith("mean of min(PAY, 100,000); numbers above raise it by 0 to ")
+    own = frame.PAY[frame.SEX == "1"]
+    assert abs(found.estimate[0] - own.clip(upper=100_000).mean()) < 4 * found.noise_sd[0]
+    assert found.noise_sd[0] < 0.03 * own.mean()
+    assert found.noise_low[0] < own.mean() < found.noise_high[0] + found.above[0]
+    everybody = release.query(["PAY"], statistic="mean")
+    assert everybody.noise_low[0] < pay.clip(max=100_000).mean() < everybody.noise_high[0]
+    saved = release.save(tmp_path / "release", rows=10)
+    assert open_answers(saved).frame(Query(["PAY"], by=["SEX"], statistic="mean")).equals(found)

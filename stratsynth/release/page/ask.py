@@ -130,7 +130,7 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
             if len(columns) > 1:  # no other answer needs it
                 squares.forget(columns)
             elif isinstance(column := schema.column(columns[0]), Numeric) and not isinstance(column, Temporal):
-                kinds.append(_of_numbers(squares, columns[0], groups))
+                kinds.append(_of_numbers(squares, columns[0], column, groups))
             for one in kinds:
                 size = sum(len(figures) for _, _, figures, _ in one["answers"])
                 if one["answers"] and size <= room:
@@ -176,14 +176,13 @@ def _with_bounds(squares: Squares, query: Query, answer: Answer) -> tuple[Answer
     return answer.where(unknown, other), [note if here else "" for note, here in zip(notes, unknown, strict=True)]
 
 
-def _of_numbers(squares: Squares, name: str, by: Sequence[str]) -> dict[str, Any]:
+def _of_numbers(squares: Squares, name: str, column: Numeric, by: Sequence[str]) -> dict[str, Any]:
     """Return what is answered on mean and quantiles of a numeric column, for everybody and each crossed level of `by`.
 
     Figures that have no interval are None; a group without any is left out.
     """
-    column, found = squares.tables.schema.column(name), []
-    clip = getattr(column, "clip", None)
-    cut = clip is not None and any(each.column == name for each in squares.tables.sums) and clip < column.upper
+    found, clip = [], column.clip
+    cut = clip is not None and clip < column.upper and any(each.column == name for each in squares.tables.sums)
     for groups, named in _groups(squares, by, len(PARTS) * len(column.extents)):
         mean, *parts = answers(
             squares,
