@@ -57,7 +57,7 @@ EDGES = (0, 1, 5001, 10001, 15001, 20001, 25001, 30001, 40001, 50001, 60001, 750
 FITS = 10
 """Number of whole fits of each mechanism."""
 FEW = 100
-"""Smallest number of fits with a verdict."""
+"""Smallest number of fits, and of intervals, with a verdict."""
 NAMELESS = 1e6
 """Half width, in percent, above which the value is 0 and there is none."""
 GROUPS: Mapping[str, tuple[str, ...]] = {"everybody": (), "by SEX": ("SEX",), "by RAC1P": ("RAC1P",)}
@@ -296,4 +296,5 @@ def _coverage(name: str, held: Sequence[bool], fits: int, *, bounds: bool) -> Fi
     off = LEVEL - value if bounds else abs(value - LEVEL)
     reached = off <= max(0.0 if bounds else WITHIN, 2 * error)
     said = f"{aim}; {len(held):,} intervals, Monte Carlo error {100 * error:.2f}"
-    return Figure(f"{name}: coverage", 100 * value, "%", fits, None, said, reached if fits >= FEW else None)
+    known = min(fits, len(held)) >= FEW
+    return Figure(f"{name}: coverage", 100 * value, "%", fits, None, said, reached if known else None)

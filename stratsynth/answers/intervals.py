@@ -50,9 +50,9 @@ class Answer:
     bounded: NDArray[np.bool_]
     """Mask of intervals that also allow for what was not measured, such as the place of numbers within their bin."""
     above: Floats
-    """Of means at a `clip`: largest amount that numbers above it may add to the mean; NaN elsewhere."""
+    """Largest amount that numbers above a column's clip may add to its mean; NaN of other means and statistics."""
     point: Floats
-    """Of means without an interval, since their bins are too wide: the value for numbers as drawn; NaN elsewhere."""
+    """Mean of numbers as they are drawn, where bins are too wide for an interval; NaN elsewhere."""
 
     def take(self, cells: slice | NDArray[np.intp]) -> Answer:
         """Return the Answer on some of the cells."""

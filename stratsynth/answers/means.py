@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.answers import within
-from stratsynth.answers.intervals import Answer, unknown
+from stratsynth.answers.intervals import SURE, Answer, unknown
 from stratsynth.answers.quotients import QueryBatch, quotient, quotients
 from stratsynth.answers.squares import Added, Functions, Interaction, Squares
 from stratsynth.schema import Numeric
@@ -96,12 +96,16 @@ class _Ways:
 
     @cached_property
     def size(self) -> Floats:
-        """Mean absolute value of each group's numbers, as drawn within bins; NaN if unknown."""
-        return quotient(self.squares, QueryBatch(self._sum(np.abs(self.middles)), self.rows)).value
+        """Mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it."""
+        found = quotient(self.squares, QueryBatch(self._sum(np.abs(self.middles)), self.rows))
+        return np.where(found.value > SURE * np.sqrt(found.variance), found.value, 0.0)
 
     def says_enough(self, answer: Answer) -> Bools:
-        """Return the mask of noise intervals that are narrow enough to be given."""
-        return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * np.maximum(self.size, 0.0))
+        """Return the mask of noise intervals that are narrow enough to be given.
+
+        A mean size that noise alone makes large would let through intervals that this noise has moved.
+        """
+        return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * self.size)
 
     def by_counts(self, reference: Cells | None) -> Answer:
         """Return means of numbers as they are drawn within bins."""

@@ -55,7 +55,7 @@ class Functions:
     added: Added | None = None
     """Numbers measured beside the tables that are added; None for none."""
     more: Functions | None = None
-    """As many functions that are added to these; None for none."""
+    """Functions that are added to these, one to each; None for none."""
 
     def times(self, name: str, factor: Floats) -> Functions:
         """Return these functions multiplied by a factor of the column `name`: an array (functions or 1, levels)."""
@@ -75,7 +75,7 @@ class Functions:
 
     @property
     def terms(self) -> tuple[Functions, ...]:
-        """These functions and all that are added to them, each a product of factors."""
+        """Functions that add up to these, each a product of factors."""
         return (self,) if self.more is None else (self, *self.more.terms)
 
 
