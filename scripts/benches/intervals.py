@@ -163,7 +163,7 @@ class People:
         sigma = half / math.sqrt(2 * RHO)
         noisy = [("", exact.sum()), *((self.labels[i], exact[i]) for i in np.flatnonzero(self.sizes >= LARGE))]
         for label, value in noisy:
-            yield ClippedSum(label, "PINCP", centre, value + float(sample(sigma, (), entropy)), sigma**2)
+            yield ClippedSum(label, "PINCP", centre, value + float(sample(sigma, (), entropy)), sigma)
 
 
 def schema(clip: int, upper: int) -> ss.Schema:

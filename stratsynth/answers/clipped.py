@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.errors import ReleaseError
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -32,27 +34,35 @@ class ClippedSum:
     centre: float
     value: float
     """Noisy sum, in the unit of the column."""
-    variance: float
-    """Variance of its noise, in that unit squared."""
+    noise_sd: float
+    """Standard deviation of its noise, in that unit."""
 
 
 def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ...]:
     """Return the measured sums of columns that declare a clip, where that is the clip which the sum was taken with."""
     if "sum" not in measurements.column_names:
         return ()
-    found = []
-    names = ("stratum", "cell", "value", "sigma", "grid", "sum")
-    told: dict[str, tuple[str, float, float] | None] = {}
-    for stratum, cell, value, sigma, grid, of in zip(
-        *(measurements.column(name).to_pylist() for name in names), strict=True
-    ):
-        if of not in told:
-            told[of] = _taken(schema, of)
-        taken = told[of]
-        if taken is not None and cell == 0:
-            column, centre, scale = taken
-            found.append(ClippedSum(stratum, column, centre, value * grid * scale, (sigma * grid * scale) ** 2))
-    return tuple(found)
+    try:
+        described = measurements.column("sum").unique().to_pylist()
+        taken = {of: known for of in described if (known := _taken(schema, of)) is not None}
+        return tuple(_read(measurements, taken)) if taken else ()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
+        raise ReleaseError(f"the release's measurements are damaged: a sum ({type(error).__name__}).") from None
+
+
+def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]]) -> Iterator[ClippedSum]:
+    """Yield the sums with these descriptions, of which column, centre and scale are known."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pc.is_in(measurements.column("sum").cast(pa.string()), value_set=pa.array(list(taken), pa.string()))
+    rows = measurements.filter(wanted).to_pylist()
+    for row in rows:
+        column, centre, scale = taken[row["sum"]]
+        unit = row["grid"] * scale
+        if not 0 < row["sigma"] * unit < math.inf:
+            raise ReleaseError("the release's measurements are damaged: the noise of a sum is no positive number.")
+        yield ClippedSum(row["stratum"], column, centre, row["value"] * unit, row["sigma"] * unit)
 
 
 def _taken(schema: Schema, of: str) -> tuple[str, float, float] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.answers import within
-from stratsynth.answers.intervals import SURE, Answer, unknown
+from stratsynth.answers.intervals import FIGURES, SURE, Answer, unknown
 from stratsynth.answers.quotients import QueryBatch, quotient, quotients
 from stratsynth.answers.squares import Added, Functions, Interaction, Squares
 from stratsynth.schema import Numeric
@@ -55,19 +55,19 @@ def means(squares: Squares, name: str, rows: Functions, level: float, effect: fl
     """
     ways = _Ways(squares, name, rows, level, effect)
     if ways.exact:
-        return ways.by_counts(reference)
+        return ways.in_units(ways.by_counts(reference))
     bounds, sums = ways.by_bins(None), ways.by_sums(None)
     fits, sound = ways.says_enough(bounds), ways.says_enough(sums)
     if reference is not None:
         fits, sound = fits & fits[reference], sound & sound[reference]
         bounds, sums = ways.by_bins(reference), ways.by_sums(reference)
     found = bounds.where(sound, sums).without(~(fits | sound))
-    return replace(found, point=np.where(np.isfinite(found.estimate), np.nan, bounds.estimate))
+    return ways.in_units(replace(found, point=np.where(np.isfinite(found.estimate), np.nan, bounds.estimate)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Ways:
-    """Ways to the means of one column in the same groups."""
+    """Ways to the means of one column in the same groups; numbers are in units of `unit`, as squares may overflow."""
 
     squares: Squares
     name: str
@@ -80,10 +80,24 @@ class _Ways:
         return cast("Numeric", self.squares.tables.schema.column(self.name))
 
     @cached_property
+    def unit(self) -> float:
+        """Power of two above the size of all numbers."""
+        return 2.0 ** min(math.frexp(float(np.abs(within.ends(self.column)).max()))[1], 1023)
+
+    def in_units(self, answer: Answer) -> Answer:
+        """Return an answer in the column's own unit."""
+        numbers = {name: getattr(answer, name) * self.unit for name in (*FIGURES, "above", "point")}
+        return replace(answer, **numbers)
+
+    @cached_property
+    def ends(self) -> Floats:
+        """Array (2, bins): the smallest and the largest number of each bin."""
+        return within.ends(self.column) / self.unit
+
+    @cached_property
     def exact(self) -> bool:
         """True if each bin is a single number."""
-        low, top = within.ends(self.column)
-        return bool((low == top).all())
+        return bool((self.ends[0] == self.ends[1]).all())
 
     @cached_property
     def law(self) -> Inside:
@@ -92,7 +106,12 @@ class _Ways:
     @cached_property
     def middles(self) -> Floats:
         """Mean of the numbers that are drawn in each bin."""
-        return np.asarray(middles(self.column, self.law), dtype=np.float64)
+        return np.asarray(middles(self.column, self.law), dtype=np.float64) / self.unit
+
+    @cached_property
+    def drawn(self) -> Floats:
+        """Array (bins, places): numbers at even places of each bin, as they are drawn."""
+        return within.drawn(self.column, self.law) / self.unit
 
     @cached_property
     def size(self) -> Floats:
@@ -113,7 +132,7 @@ class _Ways:
 
     def by_bins(self, reference: Cells | None) -> Answer:
         """Return means with the bounds that bins leave: from all numbers at their lower to all at their upper ends."""
-        low, top = (self._sum(end) for end in within.ends(self.column))
+        low, top = (self._sum(end) for end in self.ends)
         return self._bounds(self._sum(self.middles), low, top, reference)
 
     def by_sums(self, reference: Cells | None) -> Answer:
@@ -121,24 +140,24 @@ class _Ways:
 
         Strata without a sum of their own that no other sums give are bounded by their bins.
         """
-        number, sums, clip = self.rows.number, sums_of(self.squares.tables, self.name), self.column.clip
-        if sums is None or clip is None:
+        number, sums = self.rows.number, sums_of(self.squares.tables, self.name, self.unit)
+        if sums is None or self.column.clip is None:
             return unknown(number)
-        centre, measured = sums
+        (centre, measured), clip = sums, self.column.clip / self.unit
         inside = self.squares.strata(self.rows)
         # a sum is of all rows of whole strata
         plain = [self._counts_all(name, factor) for name, factor in self.rows.factors.items()]
         whole = np.all([*plain, ((inside == 0) | (inside == 1)).all(axis=1)], axis=0)
         lacking = inside * (measured.lacking & ~measured.estimable(inside)[:, None])
         whole &= (inside > lacking).any(axis=1)
-        (low, top), beyond = within.ends(self.column), np.maximum(within.ends(self.column)[1] - clip, 0.0)
+        (low, top), beyond = self.ends, np.maximum(self.ends[1] - clip, 0.0)
         added = Added(measured, inside - lacking)
 
         def summed(numbers: Floats, *, above: float = 0.0) -> Functions:
             each = replace(self._sum(centre + above * beyond), added=added)
             return replace(each, more=replace(self._sum(np.minimum(numbers, clip) - centre), kept=lacking))
 
-        ends = summed(within.drawn(self.column, self.law).mean(axis=1)), summed(low), summed(top)
+        ends = summed(self.drawn.mean(axis=1)), summed(low), summed(top)
         found, own = self._bounds(*ends, reference, clip), self._bounds(*ends, None, clip)
         above = np.maximum(self._answer(summed(top, above=1.0), clip).noise_high - own.noise_high, 0.0)
         if reference is not None:
@@ -183,7 +202,7 @@ class _Ways:
         self, sums: Functions, clip: float = math.inf, reference: Cells | None = None, against: Functions | None = None
     ) -> Answer:
         """Return the Answer on the quotients of sums and rows; numbers above `clip` scatter as it."""
-        numbers = np.minimum(within.drawn(self.column, self.law), clip)
+        numbers = np.minimum(self.drawn, clip)
         moments = self._sum(numbers.mean(axis=1)), self._sum((numbers**2).mean(axis=1))
         other = None if against is None else QueryBatch(against, self.rows, moments)
         return quotients(
@@ -191,10 +210,10 @@ class _Ways:
         )
 
 
-def sums_of(tables: Tables, name: str) -> tuple[float, Interaction] | None:
+def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Interaction] | None:
     """Return the centre of a column's sums, and these as a copy for each stratum and one for all; None for none.
 
-    Of sums about several centres, those about the most frequent one.
+    Both are in units of `unit`. Of sums about several centres, those about the most frequent one.
     """
     centres: dict[float, list[ClippedSum]] = {}
     for each in tables.sums:
@@ -203,15 +222,17 @@ def sums_of(tables: Tables, name: str) -> tuple[float, Interaction] | None:
     if not centres:
         return None
     centre, sums = max(centres.items(), key=lambda item: len(item[1]))
-    copies = [_average([each for each in sums if each.stratum == leaf.label]) for leaf in tables.leaves]
+    copies = [_average([each for each in sums if each.stratum == leaf.label], unit) for leaf in tables.leaves]
     values, variances = np.array([[value] for value, _ in copies]), np.array([variance for _, variance in copies])
-    total, variance = _average([each for each in sums if not each.stratum])
+    total, variance = _average([each for each in sums if not each.stratum], unit)
     if math.isinf(variance) or not tables.by:
-        return centre, Interaction(values, variances, None, math.inf)
-    return centre, Interaction.of(values, variances, np.array([total]), variance)
+        return centre / unit, Interaction(values, variances, None, math.inf)
+    return centre / unit, Interaction.of(values, variances, np.array([total]), variance)
 
 
-def _average(sums: Sequence[ClippedSum]) -> tuple[float, float]:
+def _average(sums: Sequence[ClippedSum], unit: float) -> tuple[float, float]:
     """Return the average of sums by inverse variance, and its variance; 0 and infinity of none."""
-    worth = math.fsum(1 / each.variance for each in sums)
-    return (math.fsum(each.value / each.variance for each in sums) / worth, 1 / worth) if worth else (0.0, math.inf)
+    worth = math.fsum((unit / each.noise_sd) ** 2 for each in sums)
+    if not worth:
+        return 0.0, math.inf
+    return math.fsum(each.value / unit * (unit / each.noise_sd) ** 2 for each in sums) / worth, 1 / worth

@@ -87,7 +87,7 @@ def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp
 
     The range is on the scale on which the column's bins or shape are even.
     """
-    low, top = (within.on_scale(column, end) for end in within.ends(column))
+    low, top = (within.on_scale(column, end) / 2 for end in within.ends(column))  # halves, as distances may overflow
     short = top[last] - low[first] < (top[-1] - low[0]) / 2
     return np.asarray((short | (last - first < NARROW)) & (last - first + 1 < len(low)))
 

@@ -41,8 +41,8 @@ BLURRED = (
 )
 BINNED = "bounds: numbers are known by their bin, and it holds wherever they are in it"
 WIDE = (
-    "bins leave numbers so much room that bounds would say little, and the column has no measured sum (schema: clip); "
-    "model takes numbers as they are drawn within bins"
+    "bins leave numbers so much room that bounds would say little, and no measured sum of the column (schema: clip) "
+    "tells more; model takes numbers as they are drawn within bins"
 )
 
 

@@ -22,8 +22,13 @@ POINTS = 64
 
 
 def ends(column: Numeric) -> Floats:
-    """Return an array (2, bins): the smallest and the largest number of each bin."""
-    return np.asarray(column.extents, dtype=np.float64).T
+    """Return an array (2, bins): the smallest and the largest number of each bin; of reals, the ends between bins."""
+    low, top = np.array(column.extents, dtype=np.float64).T
+    single = low == top
+    if not column.integer:
+        top[:-1] = np.where(single[:-1], top[:-1], np.asarray(column.breaks[1:-1], dtype=np.float64))
+        low[1:] = np.where(single[:-1], top[:-1], low[1:])  # right after a spike
+    return np.stack([low, top])
 
 
 def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) -> Floats:

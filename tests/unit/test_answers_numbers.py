@@ -10,7 +10,7 @@ import pytest
 
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
 from stratsynth.adapters import Independent
-from stratsynth.answers import Query
+from stratsynth.answers import Query, within
 from stratsynth.answers.ask import answers
 from stratsynth.answers.clipped import ClippedSum, clipped_sums
 from stratsynth.answers.release_answers import BINNED, WIDE, Answers
@@ -57,7 +57,7 @@ def squares(rng, *, sigma=SIGMA, stated=SIGMA, sums=None, noise=NOISE):
     exact = (np.minimum(NUMBERS, 60) - 30).sum()
     some = [] if sums is None else sums
     found = [
-        ClippedSum(label, "INCOME", 30.0, exact * (1 if label else GROUPS) + rng.normal(0, noise), noise**2)
+        ClippedSum(label, "INCOME", 30.0, exact * (1 if label else GROUPS) + rng.normal(0, noise), noise)
         for label in some
     ]
     return Squares(Tables(SCHEMA, frozenset({"G"}), tuple(leaves), (), tuple(found)))
@@ -93,6 +93,12 @@ def test_where_a_quantile_is_the_last_of_its_bin_the_level_is_no_higher_than_it_
     wrong, _ = held(asked(squares(np.random.default_rng(2), stated=SIGMA / 2), "quantile", quantile=part), true)
     assert 0.95 < right < 1
     assert wrong < 0.9
+
+
+def test_bins_of_reals_end_where_the_next_begins():
+    column = Numeric(-1.0, 4.0, edges=(-1.0, 2.0, 4.0), spikes=(0.0,))
+    assert within.ends(column).tolist() == [[-1.0, 0.0, 0.0, 2.0], [0.0, 0.0, 2.0, 4.0]]
+    assert within.ends(INCOME).T.tolist() == [list(pair) for pair in INCOME.extents]
 
 
 def test_whole_numbers_with_a_bin_each_have_intervals_of_whole_numbers():
@@ -181,7 +187,7 @@ def test_groups_without_a_sum_are_bounded_by_their_bins():
 
 def test_a_condition_on_another_column_has_no_sum():
     both = Noisy(("INCOME", "H"), np.ones((INCOME.size, 2)) * 50, 1.0)
-    tables = Tables(SCHEMA, frozenset(), (Leaf("", {}, [both]),), (), (ClippedSum("", "INCOME", 30.0, 900.0, 100.0),))
+    tables = Tables(SCHEMA, frozenset(), (Leaf("", {}, [both]),), (), (ClippedSum("", "INCOME", 30.0, 900.0, 10.0),))
     queries = [Query(["INCOME"], where={"H": "x"}, statistic="mean"), Query(["INCOME"], statistic="mean")]
     some, everybody = answers(Squares(tables), queries)
     assert np.isnan(some.above[0])
@@ -220,7 +226,7 @@ def test_sums_are_read_from_the_measurements_where_they_are_up_to_the_clip():
         Columns(("AGE",), (5.0,), (1.0,), 5.0),  # without a clip
     ]
     table = pa.Table.from_pylist([row(right, "3"), *map(row, others), row(right) | {"sum": ""}])
-    assert clipped_sums(SCHEMA, table) == (ClippedSum("3", "INCOME", 30.0, 8 * 0.5 * 2, (4 * 0.5 * 2) ** 2),)
+    assert clipped_sums(SCHEMA, table) == (ClippedSum("3", "INCOME", 30.0, 8 * 0.5 * 2, 4 * 0.5 * 2),)
     assert clipped_sums(SCHEMA, table.drop_columns(["sum"])) == ()
 
 

@@ -18,7 +18,7 @@ def test_exact_counts_and_sums_are_those_of_the_people(world):
     squares = world.simulated(SeededEntropy(1))
     exact = np.nan_to_num(np.minimum(world.numbers["PINCP"], world.clip) - (world.clip - 20_000) / 2).sum()
     whole = next(each for each in squares.tables.sums if not each.stratum)
-    assert abs(whole.value - exact) < 5 * whole.variance**0.5
+    assert abs(whole.value - exact) < 5 * whole.noise_sd
     lacking = [leaf for leaf in squares.tables.leaves if all("MAR" not in table.columns for table in leaf.tables)]
     assert 0 < len(lacking) < 18
 
