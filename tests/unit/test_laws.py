@@ -17,6 +17,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.release import laws
 from stratsynth.release.laws import TailCounts, fitted_tail, starts_of
 from stratsynth.release.page.inside import inside_line
+from stratsynth.release.sensitivity import weight_sensitivity
 from stratsynth.schema.inside import Tail, middles, numbers
 from stratsynth.schema.rules import Rule
 from stratsynth.verifying import verify
@@ -125,6 +126,13 @@ def test_a_column_that_nothing_measured_has_the_middle_of_its_slopes_and_the_cer
         False,
         laws.UNMEASURED,
     )
+
+
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")
+def test_means_of_what_if_weights_follow_the_law():
+    release = released(MECHANISMS["strata"])
+    (result,) = weight_sensitivity(release, columns=["PINCP"]).results
+    assert result.value == pytest.approx(release.sample(200_000, seed=1)["PINCP"].mean(), rel=0.02)
 
 
 @pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")
