@@ -28,8 +28,9 @@ def heavy_bin(column: Numeric, codes: NDArray[np.integer], sizes: NDArray[np.flo
         codes: The bin of each number.
         sizes: The absolute value of each, as counted.
     """
-    if isinstance(column, Temporal) or not sizes.sum() > 0:
-        return ""
+    with np.errstate(over="ignore"):
+        if isinstance(column, Temporal) or not 0 < sizes.sum() < np.inf:
+            return ""
     held = np.bincount(codes, sizes, len(column.extents)) / sizes.sum()
     fullest = int(held.argmax())
     ends = sorted(map(abs, column.extents[fullest]))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stratsynth import Numeric, Schema
+from stratsynth import Numeric, Schema, Temporal
 from stratsynth.errors import ReleaseError
 from stratsynth.schema.codec import decode
 from stratsynth.schema.encoding import encode
@@ -190,6 +190,18 @@ def test_a_density_of_public_numbers_is_drawn_again():
     assert sum(near) > 0.98
     apart = numbers(INCOME, np.full(1_000, 2), SHARES[::100], law)  # of the bin that no public number is in: its shape
     assert (apart == numbers(INCOME, np.full(1_000, 2), SHARES[::100], Inside())).all()
+
+
+def test_dates_follow_a_density_of_public_dates():
+    column = Temporal(kind="date", lower="2000-01-01", upper="2019-12-31", bins=2, within="prior")
+    day = column.quantity("2004-05-06")
+    density = density_of(column, np.full(50, day), np.zeros(50, int), np.ones(50), 0.05)
+    table = decode(
+        Schema({"d": column}), {"d": np.zeros(500, int)}, np.random.default_rng(1), {"d": Inside(None, density)}
+    )
+    drawn = table["d"].to_pandas().astype("datetime64[s]")
+    assert drawn.between("2004-04-01", "2004-06-10").mean() > 0.8  # 29 days a place
+    assert drawn.between("2000-01-01", "2009-12-31").all()
 
 
 def test_weights_count_in_a_density_and_a_place_without_a_number_has_a_little():

@@ -297,6 +297,8 @@ def test_a_check_names_bins_that_hold_most_of_the_money():
     assert "the shape 'even'" in said
     fine = replace(wide, edges=(0, 100, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 1_000_001))
     assert check(Schema({"bill": fine}), open_source(pd.DataFrame({"bill": values}))).warnings == ()
+    huge = Schema({"x": Numeric(lower=0, upper=1.7e308, bins=1)})
+    assert check(huge, open_source(pd.DataFrame({"x": [1.7e308] * 5}))).warnings == ()
 
 
 def test_codes_at_the_ends_are_special():
