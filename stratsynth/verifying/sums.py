@@ -75,7 +75,7 @@ def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: No
         found += _within(inside.questions, schema, stated)
         listed += [_inside(one, schema, stated) for one in inside.questions]
     if stated.allot.currency in PAID:
-        held = _held(folder)
+        held = _published(folder)
         own = {group: sums.pop((), 0) for group, sums in held.items()}
         found += [*_charged(certificate, listed, stated, own), *_stated_noise(certificate, listed, stated)]
         found += _released(listed, held)
@@ -174,7 +174,7 @@ def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Sta
     return found
 
 
-def _held(folder: Path) -> dict[str, Counter[Described]]:
+def _published(folder: Path) -> dict[str, Counter[Described]]:
     """Return the sums in measurements.parquet by group; those of the mechanism's own as the empty tuple."""
     found: dict[str, Counter[Described]] = {}
     with opened_measurements(folder) as file:
