@@ -24,7 +24,9 @@ from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import read_tables
 from stratsynth.errors import StratsynthError
 from stratsynth.schema import Numeric
-from stratsynth.schema.inside import PLACES, Inside
+from stratsynth.schema.bins import EVEN
+from stratsynth.schema.inside import PLACES, Inside, numbers
+from stratsynth.schema.multiples import heaped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +44,8 @@ MOST = 0.97
 """Largest mean place, in size."""
 SURE = 3.0
 """Noisy number that is no noise, in standard deviations."""
+ROUNDS = 10
+"""Number of corrections by which the mean place of rounded numbers is brought to the measured one."""
 LOUD = 2.0
 """Noisy number of a class of multiples below which it counts as none, in standard deviations."""
 CELLS = (2 * np.arange(PLACES) + 1) / PLACES - 1
@@ -112,16 +116,17 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
         answers: Noisy sums of places and numbers of multiples.
         counts: Noisy number of records in each bin, and its noise; None if nothing tells.
     """
-    found = law
+    found = law if answers.heaps is None else replace(law, heaps=_classes(column, *answers.heaps))
     if answers.places is not None and counts is not None:
-        found = replace(found, density=_tilted(column, law, *answers.places, *counts))
-    if answers.heaps is not None:
-        found = replace(found, heaps=_classes(column, *answers.heaps))
+        found = replace(found, density=_tilted(column, found, *answers.places, *counts))
     return found
 
 
 def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Floats, spread: Floats) -> Floats:
-    """Return the density of each bin, tilted to its estimated mean place; zeros where the declared shape stays."""
+    """Return the density of each bin, by which numbers have its estimated mean place; zeros where the shape stays.
+
+    Of a bin with multiples, the density is the one from which they are rounded, so that the mean place is theirs too.
+    """
     tail = [] if law.tail is None else law.tail.bins(column).tolist()
     found = np.zeros((len(column.extents), PLACES)) if law.density is None else law.density.copy()
     for i, (low, top) in enumerate(column.extents):
@@ -131,9 +136,36 @@ def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Fl
         base = found[i] if found[i].sum() > 0 else _shape(column, law, i)
         before = float(base @ CELLS / base.sum())
         worth = 1 / PRIOR**2, (number / noise) ** 2
-        mean = (before * worth[0] + sums[i] / number * worth[1]) / sum(worth)
-        found[i] = tilted(base, float(np.clip(mean, -MOST, MOST)))
+        mean = float(np.clip((before * worth[0] + sums[i] / number * worth[1]) / sum(worth), -MOST, MOST))
+        found[i] = tilted(base, mean)
+        if law.heaps is not None and law.heaps[i].sum() > 0:
+            asked = mean
+            for _ in range(ROUNDS):
+                asked = float(np.clip(asked + mean - _heaped_mean(column, i, found[i], law.heaps[i]), -MOST, MOST))
+                found[i] = tilted(base, asked)
     return found
+
+
+def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> float:
+    """Return the mean place of numbers of bin i that are drawn by a density, and rounded to multiples by weight."""
+    codes, share = np.full(PLACES, i), (np.arange(PLACES) + 0.5) / PLACES
+    table = np.zeros((len(column.extents), PLACES))
+    table[i] = density
+    drawn = numbers(column, codes, share, Inside(density=table))
+    low, top = (np.full(PLACES, end, np.float64) for end in column.extents[i])
+    first, last = (_drawn(column, end) for end in (low[0], top[0] + column.integer))
+    means = [
+        2 * (_drawn(column, heaped(column, drawn, low, top, np.full(PLACES, c)) + 0.5 * column.integer).mean() - first)
+        for c in range(len(heaps))
+    ]
+    return float(heaps @ np.array(means) / heaps.sum() / (last - first)) - 1
+
+
+def _drawn(column: Numeric, x: Floats | float) -> Floats:
+    """Return numbers on the scale on which the column's shape is even."""
+    if column.shape == EVEN:
+        return np.asarray(x, np.float64)
+    return np.asarray(np.copysign(np.log1p(np.abs(x) / float(column.transform_unit)), x))
 
 
 def _shape(column: Numeric, law: Inside, i: int) -> Floats:

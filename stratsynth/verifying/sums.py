@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.page.measured import named_path
 from stratsynth.schema import Numeric, Schema
 from stratsynth.strata import label
+from stratsynth.verifying.noise import CLIPS
 from stratsynth.verifying.verdict import Notes
 
 if TYPE_CHECKING:
@@ -74,8 +75,12 @@ def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: No
         found += _within(inside.questions, schema, stated)
         listed += [_inside(one, schema, stated) for one in inside.questions]
     if stated.allot.currency in PAID:
-        found += [*_charged(certificate, listed, stated), *_stated_noise(certificate, listed, stated)]
-        found += _released(listed, folder)
+        held = _published(folder)
+        own = {group: sums.pop((), 0) for group, sums in held.items()}
+        found += [*_charged(certificate, listed, stated, own), *_stated_noise(certificate, listed, stated)]
+        found += _released(listed, held)
+        if any(own.values()):
+            notes.unchecked.append(f"that sums of the mechanism's own {CLIPS}")
     notes.findings += found
     if listed and not found:
         notes.checked.append(
@@ -128,23 +133,21 @@ def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated)
     return found
 
 
-def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated) -> list[str]:
-    """Return sentences on groups whose charged sums are not those that are listed."""
+def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, own: Mapping[str, int]) -> list[str]:
+    """Return sentences on groups whose charged sums are not those that are listed, and so many of the mechanism's."""
     charges: dict[str, list[Charge]] = {}
     for charge in stated.spending.charges:
         if charge.kind == "total":
             charges.setdefault(label(named_path(charge.path, certificate)), []).extend([charge] * charge.times)
-    if set(charges) != {one.group for one in listed}:
-        return ["certificate.json lists clipped sums, or others of numbers, of other groups than its charges have."]
     unpaid = set()
     for one in listed:
-        here = charges[one.group]
+        here = charges.get(one.group, [])
         mine = next((place for place, charge in enumerate(here) if one.pays(charge, stated)), None)
         if mine is not None:
             here.pop(mine)
-        elif not one.group:  # a column that defines a stratum has no sum there
-            unpaid.add("")
-    wrong = sorted(unpaid.union(group for group, left in charges.items() if left))
+        elif not one.group or one.group not in charges:  # a column that defines a stratum has no sum there
+            unpaid.add(one.group)
+    wrong = sorted(unpaid.union(group for group, left in charges.items() if len(left) != own.get(group, 0)))
     return [
         f"The clipped sums, or others of numbers, in {g or 'the whole table'} were charged otherwise." for g in wrong
     ]
@@ -171,11 +174,8 @@ def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Sta
     return found
 
 
-def _released(listed: list[ListedSum], folder: Path) -> list[str]:
-    """Return a sentence if measurements.parquet lacks a listed sum of everybody, or has others."""
-    wanted: dict[str, Counter[Described]] = {}
-    for one in listed:
-        wanted.setdefault(one.group, Counter())[one.described] += 1
+def _published(folder: Path) -> dict[str, Counter[Described]]:
+    """Return the sums in measurements.parquet by group; those of the mechanism's own as the empty tuple."""
     found: dict[str, Counter[Described]] = {}
     with opened_measurements(folder) as file:
         columns = ["stratum", "cell", "sum"] if "sum" in file.schema_arrow.names else []
@@ -183,7 +183,16 @@ def _released(listed: list[ListedSum], folder: Path) -> list[str]:
             for group, cell, text in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
                 if text and not cell:
                     found.setdefault(group, Counter())[_described(json.loads(text))] += 1
-    same = set(found) == set(wanted) and found.get("") == wanted.get("")
+    return found
+
+
+def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -> list[str]:
+    """Return a sentence if measurements.parquet lacks a listed sum of everybody, or has others of numbers."""
+    wanted: dict[str, Counter[Described]] = {"": Counter()}
+    for one in listed:
+        wanted.setdefault(one.group, Counter())[one.described] += 1
+    found = {group: sums for group, sums in held.items() if sums}
+    same = {"", *found} == set(wanted) and found.get("", Counter()) == wanted[""]
     if same and not any(found[group] - wanted[group] for group in found):
         return []
     return ["measurements.parquet has other clipped sums, or others of numbers, than certificate.json lists."]

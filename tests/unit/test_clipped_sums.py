@@ -14,6 +14,7 @@ from helpers.releases import copied, edited, record_of
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.adapters import MST, CoinPress, External, Independent
+from stratsynth.certificate import SumsStated
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.answering import Answerer
@@ -29,6 +30,7 @@ from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Columns, Total
 from stratsynth.questions.base import Setting
 from stratsynth.questions.sums.clipping import GRID
+from stratsynth.release.page.sums import sums_line
 from stratsynth.schema.weight import RowWeight
 
 SIZE = 20_000
@@ -319,6 +321,12 @@ def test_a_release_with_sums_holds_and_its_ledger_has_them(saved):
     assert verdict.findings == ()
     assert any("Sums of numbers have the bounds of the schema" in line for line in verdict.checked)
     assert not any("the certificate does not hold the clips" in line for line in verdict.unchecked)
+
+
+def test_the_page_says_what_sums_there_are(saved):
+    page = (saved / "release" / "report.html").read_text(encoding="utf-8")
+    assert "For 5 % of the budget, of everybody and of 1 group: of PAY, numbers above 100,000 counting as that" in page
+    assert sums_line(SumsStated(False, "no reason")) == "None: no reason."
 
 
 CHANGES = {

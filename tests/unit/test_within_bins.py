@@ -1,7 +1,8 @@
 """Places and multiples within bins: sensitivities, prices, noise, what they make of a law, what certificates state."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from scipy.stats import chi2
 
 import stratsynth as ss
 from helpers.releases import copied, edited
+from helpers.toys import Toy
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.adapters import MST, Independent
@@ -25,11 +27,13 @@ from stratsynth.mechanisms.with_sums import WithSums
 from stratsynth.models import files
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
-from stratsynth.questions import Total
+from stratsynth.questions import Columns, Total, total
 from stratsynth.questions.base import Setting
 from stratsynth.questions.sums.clipping import GRID
 from stratsynth.questions.sums.within_bins import WithinBins
 from stratsynth.release.measured_bins import CELLS, BinAnswers, bin_answers, tilted, within
+from stratsynth.schema import Unit
+from stratsynth.schema.codec import decode
 from stratsynth.schema.inside import PLACES, Inside, Tail
 from stratsynth.schema.weight import RowWeight
 
@@ -277,6 +281,23 @@ def test_a_bin_of_few_keeps_its_law_and_one_of_many_has_the_mean_that_was_measur
     assert means[4] == pytest.approx(-0.6 * worth[1] / sum(worth), abs=1e-6)
 
 
+@pytest.mark.parametrize("mean", [-0.4, 0.0, 0.45])
+def test_rounded_numbers_have_the_mean_place_too(mean):
+    """Half of the bin's numbers are multiples of 10,000, of which the last lies near its upper end."""
+    schema = changed(missing=False, special=(), edges=(0, 1_000, 30_000, 60_001, 500_001))
+    column, heaps = schema.columns["PAY"], np.zeros((5, 4))
+    heaps[3] = [500, 200, 200, 100]
+    counts, sums = (np.full(5, 1e7), np.full(5, 10.0)), np.full(5, mean * 1e7)
+    law = within(column, Inside(), BinAnswers(places=(sums, 50.0), heaps=(1e4 * heaps, 1.0)), counts)
+    drawn = decode(Schema({"PAY": column}), {"PAY": np.full(20_000, 3)}, np.random.default_rng(0), {"PAY": law}).column(
+        "PAY"
+    )
+    rows = rows_of(drawn.to_numpy(), schema)
+    assert exact_sums(PLACE, rows)[0][3] / GRID / 20_000 == pytest.approx(mean, abs=0.02)
+    classes = exact_sums(HEAP, rows)[0].reshape(-1, 4)[3] / GRID / 20_000
+    assert classes == pytest.approx([0.5, 0.2, 0.2, 0.1], abs=0.02)
+
+
 def test_the_bins_of_a_tail_keep_the_tail():
     column = replace(PAY, shape="pareto", missing=False, special=())
     counts, sums = (np.full(5, 1e5), np.full(5, 10.0)), np.full(5, 5e4)
@@ -318,6 +339,49 @@ def test_a_release_with_all_of_them_holds_and_is_read_back(saved):
     assert verdict.findings == ()
     again = ss.Release.load(saved / "release")
     assert (again.sample(2_000, seed=1).PAY % 1000 == 0).mean() > 0.4
+
+
+@dataclass(frozen=True)
+class PureToy(Toy):
+    """Spends pure epsilon on a sum of its own; its model is another fit's."""
+
+    name: ClassVar[str] = "pure_toy"
+
+    def price(self, public, budget):
+        return budget.pure()
+
+    def steps(self, public, allot, rng):
+        yield from total(Columns(("PAY",), (0.0,), (1.0,), 5.0, "l1"), epsilon=allot.amount)
+        table = ss.open_table(people(100), schema=public.schema, declared_size=100)
+        return ss.fit(Independent(), table, BUDGET).model
+
+
+def by_sex(**more):
+    return Stratified(Independent(), ["SEX"], weights(), **more)
+
+
+FORMS = {
+    "weighted": ({"row_weight": RowWeight(3, "W")}, {}, by_sex),
+    "units of two rows": ({"unit": Unit(column="ID", max_rows=2)}, {}, by_sex),
+    "replace": ({}, {"neighbours": "replace"}, by_sex),
+    "own budgets": ({}, {}, lambda: by_sex(budgets=StratumBudgets.epsilons({"1": 0.4}))),
+    "pooled": ({}, {}, lambda: make("pooled", {"base": "mst", "by": ["SEX"], "weights": weights()})),
+    "pure": ({}, {}, PureToy),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_releases_of_every_form_hold(form, tmp_path):
+    keys, promise, how = FORMS[form]
+    rows = 3_000 - [*FORMS].index(form)  # another table each time, with an account of its own
+    frame = people(rows).assign(ID=np.arange(rows) // 2, W=1 + np.arange(rows) % 3)
+    table = ss.open_table(frame, schema=replace(changed(clip=50_000), **keys), declared_size=SIZE)
+    release = ss.fit(how(), table, replace(BUDGET, **promise))
+    assert release.certificate["sums"]["asked"]
+    assert release.certificate["bin_sums"]["asked"]
+    verdict = ss.verify(release.save(tmp_path / "release"))
+    assert verdict.findings == ()
+    assert any("sums of the mechanism's own" in line for line in verdict.unchecked) == (form == "pure")
 
 
 @pytest.mark.parametrize("key", ["density", "heaps"])
