@@ -57,7 +57,8 @@ def means(squares: Squares, name: str, rows: Functions, level: float, effect: fl
     if ways.exact:
         return ways.in_units(ways.by_counts(reference))
     bounds, sums = ways.by_bins(None), ways.by_sums(None)
-    fits, sound = ways.says_enough(bounds), ways.says_enough(sums)
+    fits = ways.says_enough(bounds, ways.size)
+    sound = ways.says_enough(sums, np.fmax(ways.size, np.abs(sums.estimate)))
     if reference is not None:
         fits, sound = fits & fits[reference], sound & sound[reference]
         bounds, sums = ways.by_bins(reference), ways.by_sums(reference)
@@ -115,16 +116,16 @@ class _Ways:
 
     @cached_property
     def size(self) -> Floats:
-        """Mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it."""
+        """Mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it.
+
+        A size that noise alone makes large would let through intervals that the same noise has moved.
+        """
         found = quotient(self.squares, QueryBatch(self._sum(np.abs(self.middles)), self.rows))
         return np.where(found.value > SURE * np.sqrt(found.variance), found.value, 0.0)
 
-    def says_enough(self, answer: Answer) -> Bools:
-        """Return the mask of noise intervals that are narrow enough to be given.
-
-        A mean size that noise alone makes large would let through intervals that this noise has moved.
-        """
-        return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * self.size)
+    def says_enough(self, answer: Answer, size: Floats) -> Bools:
+        """Return the mask of noise intervals that are narrow enough, beside the mean size of numbers, to be given."""
+        return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * size)
 
     def by_counts(self, reference: Cells | None) -> Answer:
         """Return means of numbers as they are drawn within bins."""
@@ -171,14 +172,18 @@ class _Ways:
         """Return means by sums `value`, whose intervals reach from the lower ends of `low` to the upper of `top`."""
         found, least, most = (self._answer(each, clip, reference) for each in (value, low, top))
         same = np.zeros(self.rows.number, dtype=bool)
-        if reference is not None:  # the least of one group is compared with the most of the other
+        if reference is None:  # ends that are noise would be near each other by chance alone, and then too seldom right
+            size = self.size if math.isinf(clip) else np.fmax(self.size, np.abs(found.estimate))
+            wide = np.where(self.says_enough(least, size) & self.says_enough(most, size), 0.0, np.inf)
+        else:  # the least of one group is compared with the most of the other
+            wide = np.zeros(self.rows.number)
             least, most = self._answer(low, clip, reference, top), self._answer(top, clip, reference, low)
             same = np.arange(self.rows.number) == reference  # a group's difference from itself is 0
         known = np.isfinite(found.estimate + least.estimate + most.estimate) & ~same
         widened = replace(
             found,
-            noise_low=np.minimum(least.noise_low, found.estimate),
-            noise_high=np.maximum(most.noise_high, found.estimate),
+            noise_low=np.minimum(least.noise_low, found.estimate) - wide,
+            noise_high=np.maximum(most.noise_high, found.estimate) + wide,
             low=np.minimum(least.low, found.estimate),
             high=np.maximum(most.high, found.estimate),
             bounded=np.ones(self.rows.number, dtype=bool),
