@@ -162,7 +162,7 @@ class _Ways:
         found, own = self._bounds(*ends, reference, clip), self._bounds(*ends, None, clip)
         above = np.maximum(self._answer(summed(top, above=1.0), clip).noise_high - own.noise_high, 0.0)
         if reference is not None:
-            above = np.maximum(above, above[reference])
+            above = np.where(np.arange(number) == reference, 0.0, np.maximum(above, above[reference]))
         found = replace(found, above=above, bounded=found.bounded & (lacking > 0).any(axis=1))
         return found.without(~whole)
 

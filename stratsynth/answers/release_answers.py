@@ -171,10 +171,9 @@ class Answers:
                 found.append(wide if answer.measured[i] else self._uncovered(query))
             elif taken[i]:
                 found.append(f"{self._uncovered(query)}; {BOUNDED if answer.bounded[i] else ASSUMED}")
-            elif answer.bounded[i]:
-                found.append(BINNED)
             else:
-                found.append(self._clipped(query, answer.above[i]))
+                notes = (self._clipped(query, answer.above[i]), BINNED if answer.bounded[i] else "")
+                found.append("; ".join(filter(None, notes)))
         return found
 
     def _clipped(self, query: Query, above: float) -> str:
