@@ -71,7 +71,7 @@ def select(what: str, source: str) -> str:
 
 
 def chosen_table(connection: Any, name: str) -> Chosen:
-    """Return the quoted name of a table, given as name or schema.name, and the SELECT of all of it.
+    """Return a `Chosen`: the quoted name of the table `name`, also schema.name, and the SELECT of all of it.
 
     Raises:
         UsageError: No such table; a view; or one in several schemas.
@@ -95,7 +95,7 @@ def chosen_table(connection: Any, name: str) -> Chosen:
 
 
 def chosen_query(connection: Any, query: str) -> Chosen:
-    """Check an SQL query; return its table's quoted name and its text, each expression wrapped in TRY.
+    """Check an SQL query; return a `Chosen`: its table's quoted name, its text with each expression wrapped in TRY.
 
     Raises:
         UsageError: Anything but one SELECT of expressions of one row's values from one table.
@@ -127,14 +127,14 @@ def chosen_query(connection: Any, query: str) -> Chosen:
 
 
 def _parsed(connection: Any, query: str) -> dict[str, Any]:
-    """Return the parse tree of one SELECT of ours."""
+    """Return the parse tree, a dict, of one SELECT `query` of ours, as the database parses it."""
     [(text,)] = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     node: dict[str, Any] = json.loads(text)["statements"][0]["node"]
     return node
 
 
 def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return the type of each column of a table, in order; UsageError for a column that the database computes."""
+    """Return {column: type} of a table in a database schema, in order; UsageError for a column that is computed."""
     found = connection.execute(
         "SELECT column_name, data_type, is_generated FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
         "AND database_name = current_database() ORDER BY column_index", [schema, table]
@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return schema, name and alias of the one table of a parsed SELECT; refuse all but columns and a condition."""
+    """Return (schema, name, alias) of the one table of the parsed SELECT `node`; refuse all but columns, condition."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -194,7 +194,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
-    """Refuse a parsed expression: not of one row's values, columns not of the table, functions not listed, too long."""
+    """Refuse a parsed expression: not of one row's values, none of `columns`, functions not listed, or too long."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -209,7 +209,7 @@ def _check_expression(connection: Any, expression: Any, columns: Mapping[str, st
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield every expression in a parsed one, itself first: each is a dict with a `class`."""
+    """Yield every expression in the parsed `tree`, itself first: each is a dict with a `class`."""
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -241,7 +241,7 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """Return a parsed condition cast to a truth value; the cast may fail on a row, so it is tried with the rest."""
+    """Return the parsed `condition` cast to a truth value, as a parse tree; the cast may fail on a row."""
     cast = _parsed(connection, "SELECT CAST(x AS BOOLEAN)")["select_list"][0]
     return {**cast, "child": condition}
 

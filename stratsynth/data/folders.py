@@ -125,7 +125,7 @@ def _partitions(name: str) -> dict[str, str | None]:
 
 
 def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """Return a file's rows with the partition columns of its path `name`, in the order of `columns`."""
+    """Return the rows of `table`, a file's, with partition columns of its path `name`, in the order of `columns`."""
     keys = _partitions(name)
     for column in columns:
         if column in keys:

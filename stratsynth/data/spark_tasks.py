@@ -219,7 +219,7 @@ def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.Reco
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of `work`; on failure or another version raise one of a few fixed sentences, of no row."""
+    """Yield the batches of work(); on failure, or a version not `wanted`, raise one of a few fixed sentences."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

@@ -34,7 +34,7 @@ LISTED = 1000
 
 
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return a record (levels, people, fitted_in, few) of each group that is small or was fitted in a merge.
+    """Return a dict (levels, people, fitted_in, few) of each group that is small or was fitted in a merge, in a list.
 
     Small is a public size below FEW or below its noise. Groups that cannot occur are left out. People is None if no
     size is public. Without strata, [].
@@ -97,7 +97,7 @@ def _warnings(
     cells: Mapping[Cell, SmallGroup],
     measured: Mapping[str, MeasuredCount],
 ) -> Iterator[str]:
-    """Yield at most one text: sizes and merge of the groups that a condition allows, if `cells` has all of them."""
+    """Yield at most one text, sizes and merge of the groups that `where` allows; none unless `cells` has them all."""
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
         group

@@ -96,7 +96,7 @@ def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> lis
 
 
 def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
-    """True if a group differs by more than noise explains together with the sampling of the table's own records.
+    """True if a group's comparison is off by more than noise and sampling of records of weight up to `most` explain.
 
     Drawn at random from a population with the declared shares, its total of weights up to `most` would vary by `most`
     times the declared number at most.
@@ -107,7 +107,7 @@ def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
 
 
 def is_nothing(c: Comparison) -> bool:
-    """True if noise alone would give everybody's measured number, and the declared one is not so small itself."""
+    """True if noise alone would give everybody's measured number in `c`, the declared one not being so small itself."""
     least = max(3 * c.noise_sd, 1.0)
     return c.measured < least and (c.declared is None or not c.measured + least > c.declared > least)
 
@@ -119,7 +119,7 @@ def named(groups: Sequence[str]) -> str:
 
 
 def open_columns(names: Sequence[str]) -> Iterator[str]:
-    """Yield the text of the notice that the named public columns are not protected; nothing if there are none."""
+    """Yield the text of the notice that the public columns `names` are not protected; nothing if there are none."""
     if names:
         yield (
             f"NOT PROTECTED: the columns {', '.join(names)}, and the number of records. The release may show them as "
@@ -128,7 +128,7 @@ def open_columns(names: Sequence[str]) -> Iterator[str]:
 
 
 def measured_line(certificate: Certificate) -> str:
-    """Return declared and measured numbers of records as one line of text; empty if nothing was compared."""
+    """Return a certificate's declared and measured numbers of records as one line; "" if nothing was compared."""
     found = certificate.declared_and_measured  # none in 0.1.0
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     if not everybody:
@@ -175,7 +175,7 @@ def signed(part: float) -> str:
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """Yield the text on a declared size that the measured one contradicts; none if they agree.
+    """Yield the text on a declared size that the measured one in comparison `c` contradicts; none if they agree.
 
     `cut` is one more reason why weighted rows count less than declared.
     """

@@ -46,7 +46,10 @@ class RatioOfShares:
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return one group's share, 0 to 1, at which the result is `value`, the others in proportion; None without one."""
+    """Return the group's share, 0 to 1, at which the `quotient` is `value`.
+
+    The others are in proportion; None without one.
+    """
     rest = 1 - shares[group]
     if rest <= 0:
         return None  # the others have no proportions

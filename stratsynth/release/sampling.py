@@ -152,7 +152,7 @@ def _levels(schema: Schema, where: Conditions) -> dict[str, tuple[str, ...]]:
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
-    """Return n rows, as codes by column, that meet a condition and break no rule; `moved` counts what rules change."""
+    """Return n rows of the model, codes by column, that meet a condition and break no rule; `moved` counts changes."""
     return draw_allowed(
         model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
     )

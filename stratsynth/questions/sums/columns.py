@@ -56,11 +56,11 @@ class Columns(Sum):
             check_positive(f"columns: the scale of {name}", scale)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single block: one coordinate per column, clipped together."""
+        """Return a single `Block`: one coordinate per column, clipped together."""
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one array: the sum of (number - centre) / scale, or its square, clipped; missing rows add zero."""
+        """Return one integer array over rows `which`: sums of (number - centre) / scale, or squares; missing add 0."""
         # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [
@@ -82,7 +82,7 @@ class Columns(Sum):
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 
     def counts_records(self, schema: Schema) -> bool:
-        """True for the sum of one column that is beyond the clip in every row and never missing."""
+        """True for the sum of one column that in `schema` is beyond the clip in every row and never missing."""
         column = cast("Numeric", schema.column(self.columns[0]))
         every = not column.missing and column.not_applicable is None
         return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)

@@ -69,15 +69,15 @@ class Confusions(Sum):
         return "confusions", self.design, self.target, self.thetas.shape, self.by
 
     def cells(self, schema: Schema) -> int:
-        """Return the number of coordinates of a block: 4 (label x prediction) per cell of `by`."""
+        """Return an int, the number of coordinates of a block: 4 (label x prediction) per cell of `by`."""
         return 4 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block per classifier: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
+        """Return one `Block` per classifier: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
         return (Block(self.cells(schema), 1.0, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an integer array per classifier: its counts by group, label and prediction, in units of 1 / GRID."""
+        """Return an integer array per classifier: rows `which` by group, label and prediction, counted in 1 / GRID."""
         x, _ = design.integer_features(self.design, rows, which)
         found: list[Ints] = []
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)

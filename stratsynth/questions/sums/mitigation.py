@@ -135,7 +135,7 @@ class Mitigated(Sum):
         return "mitigated", self.design, self.target, self.link, shape, self.by, self.statistics
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a block for the gradient, then one for each of `statistics`."""
+        """Return a tuple of `Block`s: one for the gradient, then one for each of `statistics`."""
         size, groups = int(self.theta.size), schema.cells(self.by)
         found = {
             "tally": Block(2 * groups, 1.0, exchange=math.sqrt(2)),
@@ -146,7 +146,7 @@ class Mitigated(Sum):
         return (Block(size, self.clip), *(found[name] for name in self.statistics))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sums of gradient and statistics over these rows, in units of clip / GRID."""
+        """Return integer arrays: sums of gradient and each statistic over the rows `which`, in units of clip / GRID."""
         model = (Layers if self.link == "network" else RegressionGradients)(self, rows, which)
         norms, groups = model.norms, rows.schema.cells(self.by)
         cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)

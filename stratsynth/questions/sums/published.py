@@ -42,7 +42,7 @@ class PublishedSum:
 
 
 def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
-    """Return the description of one block, as JSON: name, settings, features in order, and the law of the noise."""
+    """Return JSON text on a query's block number `block`: name, settings, features in order, the law `noise`."""
     said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
     if len(query.blocks(schema)) > 1:
         said["block"] = block
@@ -61,7 +61,7 @@ def columns_read(query: Sum) -> Clique:
 
 
 def _name(kind: str) -> str:
-    """Return a class name as words in lower case: FairGradients as `fair gradients`."""
+    """Return a class name `kind` as words in lower case: FairGradients as `fair gradients`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind).strip()
 
 

@@ -60,7 +60,7 @@ def _row(name: str, c: ComparisonStated, total: float) -> Row:
 
 
 def _difference(c: ComparisonStated) -> str:
-    """Return the relative difference of a measured from a declared number with its interval, in per cent, as text."""
+    """Return text in per cent: relative difference of measured from declared number in `c`, with its interval."""
     if c.difference is None:
         return "–"
     interval = "" if c.low is None or c.high is None else f" ({_tenths(c.low)} to {_tenths(c.high)})"
@@ -73,7 +73,7 @@ def _tenths(part: float) -> str:
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
-    """Return words on the columns: their units, the test with margin and level, the errors that are in it."""
+    """Return words on a table's columns: units, the `test` with margin and level, errors; of rows `drawn` or not."""
     rows = (
         "Synthetic: the rows of the group, in the same unit; they follow the measured sizes. "
         if certificate.weights.groups == MEASURED
