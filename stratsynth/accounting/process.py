@@ -125,16 +125,16 @@ class MemoryAccount(FitAccount):
         self._answer: tuple[int, str, Any] | None = None
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Charge as any account in memory; nothing for the first question of a fit that goes on after a stop."""
+        """Charge a batch as any account in memory; nothing if it is the first question of a fit that goes on."""
         if self.recall(moment, asked) is None:
             super().charge(moment, asked, charges, distance)
 
     def recall(self, moment: int, asked: str) -> Any | None:
-        """Return the answer to the first question, if this is it and it was answered; else None."""
+        """Return the answer to the first question, if (`moment`, key `asked`) is it and it was answered; else None."""
         return self._answer[2] if self._answer is not None and self._answer[:2] == (moment, asked) else None
 
     def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Keep the answer to the first question, and no other."""
+        """Keep the answers of batch (`moment`, key `asked`) if it is the first question, and no other."""
         if self.opening is not None:
             self._answer = (moment, asked, answers)
 

@@ -68,7 +68,7 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
 
 
 def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
-    """Return the least noise multiplier at which the steps keep to a budget, to 1e-4 of it; UsageError if none does."""
+    """Return the least noise multiplier at which `steps` of `rate` keep to a budget, to 1e-4 of it; or UsageError."""
     number("sampled: the rate", rate, above=0, most=1)
     check_integer("sampled: steps", steps, 1)
     delta, first = budget.delta - budget.truncation_delta, budget.opening(Currency.SAMPLED)

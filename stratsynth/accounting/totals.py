@@ -31,7 +31,7 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which the total is stated: `delta`, or the sum the fits use if it does not suffice.
+    """Return the delta at which the total of `reserved` is stated: `delta`, or the sum their fits use if that is more.
 
     A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
     """
@@ -43,7 +43,7 @@ def readable(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """Return total epsilon with `new` added, infinite if delta does not suffice; BudgetRefused beyond the cap."""
+    """Return total epsilon of `reserved` and `new` at `delta`, infinite if that fails; BudgetRefused beyond `cap`."""
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal

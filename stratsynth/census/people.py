@@ -41,7 +41,7 @@ ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
 
 
 def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
-    """Return `rows` people from row number `start` on as a frame, that of `stratsynth.census.make`, in a year."""
+    """Return a frame of `rows` made-up people from row number `start` on, as `stratsynth.census.make`, in a year."""
     import pyarrow as pa
 
     from stratsynth.schema.codec import to_pandas
@@ -66,7 +66,7 @@ def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
 
 
 def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
-    """Yield (first row's number, codes by column) for chunks of `rows` people from number `start` on.
+    """Yield (first row's number, codes by column) for chunks of `rows` people of `seed` from number `start` on.
 
     Numeric columns hold numbers, or `ABSENT`.
     """
@@ -75,7 +75,7 @@ def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple
 
 
 def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
-    """Return codes by column of the people of these keys, each variable drawn given those before it."""
+    """Return codes by column of the people of these keys in a year, each variable drawn given those before it."""
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
         draw = drawn(keys, name, year)
@@ -94,7 +94,7 @@ def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
 
 
 def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return integers drawn uniformly between the ends that each row's level, such as "10-19", names; 0 for "N"."""
+    """Return ints uniform between the ends that each row's level of column `name`, as "10-19", names; 0 for "N"."""
     ends = [(0, 0) if level == "N" else _ends(level) for level in tables()[name].levels]
     low, high = np.array(ends).T
     found: NDArray[np.int64] = low.take(codes) + ((high - low + 1).take(codes) * drawn.astype(np.int64) >> BITS)
@@ -119,7 +119,7 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Return total income in dollars a year, pay plus other income drawn by two draws a person; `ABSENT` below 15."""
+    """Return income in dollars a year, `pay` plus other, drawn by two draws a person; `ABSENT` below age 15."""
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
     weeks = np.where(employed, _WEEKS, _WEEKS_OTHERS)
@@ -133,7 +133,7 @@ def _income(
 
 
 def _poverty(codes: Mapping[str, Codes], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return household income in percent of the poverty threshold, 501 above 500; `ABSENT` in group quarters."""
+    """Return income with the `others` of a household in percent of the poverty threshold, at most 501, or `ABSENT`."""
     people = codes["NP"]  # the code is the number of people, and 0 for "N"
     together = np.maximum(np.where(codes["AGEP"] < 15, 0, codes["PINCP"]) + others, 0)
     percent = np.minimum(100 * together // _POVERTY.take(np.maximum(people - 1, 0)), 501)

@@ -20,7 +20,7 @@ class Terminal(Bar):
     """Progress bar, with a note on a fit of hours before anything is reserved."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Print a note on a fit of hours, and begin the bar."""
+        """Print a note if the rehearsal foresees a fit of hours, and begin the bar."""
         from stratsynth.planning.rehearsal import LONG, about
 
         if rehearsal.seconds > LONG:

@@ -36,7 +36,7 @@ class Answerer:
         """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return one noisy answer per question, in order, read from the rows at each question's path."""
+        """Return one noisy answer per question `asked`, in order, read from the rows at each question's path."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
@@ -105,7 +105,7 @@ class Reader:
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """Return `found` and `counted`, tables by clique, as one dict; keep those in `again`, while MAX_KEPT allows."""
+        """Return `found` and `counted`, tables by clique, as one dict; keep for `path` those in `again`, if few."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

@@ -116,7 +116,7 @@ class Processes(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index, solution or `Failed`) as they come; if a process ends, all do: new ones start next time."""
+        """Yield (index in `problems`, solution or `Failed`) of `numbers` as they come; add sent ones to `begun`."""
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))
         try:
@@ -161,7 +161,10 @@ def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
 
 
 def there(solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return one solution, or a `Failed` without foreign exceptions, which can be sent; called in the other process."""
+    """Return solver(problem), or a `Failed` without foreign exceptions, which can be sent.
+
+    Called in another process.
+    """
     solution = alone(solver, problem)
     if isinstance(solution, Failed) and not isinstance(solution.error, StratsynthError):
         return Failed(solution.kind, None)

@@ -66,7 +66,7 @@ class StoredRows:
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, query, rate), the exact sum of each block; sums of one path share the passes."""
+        """Return each (path, query, rate)'s exact sum of each block, integer arrays; sums of one path share passes."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -94,7 +94,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return copies of the named columns of a path's rows: level numbers, numbers and row count, in row order."""
+        """Return a `PublicColumns`, copies of columns `names` of a path's rows: level numbers, numbers, row count."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),

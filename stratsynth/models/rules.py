@@ -106,7 +106,10 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace, in place, the rows numbered `wrong` by `draw`n ones that break no rule; return how many were mended."""
+    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes.
+
+    Return how many were mended.
+    """
     for _ in range(ROUNDS):
         if not wrong.size:
             return 0
@@ -129,7 +132,7 @@ def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Return a box of forbidden cells for each rule: by column, a mask of its forbidden levels."""
+    """Return a box of forbidden cells for each of the schema's rules: by column, a mask of its forbidden levels."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -156,7 +159,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Return the rows, changed in place: a violated box's column gets a random level outside, until none is violated.
+    """Return `rows`, changed in place: a violated box's column gets a random level outside, until none is violated.
 
     MechanismError if rules contradict each other. Columns in `fixed` stay.
     """

@@ -122,7 +122,7 @@ class TranslatedSource(Source):
         return self._translated(columns, self.source.read(self._theirs(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, translated."""
+        """Yield tables of the schema's `columns`, translated from the source's batches."""
         for batch in self.source.batches(self._theirs(columns)):
             yield self._translated(columns, batch)
 
@@ -139,7 +139,7 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return a prior's rows as level numbers of a schema; weights are people, scaled to their effective number (Kish).
+    """Return the rows of `source` as level numbers of a schema by `rules`; weights are people, scaled as Kish does.
 
     Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
@@ -211,7 +211,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
 
 
 def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
-    """Return the column with its values, as text, replaced by `values` where it has them; null stays."""
+    """Return the column `data` with its values, as text, replaced by `values` where it has them; null stays."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -244,7 +244,7 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return rows, weights and mask: `copies` of each row for missing columns, and rows added for missing levels.
+    """Return (rows, weights, mask): `copies` of each row for columns `without`, and rows added for missing levels.
 
     The mask tells the rows that were added for levels.
     """

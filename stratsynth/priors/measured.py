@@ -32,7 +32,7 @@ MOST_TABLES = 1_000
 
 
 def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
-    """Return a release's tables as shares by the levels of a schema; those that do not fit it are left out.
+    """Return the tables of a release `folder` as shares by the schema's levels (`rules`); unfit ones are left out.
 
     The caller has checked that `FILES` match the hashes in the certificate.
     """
@@ -53,7 +53,7 @@ def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema
 
 
 def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
-    """Return columns, noisy counts (an axis per column) and noise standard deviation of each table of all records."""
+    """Return (columns, noisy counts with an axis per column, noise's deviation) of each table of all in a `folder`."""
     frame = read_measurements(folder).to_pandas()
     frame = frame[frame["stratum"].astype(str) == ""]
     if "sum" in frame:
@@ -72,7 +72,10 @@ def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np
 
 
 def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
-    """Return, for each level of column `name` in the release, its number in the schema; None unless all are covered."""
+    """Return, for each level of column `name` in schema `old`, its number in the new one.
+
+    None unless all are covered.
+    """
     theirs = rules.rename.get(name, name)
     if theirs not in old.names:
         return None

@@ -77,7 +77,7 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """Return a published table as shares in the levels of a schema, and its entry in the certificate.
+    """Return (a published table as shares in a schema's levels by `rules`, its entry in the certificate, a dict).
 
     Raises:
         UsageError: Columns, levels or figures that have no place in the schema, and missing cells.
@@ -127,7 +127,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
 
 
 def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:
-    """Return "share" or "count", the kind of figures, and by column of the schema its name in the table."""
+    """Return ("share" or "count", the kind of figures; {column of the schema: name in the table's `line`})."""
     have = [name for name in ("share", "count") if name in line]
     if len(have) != 1:
         raise UsageError("prior: a published table has a column `share` or a column `count`, and not both.")
@@ -150,7 +150,7 @@ def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str,
 def _cell(
     line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
 ) -> tuple[int, ...] | None:
-    """Return the level numbers of a published table's line; None if one is unknown and such lines are dropped."""
+    """Return level numbers of `clique` in a published table's `line`; None if one is unknown and rules drop such."""
     found = []
     for name in clique:
         said = level(line[ours[name]])

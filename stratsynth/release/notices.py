@@ -161,7 +161,7 @@ def records(number: float) -> str:
 
 
 def percents(difference: float | None, low: float | None, high: float | None, z: float | None) -> str:
-    """Return a relative difference in per cent, with its interval and its standard deviations where they are known."""
+    """Return text: a relative difference in per cent, its interval (`low`, `high`), its `z` deviations, if known."""
     if difference is None:
         return "–"
     inside = "" if low is None or high is None else f", from {signed(low)} to {signed(high)}"

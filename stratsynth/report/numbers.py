@@ -93,7 +93,7 @@ def spelt(value: str | float | None, kind: str) -> str:
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """Return texts joined as "a, b and c", with `last` in place of "and"; empty for none."""
+    """Return texts joined as "a, b and c", with `last` in place of "and"; "" for none."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
@@ -105,7 +105,7 @@ def several(number: int, one: str, many: str | None = None) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """Return a mechanism's setting as text: nested settings in brackets, lists by commas, yes or no for booleans."""
+    """Return a mechanism's setting `value` as text: nested ones in brackets, lists by commas, booleans yes or no."""
     if isinstance(value, Mapping):
         if set(value) == {"name", "settings"}:
             settings = setting_text(value["settings"])

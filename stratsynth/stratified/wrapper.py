@@ -96,7 +96,7 @@ class Groupwise(Around[R]):
         return f"{own}{self.inner.title} by {' x '.join(self.by)}"
 
     def strata(self, public: Public, budget: Budget) -> Layout:
-        """Return the layout of all strata, one object for all mechanisms with equal declarations and public facts."""
+        """Return the layout of all strata under the budget, one object for equal declarations and public facts."""
         layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
         return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 

@@ -134,12 +134,12 @@ def check_contract(
 
 
 def _course(run: Run) -> Counter[Any]:
-    """Return the number of charges by path, kind, amount and price factor under replace-one."""
+    """Return a Counter of a run's charges by (path, kind, amount, price factor under replace-one)."""
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Yield findings on two tables fitted in both orders, each order in a process of its own.
+    """Yield findings on two random tables fitted in both orders, each order in a process of its own.
 
     All questions are answered from the first table, so all runs must be equal.
     """
@@ -164,7 +164,7 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit `rows` once; return its record, and findings on failures, missing charges and anything changed outside."""
+    """Fit the frame `rows` once; return (its record, findings on failures, missing charges, changes outside)."""
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []
@@ -192,7 +192,7 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 
 
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
-    """Yield findings on questions by which two neighbouring tables' exact answers differ by more than was charged.
+    """Yield findings on a run's questions whose answers on neighbours, `here` and `there`, differ beyond the charge.
 
     `here` and `there` are the exact answers; all questions together are checked too.
     """

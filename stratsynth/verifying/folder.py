@@ -48,7 +48,7 @@ def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: 
 
 
 def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
-    """Add a finding if the model is made of a prior's rows and the certificate names no prior."""
+    """Add a finding to `notes` if the folder's model is made of a prior's rows and the certificate names no prior."""
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
@@ -60,7 +60,7 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding if the groups that the model mixes by shares are not those that the certificate states."""
+    """Add a finding to `notes` if the groups that a folder's model mixes by shares are not the certificate's."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -140,7 +140,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a row's largest weight, which scales every sensitivity, in schema and certificate; add findings."""
+    """Compare a row's largest weight, which scales all sensitivities, in schema and certificate; add to `notes`."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -152,7 +152,7 @@ def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
-    """Add a finding if schema and certificate disagree on the protected unit, or the rows it may have."""
+    """Add a finding to `notes` if schema and certificate disagree on the protected unit, or the rows it may have."""
     said, declared = (
         f"one {unit}" if isinstance(unit, str) else f"one {unit.column}, of at most {unit.max_rows:,} rows"
         for unit in (certificate.unit, schema.unit)
@@ -164,7 +164,7 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charged strata are groups by declared columns and levels, for parallel composition; add findings."""
+    """Check that strata charged are groups by declared columns and levels of the schema; add the outcome to `notes`."""
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

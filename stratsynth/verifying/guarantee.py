@@ -102,7 +102,7 @@ def _reserved(stated: Stated) -> float:
 
 
 def _steps(stated: Stated) -> str:
-    """Return a sentence on steps on samples (DP-SGD) that are not as reserved; empty if they are."""
+    """Return a sentence on stated steps on samples (DP-SGD) that are not as reserved; "" if they are."""
     allot = stated.allot
     charges = stated.spending.charges
     kept = all(
@@ -115,7 +115,7 @@ def _steps(stated: Stated) -> str:
 
 
 def _claims(stated: Stated) -> str:
-    """Return a sentence on claims whose deltas are missing or add up to too much; empty if neither.
+    """Return a sentence on stated claims whose deltas are missing or add up to too much; "" if neither.
 
     They add up along paths as epsilons do.
     """
@@ -132,7 +132,10 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Recompute every stated price from the charges, in one reading of an older certificate; add the outcome."""
+    """Recompute the stated prices `said`, by step, from charges, in one reading of an older certificate.
+
+    Add to `notes`.
+    """
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append(
@@ -168,7 +171,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
 
 
 def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
-    """True if every stated price, by step, equals the recomputed one."""
+    """True if every stated price in `said`, by step, equals the recomputed one in `found`."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 
 
@@ -181,7 +184,7 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charges on the way into each stratum keep to its own budget; add the outcome, if there are budgets."""
+    """Check that charges into each stratum keep to its own budget; add the outcome to `notes` if there are budgets."""
     own = certificate.strata.epsilon
     if not own:
         return

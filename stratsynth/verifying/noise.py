@@ -32,7 +32,7 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Check that each charge pays for its noise, and measurements.parquet holds what was charged; add the outcome."""
+    """Check that charges pay for their noise and the folder's measurements hold what was charged; add it to `notes`."""
     charges = stated.spending.charges
     paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
@@ -56,7 +56,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return words on what is wrong in a charge's price or sensitivity; empty if nothing is, or its kind is unknown."""
+    """Return words on what is wrong in a charge's price or sensitivity; "" if nothing is, or its kind is unknown."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
@@ -91,7 +91,7 @@ def _gaussian(charge: Charge, moved: float) -> str:
 
 
 def _usable(charge: Charge, moved: float, weight: int) -> str:
-    """Check a first question: 1 + columns numbers, each moved by the weight of a row under every notion."""
+    """Return words on a wrong first question, else "": its 1 + columns numbers move by a row's `weight` each."""
     numbers, gaussian = charge.details.get("columns"), charge.details.get("sigma")
     if not is_whole(numbers) or numbers < 0:
         return "it does not state its columns"
@@ -124,7 +124,7 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """Compare released tables and sums, by stratum and noise, with those charged; add the outcome to `notes`.
+    """Compare a folder's tables and sums, by stratum (`paths`) and noise, with the charges; add the outcome to `notes`.
 
     `strict` is False if charges of unknown kinds may have paid for more.
     """
@@ -163,7 +163,7 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Add a finding on released sums without a charge; charged sums that are not released are allowed.
+    """Add a finding to `notes` on sums `held` in a release and not `paid`; charged ones not released are allowed.
 
     Older versions and long descents have such.
     """
@@ -188,7 +188,7 @@ def _where(name: str) -> str:
 
 
 def _digits(sigma: float) -> float:
-    """Return the number rounded to nine significant digits: a sum's noise is stored in units of its grid."""
+    """Return `sigma` rounded to nine significant digits: a sum's noise is stored in units of its grid."""
     return float(f"{sigma:.9g}")
 
 
@@ -199,7 +199,7 @@ def _deviation(charge: Charge) -> float:
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, True for a sum, noise's standard deviation) of each table and sum in a release's measurements."""
+    """Yield (stratum, True for a sum, noise's deviation) of each table and sum in a release folder's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -119,7 +119,7 @@ class Evidence:
 
 
 def evidence(source: Source, path: Path) -> Evidence:
-    """Return what a public-use file says of itself: its serial numbers and states are read, which are public."""
+    """Return what the public-use file `source`, at `path`, says of itself; its serial numbers and states are read."""
     names, known = source.columns(), _BUREAU.search(path.name)
     years, codes = set[int](), set[str]()
     place = next((name for name in PLACES if name in names), None)

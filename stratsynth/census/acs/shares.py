@@ -132,7 +132,7 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return each record's place among all groups."""
+    """Return an int array: each coded record's place among all groups, the cells of the schema."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
@@ -147,7 +147,7 @@ def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], 
 def _standard_errors(
     file: Source, weight: str, cells: NDArray[np.intp], found: NDArray[np.float64], smooth: float
 ) -> NDArray[np.float64] | None:
-    """Return standard errors of shares by the file's replicate weights; None if it has not all of them."""
+    """Return standard errors of the shares `found` by the file's replicate weights; None if it has not all of them."""
     from stratsynth.schema import values
 
     names = [f"{weight}{i}" for i in range(1, REPLICATES + 1)]
