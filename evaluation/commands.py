@@ -309,7 +309,10 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals from counts, by group; write the scores into the new folder `out`, and print them."""
+    """Score k-way marginals of `synthetic` from counts, by group.
+
+    Write the scores to the new folder `out`, print them.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
@@ -342,7 +345,7 @@ def _evaluate_predictions(
 def _tell(
     found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
-    """Print scores: as JSON of facts, frames and file names for programs, else the page and the place of the files."""
+    """Print scores `found`: as JSON of facts, frames and `files` for programs, else the page and the place `out`."""
     from stratsynth.report.text import render
 
     if as_json:
@@ -383,7 +386,7 @@ def _weighed_alike(schema: Path, *releases: Path) -> None:
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:
-    """Return the certificate of a release folder; None for a table alone."""
+    """Return the certificate of the release folder `place`, a dict; None if `place` is a file."""
     from stratsynth.release.certificate import read_certificate
 
     return read_certificate(place) if place.is_dir() else None

@@ -61,7 +61,7 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """Kullback-Leibler divergence of a choice on the answers `here` from that on `there`, by exact probabilities."""
+    """Kullback-Leibler divergence of a choice's law on reads `there` from that on `here`, a float, exact."""
     one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 
@@ -83,13 +83,16 @@ class Transcript:
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Pair each question with the score of its answers, by exact ones `here` and `there`; leave out equal ones."""
+        """Pair each question `asked` with the score of its answers, by exact ones `here` and `there`.
+
+        Leave out equal ones.
+        """
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Array (shares + 1, runs): each run's log-likelihood ratio over all questions, a row for each share of noise.
+        """Array (shares + 1, runs) of `audited` answers: each run's log-likelihood ratio, a row a share of noise.
 
         A last row leaves choices out, at the first of the shares.
         """
@@ -114,7 +117,7 @@ class _Part:
         self.scale = scale
 
     def values(self, answer: Answer) -> NDArray[np.float64]:
-        """Array of the noisy cells in which the two tables differ, in the unit of the exact ones."""
+        """Float array of the noisy cells of `answer` in which the two tables differ, in the unit of the exact ones."""
         part = answer[self.number]
         whole = part.values if isinstance(part, NoisyTable) else part.units
         found: NDArray[np.float64] = whole.ravel()[self.at].astype(np.float64)

@@ -63,7 +63,7 @@ def _charged(question: Total, neighbours: Neighbours) -> float:
 
 
 def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
-    """Experiment on a record at the clip's edge, against none or one at the opposite edge. Claim: sqrt(2 rho)."""
+    """Experiment on a record at the clip's edge, for these neighbours; beside it none, or one at the opposite edge."""
     question = Total(columns(), BUDGET.zcdp().rho)
     mu = math.sqrt(2 * _charged(question, neighbours))
     exchanged = neighbours == Neighbours.REPLACE

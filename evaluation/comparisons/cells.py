@@ -79,7 +79,7 @@ class CellRunner:
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield `metric:direct` and its frame, for each rate of a released model's predictions of the hold-out."""
+        """Yield (`metric:direct`, its frame) for each rate of a release's predictions of the hold-out, by `seed`."""
         goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
         assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
         assert held is not None  # noqa: S101

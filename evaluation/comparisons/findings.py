@@ -98,7 +98,7 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a figure, a table of the metric whose rows are `part`: a line a setting and model, means by epsilon.
+    """Return a figure, a table of the metric in `part`, titled so: a line a setting and model, means by epsilon.
 
     Baselines come last. `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """

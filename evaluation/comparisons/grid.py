@@ -189,7 +189,10 @@ class Grid:
         return not isinstance(self.mechanisms[label], Groupwise)
 
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
-        """Pairs of settings, each (mechanism's label, stratification), by their names in the recipe; or refused."""
+        """Pairs of settings, each (mechanism's label, stratification), by their names `said` in the recipe.
+
+        Or refused.
+        """
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
             for cell in self.settings()

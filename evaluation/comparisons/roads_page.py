@@ -36,7 +36,7 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return a list of the page's section on the frame `found` that `roads` returned; an empty list if it is empty.
+    """Return a list of the page's section on the frame `found` of `roads`; an empty list if that is empty.
 
     A road is a way to a prediction; `frame` is the result of `compare`, `by` its groups' columns, `pooled` the labels
     of mechanisms that pool strata.
@@ -102,7 +102,7 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return a figure, a table of the best kind of road at each epsilon, for everybody and each group.
+    """Return a figure, a table of the best kind of road in `found` at each epsilon, for everybody and each group.
 
     `found` is the frame of `roads`; the kinds that the best one beats are named.
     """
@@ -131,7 +131,7 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
 
 
 def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
-    """Return a figure, a table of every road at every epsilon, best of its kind first, with group differences."""
+    """Return a figure, a table of every road of the tidy frame at every epsilon, best of its kind in `found` first."""
     columns = [
         ("epsilon", "text"),
         ("kind", "text"),

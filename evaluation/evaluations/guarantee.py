@@ -27,7 +27,10 @@ def guarantee(record: Mapping[str, Any] | None) -> Section:
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
-    """Return the page's section on citing the release, not the evaluation; `facts` has the schema's sha256."""
+    """Return the page's section on citing a certificate's release, not the evaluation.
+
+    `facts` has the schema's sha256.
+    """
     lines = [] if certificate is None else words.citation(Certificate.from_dict(certificate))
     return Section(
         "cite",

@@ -133,7 +133,7 @@ class GroupedRows:
     def scores(
         self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
     ) -> pd.DataFrame:
-        """Frame of all rates (or errors, of numbers) in each scope and between groups, with bootstrap intervals.
+        """Frame of rates (errors, of numbers) of `predicted` against `truth` by scope, with bootstrap intervals.
 
         With `score`, a number for each row that is larger the likelier "true" is, it has the area under the curve too.
         """
@@ -291,7 +291,7 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 
 
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, 4) of bootstrap draws of each group's counts: multinomial, as rows lie in 4 cells."""
+    """Array (resamples, groups, 4) of bootstrap draws, by `rng`, of each group's `counts`: multinomial, in 4 cells."""
     sizes = counts.sum(axis=1)
     # an empty group needs some distribution; none of its rows is drawn
     shares = np.where(sizes[:, None] > 0, counts / np.maximum(sizes, 1)[:, None], 0.25)
@@ -299,7 +299,7 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, sums): sums of the columns of `each` over bootstrap draws of each group's rows."""
+    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows of `members`' groups."""
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]

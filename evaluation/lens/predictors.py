@@ -77,7 +77,7 @@ def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Float
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
-    """Name of the column that a model predicts: the one named, the model's or the mechanism's; refused without any."""
+    """Name of the column that a model predicts: `named`, else the model's or the mechanism's; refused without any."""
     found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
     if not isinstance(found, str) or not found:
         raise UsageError("lens: which column is predicted? Name it in the recipe, or with --target.")

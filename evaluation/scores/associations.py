@@ -146,7 +146,10 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """Array of the codes of a column's levels that stand for numbers, sorted by these numbers; others are left out."""
+    """Array of the codes of the levels of column `name` that stand for numbers, sorted by these.
+
+    Others are left out.
+    """
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))

@@ -107,7 +107,7 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`workload_error` (L1) of a release beside that of every baseline; arguments and refusals as there.
+    """`workload_error` (L1) of a release beside that of every baseline, one frame; arguments and refusals as there.
 
     `seed` draws the baselines.
 
@@ -124,7 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers drawn with replacement, in proportion to weights if any; empty if the table is."""
+    """Array of `rows` row numbers of a table drawn with replacement, by weights if any; empty if the table is."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

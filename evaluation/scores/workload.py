@@ -117,7 +117,10 @@ def workload_of(
 
 
 def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the mean distances `found`, a row a group, then everybody; `scale` is 2 for L1, 1 for variation."""
+    """Frame of the mean distances `found` of a pair, a row a group, then everybody.
+
+    `scale` is 2 for L1, 1 for variation.
+    """
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     cliques = np.full(mean.shape, len(found.cliques))
@@ -125,14 +128,14 @@ def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.D
 
 
 def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
-    """Frame of NIST's k-marginal score, from 0 to 1000, a row for each group and everybody."""
+    """Frame of NIST's k-marginal score, from 0 to 1000, by the distances `found`; a row a group, then everybody."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the distances `found`, a row a clique and scope, the largest first, unknown ones last."""
+    """Frame of the distances `found`, times `scale`, a row a clique and scope, the largest first, unknown ones last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)
