@@ -80,7 +80,7 @@ class Graphical(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """Return the model of a solved problem, whose columns and levels are those of `schema`."""
+        """Return the model of a solved problem, `solution`, whose columns and levels are those of `schema`."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
@@ -175,7 +175,7 @@ class Graphical(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Graphical:
-        """Return the model of a stored state; refuse an unsound tree, potentials of wrong shape or value, figures."""
+        """Return the model of a stored state; refuse (ReleaseError) an unsound tree, potentials or figures."""
         facts = state.facts
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         cliques = tuple(tuple(clique) for clique in facts["cliques"])

@@ -31,7 +31,7 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x the tables of `model` (pairs clique, sigma) plus fresh noise.
+    """Return `times` models, each fitted to `rows` x the tables of `model` (pairs clique, sigma) plus noise by `rng`.
 
     Tables outside the model's cliques are left out; see `TableModel.redrawn`.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """Return `n` rows, level numbers by column in the smallest type that holds them, from a tree's clique tables."""
+    """Return `n` rows, level numbers by column in small types, drawn by `rng` from a tree's tables `calibrated`."""
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
