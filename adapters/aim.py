@@ -108,7 +108,10 @@ class AIM(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure all columns; choose, measure and fit until the budget is spent; return the last fit's learner."""
+        """Program, spending `allot`: measure all columns.
+
+        Choose, measure and fit in rounds; return the last fit's learner.
+        """
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         own = GraphicalLearner(
@@ -143,7 +146,10 @@ class AIM(Poolable[Graphical]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary fit, with random choices, for a plan; fit and return nothing."""
+        """Program that asks the questions of an ordinary fit for `allot`, with choices by `rng`, for a plan.
+
+        Returns nothing.
+        """
         first = self._first(public, allot.rho)
         if public.asked:
             yield from counts(public.asked, rho=first)
@@ -151,7 +157,7 @@ class AIM(Poolable[Graphical]):
         yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all sets of columns inside one of the workload's marginals; `rho` is not used."""
+        """Return {clique: weight} of all sets of columns inside one of the workload's marginals; `rho` is not used."""
         return self._workload.parts(public.schema.names)
 
     @property
@@ -172,7 +178,10 @@ class AIM(Poolable[Graphical]):
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of the first round's candidates, by public facts; if empty, there is no round."""
+        """Return {clique: weight} of the first round's candidates at `rho`, by public facts.
+
+        If empty, there is no round.
+        """
         schema, every = public.schema, self.candidate_weights(public)
         if public.size is None or not schema.names:
             return every

@@ -86,7 +86,10 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse too large trees of pairs, and what `mbi` cannot fit."""
+        """Return the whole budget as a zCDP allotment.
+
+        Refuse too large trees of public columns, and what `mbi` cannot fit.
+        """
         schema = public.schema
         if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
             raise Unsupported(
@@ -107,7 +110,10 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure the columns, choose pairs, measure these, fit; return the learner, or an arbiter with a prior."""
+        """Program, spending `allot`: measures columns, chooses and measures pairs, fits.
+
+        Returns the learner or an arbiter.
+        """
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -140,7 +146,7 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask for the charges of an ordinary fit, each choice after the first among two pairs; fit and return nothing.
+        """Program that asks for the charges of an ordinary fit, later choices among two pairs only; returns nothing.
 
         Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
         trees that are too large, and structural rules make no model larger than they may.
@@ -151,7 +157,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Take the paper's three steps, a third of rho each; return the tables of columns and of a tree's pairs.
+        """Program of the paper's three steps, a third of rho each; returns (columns' tables, a tree's pairs' tables).
 
         Fewer than two columns get all of rho, and there are no pairs. `rehearsed` omits most candidates.
         """
@@ -163,7 +169,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all pairs of columns, and of single columns; `rho` is not used."""
+        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -177,7 +183,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Return the pairs of a spanning tree, each drawn for its part of `rho` by the exponential mechanism.
+    """Program that returns the pairs of a spanning tree, by tables `paid`, each drawn for its part of `rho`.
 
     The columns of a certain public table are joined already.
     """
@@ -214,7 +220,10 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return all pairs of these columns, each once, in their order; cached, as strata with equal columns share it."""
+    """Return all pairs of the columns `names`, each once, in their order.
+
+    Cached, as strata with equal columns share it.
+    """
     return tuple(combinations(names, 2))
 
 

@@ -98,7 +98,7 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """Return one of `KNOWN` as a mechanism, its packages' versions in the claim; refuse other names and versions."""
+    """Return `name` of `KNOWN` as a mechanism for `rows` rows, packages' versions in the claim; refuse other names."""
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]

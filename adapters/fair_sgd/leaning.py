@@ -91,7 +91,7 @@ class Leaning:
 
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
-        """Return the state of a descent before any answer: no statistics, and the setting's clip."""
+        """Return the state of a task's descent before any answer: no statistics, and the setting's clip."""
         return cls(task, task.settings.clip)
 
     @property

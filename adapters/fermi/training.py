@@ -158,7 +158,10 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return models' adversary, W being best for predictions independent of the group; one penalty a model."""
+        """Return a task's adversary, one penalty a model, W being best for predictions independent of the group.
+
+        `counts`.
+        """
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]

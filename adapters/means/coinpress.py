@@ -108,12 +108,12 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse columns that `scales` refuses."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse public columns that `scales` refuses."""
         self.scales(public)
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Count, narrow down the means, ask squares around the last centre, and return the estimate of all means."""
+        """Program, spending `allot`: counts, narrows the means, asks squares at the last centre; returns all means."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -163,7 +163,7 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`; no wider than the bounds."""
+        """Return the clip of the columns' norm, in scales, for a mean within `r` of `centre`, noise within `g`."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 

@@ -91,7 +91,10 @@ class Settings(Mechanism[Estimate]):
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
-        """Return the columns with their scales; refuse unsuitable columns, and a declared size that is not theirs."""
+        """Return the columns with their scales by public facts.
+
+        Refuse unsuitable columns, a size that is not theirs.
+        """
         columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
         check_count(self.name, self, public, columns)
         return columns
@@ -130,7 +133,10 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return the parts of `whole` that pay for counts, means and squares; those not asked are 0 and go to means."""
+    """Return three parts of `whole`, for counts, means and squares, by settings.
+
+    Those not asked are 0 and go to means.
+    """
     counts = settings.count_share * (settings.count == "noisy")
     squares = settings.variance_share * (settings.variance == "bought")
     count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
@@ -138,7 +144,7 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Return the number of records with a value in each of the columns: noisy, or the declared size without noise.
+    """Return the number of records, paid by `pay`, with a value in all `columns`: noisy, or the declared size.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
@@ -160,7 +166,10 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Return each group of columns' number of records, paid by `pay`; groups that every record has share one."""
+    """Return each group of columns' number of records, a list, paid by `pay`.
+
+    Groups that every record has share one.
+    """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()

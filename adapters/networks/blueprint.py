@@ -28,7 +28,7 @@ REMEDY = (
 
 
 def torch_of(who: str) -> Any:
-    """Return the module `torch`; refuse (Unsupported) with the way to install it if it is absent."""
+    """Return the module `torch`; refuse (Unsupported, naming `who`) with the way to install it if it is absent."""
     try:
         import torch
     except ImportError as error:
@@ -76,7 +76,10 @@ class Blueprint:
         return module.double().train()
 
     def _modules(self, torch: Any) -> Any:
-        """Return a named network: tanh after each hidden layer; convolutions of 3 x 3 pixels with stride 2."""
+        """Return a named network, by the module `torch`: tanh after each hidden layer.
+
+        Convolutions of 3 x 3, stride 2.
+        """
         nn = torch.nn
         if self.network == "mlp":
             sizes, layers = (self.features, *self.hidden), list[Any]()
@@ -91,7 +94,10 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """Return the network that the caller's function builds; refuse no function, and a result of another type."""
+        """Return the network of the caller's function.
+
+        Refuse, naming `who`, no function, and a result of another type.
+        """
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "
@@ -109,7 +115,7 @@ class Blueprint:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the blueprint of stored facts; refuse (ReleaseError) unknown names, and sizes that do not fit."""
+        """Return the blueprint of stored facts for these numbers; refuse (ReleaseError) unknown names, unfit sizes."""
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))
         if name not in (None, *NAMED) or not whole or (name == "conv" and not _fits(image, features)):

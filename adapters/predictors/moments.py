@@ -76,7 +76,7 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, square: NoisySum, product: NoisySum) -> NoisyMoments:
-        """Return the moments of least squares from the blocks of `Moments`: X'X, as upper triangle, and X'y."""
+        """Return the moments of least squares from noisy blocks of `Moments`: X'X (`square`), triangle, and X'y."""
         return cls._of(square, product, np.zeros(product.units.size), curved=False)
 
     @classmethod

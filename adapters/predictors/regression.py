@@ -75,7 +75,7 @@ class Regression(Designed):
         return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name: `prediction` and, unless the model is linear, `probability=LEVEL` for each."""
+        """Return output columns of coded rows: `prediction` and, unless linear, `probability=LEVEL` for each level."""
         if self.link == "linear":
             return {"prediction": self.predict(rows)}
         return self.written(rows, self.probabilities(rows))

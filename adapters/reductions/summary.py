@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the fitted predictor of the loop's result, with rates, goals, plan and settings in words as its facts."""
+    """Return the fitted predictor of the loop's result `found`, with rates, goals, plan and settings as its facts."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
@@ -95,7 +95,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:
-    """Return a text: the steps, and noise in rates and mean losses of the smallest cell of at least `least` records."""
+    """Return a text: steps, and noise in rates and mean losses of the smallest cell of at least `least` records."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):
         return task.settings.in_words

@@ -110,7 +110,7 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """Return a stratum's learner that departs from this model, pulled to it by `prior` records.
+        """Program that returns a stratum's learner that departs from this model, pulled to it by `prior` records.
 
         Merged columns and structural zeros are fitted first.
         """

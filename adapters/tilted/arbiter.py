@@ -140,7 +140,10 @@ class Arbiter(Learner[Any]):
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Return a stratum's learner that starts from the leader; `prior` is everybody's weight, in records."""
+        """Program that returns a stratum's learner that starts from the leader.
+
+        `prior` is everybody's weight, in records.
+        """
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
@@ -149,7 +152,7 @@ class Arbiter(Learner[Any]):
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return an arbiter between `own` and the prior's rows; `own` itself if there is no prior or it lacks columns."""
+    """Return an arbiter between the learner `own` and the public prior's rows; `own` itself without a sound prior."""
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
@@ -225,7 +228,7 @@ def counted(table: MeasuredTable) -> int:
 
 
 def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared distance of a table from its prediction (in records) over its noise variance."""
+    """Return half the squared distance of a table from the prediction `foretold` (in records) over noise variance."""
     return _halved(table, table.values - foretold)
 
 

@@ -57,11 +57,11 @@ class TiltedRows(TableModel):
         return self.marginal((column,))
 
     def mass(self, where: Where) -> float:
-        """Return the total weight, 0 to 1, of the rows that meet a condition: column -> level numbers allowed."""
+        """Return the total weight, 0 to 1, of the rows that meet `where`: column -> level numbers allowed."""
         return min(1.0, float(self._met(where).sum()))
 
     def _met(self, where: Where) -> NDArray[np.float64]:
-        """Return the rows' weights, 0 for rows that do not meet a condition (column -> level numbers allowed)."""
+        """Return the rows' weights, 0 for rows that do not meet `where` (column -> level numbers allowed)."""
         weights = self.weights
         for column, allowed in where.items():
             inside = np.zeros(self.schema.size(column), dtype=bool)
@@ -112,7 +112,10 @@ class TiltedRows(TableModel):
         return TiltedRows(schema, codes, weights / weights.sum(), self.total)
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the page's section on the prior's distance by column; none if it is not known."""
+        """Return the page's section on the prior's distance by column, in a tuple, empty if not known.
+
+        `named` is not used.
+        """
         from stratsynth.adapters.tilted.page import prior_section
 
         return () if self.off is None else (prior_section(self.off, self.made),)
