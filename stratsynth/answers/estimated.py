@@ -50,7 +50,7 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Return the columns `FIGURES` of one query's results, each a list with one entry per cell.
+    """Return the columns `FIGURES` of a query's results from a model of means, each a list with one entry per cell.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
@@ -93,7 +93,7 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the `Mean` (value and noise) of one cell of a query, or a sentence on why there is none."""
+    """Return the `Mean` (value and noise) of a model in one cell of a query, or a sentence on why there is none."""
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:

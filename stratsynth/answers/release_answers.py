@@ -157,7 +157,7 @@ class Answers:
         return {**figures, "status": status, "model": guessed, "note": notes}
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return an answer with strata that lack a table assumed where they hide it, and the mask of such cells."""
+        """Return (answer of a query, strata that lack a table assumed where they hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares.tables, query) if taken.any() else None
         if other is None:

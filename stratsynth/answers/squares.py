@@ -310,7 +310,7 @@ def _subsets(columns: Columns) -> Iterator[Columns]:
 
 
 def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
-    """Return a stratum's weight in each function: the factors in `outer`, each averaged over the stratum's levels."""
+    """Return the weight of the stratum `leaf` in each function: the factors in `outer`, averaged over its levels."""
     weight = np.ones(functions.number)
     for name in outer:
         weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
@@ -337,7 +337,7 @@ def _squares(part: _Part, columns: Columns) -> Floats:
 
 
 def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
-    """Return one number per row: the row's array multiplied by one vector for each of its axes."""
+    """Return one number per row of `values`: the row's array multiplied by one vector for each of its axes."""
     for vector in reversed(vectors):
         values = np.einsum("fai,fi->fa", values.reshape(len(values), -1, vector.shape[1]), vector)
     return values.reshape(len(values))
