@@ -85,7 +85,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
-    """Return each row's weight, by its own value alone: an integer from 0 to the largest; None without a column.
+    """Return each row's weight in `data`, by its own value: an int from 0 to the largest; None without a column.
 
     Halves are rounded to even; a value that is no finite number counts as the schema's `missing`.
     """
@@ -99,7 +99,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return two arrays: the code of each row's value, -1 if its row is to be left out; True for a value not listed."""
+    """Return (code of each row's value in `data`, -1 to leave it out; True for a value the column does not list)."""
     if isinstance(column, Nested):
         codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return by row the code, -1 to leave it out; the number within bounds or NaN; True for neither bin nor special."""
+    """Return, by row of `data`, (code or -1 to leave out; number in bounds or NaN; True if the column has none)."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

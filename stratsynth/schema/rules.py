@@ -80,7 +80,7 @@ def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
 
 
 def _compared(column: Column, condition: str) -> frozenset[int] | None:
-    """Return the codes of the bins wholly inside a comparison such as `>= 18`; None if `condition` is none."""
+    """Return the codes of a column's bins wholly inside a comparison, `condition`, such as `>= 18`; None if none."""
     match = _COMPARISON.fullmatch(condition)
     if match is None or not isinstance(column, Numeric) or (bound := column.quantity(match[2])) is None:
         return None

@@ -131,7 +131,7 @@ _LAST = (dt.date.max - _EPOCH.date()).days * _DAY + _DAY
 
 
 def microseconds(kind: str, text: str) -> int | None:
-    """Return the microseconds that a text spells, since 1970 or midnight, or as a length; None if it spells none.
+    """Return the microseconds that a text of a `kind` spells, since 1970 or midnight, or as a length; or None.
 
     Fractions of a microsecond are cut off.
     """
@@ -191,7 +191,7 @@ def _duration(text: str) -> int | None:
 
 
 def _text(value: Any) -> str:
-    """Return a bound as text: dates and times in ISO form, durations in seconds; empty for other objects."""
+    """Return the bound `value` as text: dates and times in ISO form, durations in seconds; "" for other objects."""
     if isinstance(value, dt.timedelta):
         return str(Decimal(value // dt.timedelta(microseconds=1)) / UNITS["second"])
     if isinstance(value, dt.date | dt.time):
