@@ -85,7 +85,7 @@ def settle(
 
 
 def _size(public: Public, layout: Layout | None) -> float | None:
-    """Return the number of records of a table: all, or if strata alone are asked, those of the median record's stratum.
+    """Return the public number of records of a table: all, or if the layout's strata alone are asked, a median one's.
 
     Half of all records are in strata at least as large.
     """
@@ -115,7 +115,7 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return the grouping of a code list to count by `size` and `noise` (0: single codes), and why; or refuse a rule's.
+    """Return (grouping of the code list `name` to count by `size` and `noise`, 0: single codes; the reason); or refuse.
 
     `defining` is the reason why single codes must stay; empty if there is none.
     """
@@ -142,7 +142,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if with grouping `which` no rule names a part of a group: it could not be told from the rest."""
+    """True if with grouping `which` of column `name` no rule of the schema names a part of a group."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:
@@ -171,7 +171,7 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
 
 
 def described(item: Mapping[str, Any]) -> str:
-    """Return a sentence on one code list, from its `CountedCodeList.to_dict`, for plans, certificates and reports."""
+    """Return a sentence on one code list, `item` of `CountedCodeList.to_dict`, for plans, certificates and reports."""
     if not item["drawn"]:
         return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']})"
     by = f", {item['source']}" if item["source"] else ""
