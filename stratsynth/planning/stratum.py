@@ -180,7 +180,7 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return the tables asked of everybody, but for those of the strata's own columns alone."""
+        """Return the tables asked of everybody, but for those of the columns of `path`'s stratum alone."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
@@ -217,7 +217,7 @@ def _shared_start_verdict(error: float | None, measured: int, columns: int) -> s
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Return the memory in MB for exact and noisy tables, all candidates' tables, and one round's model."""
+    """Return the memory in MB of what was `seen`: exact and noisy tables, candidates' tables, and a round's model."""
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
