@@ -147,7 +147,7 @@ def stamp(grid: Grid) -> str:
 
 
 def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
-    """Mapping from each of a grid's cells to the digest of all that its scores depend on; None is the baselines.
+    """Mapping from each of a grid's cells to the digest of all its scores depend on, keyed in `folder`; or None.
 
     Data are represented by a keyed hash: a plain one would confirm guesses.
     """

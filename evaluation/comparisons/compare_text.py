@@ -45,7 +45,10 @@ def titles(k: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar with the time left, by default on a terminal and in a notebook; yield its tick, None without a bar."""
+    """Show a bar with the time left if `shown` (None: on a terminal, in a notebook).
+
+    Yield the bar's tick, or None without a bar.
+    """
     if not wanted(shown):
         yield None
         return
@@ -104,7 +107,7 @@ def _overall(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a section, or none, on `differences` of settings for everybody, with the number of groups' verdicts.
+    """Yield a section, or none, on `differences` of a comparison's (`facts`) settings, numbers of verdicts.
 
     Of pairs that were asked for all, otherwise those that differ in one thing.
     """
@@ -135,7 +138,7 @@ def _roads(folder: Path) -> Iterator[Section]:
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
-    """Return a mask of the rows of `differences` whose settings differ in one thing: strata, mechanism, pooling."""
+    """Return a mask of the rows of `differences` whose settings differ in one: strata, mechanism, pooling (`bases`)."""
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)

@@ -55,7 +55,10 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Mapping by label of the recipe's mechanisms and the caller's; refuse what is no mechanism, and taken labels."""
+    """Mapping by label of mechanisms `named` by a recipe and `own`, the caller's.
+
+    Refuse what is no mechanism, and labels that are taken.
+    """
     found = dict(named)
     for label, mechanism in own.items():
         _check_label(label)
@@ -95,7 +98,7 @@ def predicts(competitor: Competitor) -> bool:
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """Sets of columns that a mechanism is stratified by: `wanted`, its own `by` if it makes strata; () if it predicts.
+    """Sets of columns that a `competitor` is stratified by: `wanted`, or its own `by`, or () if it predicts.
 
     A predictor is fitted to all records: its groups are a setting of its own.
     """
@@ -107,7 +110,7 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """Mechanism to fit of a `competitor`, in strata of `by` if there are weights; refused if it returns estimates.
+    """Mechanism to fit of a `competitor`, in strata of `by` with groups if there are weights; refused for estimates.
 
     An object that makes strata itself keeps its own; a mechanism of a recipe that makes strata is refused without
     weights.

@@ -191,7 +191,7 @@ class Grid:
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
         """Pairs of settings, each (mechanism's label, stratification), by their names `said` in the recipe.
 
-        Or refused.
+        Refuse names of no setting.
         """
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
@@ -230,7 +230,7 @@ class Grid:
 
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
-    """Part of the declared merges, bands and hierarchies of levels that concerns the columns `by`."""
+    """Part of `groups`, declared merges, bands and hierarchies of levels, that concerns the columns `by`."""
     merge, hierarchy = (
         {column: merges for column, merges in declared.items() if column in by}
         for declared in (groups.merge, groups.hierarchy)

@@ -96,7 +96,7 @@ def grid_page(
     stamp: str,
     chapters: Sequence[Section] = (),
 ) -> Page:
-    """Return the page of a grid's results, from the tidy `frame` of scores and the paired `tests`.
+    """Return the page of a grid's results, by the tidy `frame` of scores, paired `tests`, schema, under a `stamp`.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.

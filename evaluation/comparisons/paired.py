@@ -57,7 +57,10 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of p-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
+    """Array of p-values of Student's two-sided t test that the mean of `differences` over the last axis is 0.
+
+    The value is NaN where there is no interval.
+    """
     from scipy.stats import t
 
     mean, error, count = _mean(differences)
@@ -180,7 +183,7 @@ def _differences(
 def _verdict(row: dict[Any, Any]) -> str:
     """Verdict on a paired test, the dict `row`, as `mst, vanilla is better`.
 
-    "" with few repetitions or within chance.
+    The verdict is empty with few repetitions, or within chance.
     """
     if row["repetitions"] < ENOUGH or not row["p_holm"] < 1 - COVERAGE:
         return ""

@@ -196,7 +196,7 @@ def words(found: pd.DataFrame) -> list[str]:
 
 
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
-    """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, differences."""
+    """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, gaps (`pooled`)."""
     own = _own(frame, pooled)
     if own.empty:
         return []

@@ -89,7 +89,7 @@ class Runs:
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
         """Mean over seeds for a method, an epsilon and a group `key`, with its range (of one seed, interval).
 
-        Or NaN.
+        The score is NaN if the figure is unknown.
         """
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])
