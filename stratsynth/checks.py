@@ -70,7 +70,7 @@ def number(
 
 
 def number_words(least: float, above: float, most: float, below: float) -> str:
-    """Return words for numbers between these ends, such as "number above 0 and at most 10" or "finite number"."""
+    """Return words for numbers from `least` or `above` to `most` or `below`, such as "number above 0 and below 1"."""
     if max(abs(least), abs(most)) < math.inf:
         return f"number from {least:g} to {most:g}"
     ends = {"of at least": least, "above": above, "at most": most, "below": below}
@@ -125,7 +125,7 @@ def check_line(what: str, value: object) -> None:
 
 
 def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
-    """Refuse a cap `ledger_epsilon` that is no positive number, and account names that are no line; None passes."""
+    """Refuse a cap `ledger_epsilon` no positive number, `account` and `new_account` that are no line; None passes."""
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
     check_line("account", account)
     check_line("new_account", new_account)

@@ -115,7 +115,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def _feed_code(add: Add, code: CodeType) -> None:
-    """Add to the hash, by the function `add`, a function's instructions, names, constants and inner functions."""
+    """Add to the hash, by the function `add`, instructions, names, constants, inner functions of compiled `code`."""
     _write(add, "code", code.co_code)
     _feed(add, list(code.co_names))
     for constant in code.co_consts:

@@ -92,7 +92,7 @@ class Range:
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
         """Return a `value` of annotation `kind`, list of numbers or names, as a tuple.
 
-        UsageError, naming `what`, for others.
+        UsageError, naming `what`, for any other value.
         """
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
@@ -139,7 +139,7 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and a `Range`: ends, `length` of lists, words `refused` with remedy.
+    """Return a dataclass field with this default and a `Range`: ends `least`..., `length` of lists, words `refused`.
 
     A table is copied for each object, and no part of its hash.
     """

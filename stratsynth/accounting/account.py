@@ -89,10 +89,10 @@ class FitAccount:
             raise self._refusal(would)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write down the charges of the batch at `moment` with key `asked`, within the caps; in memory nothing."""
+        """Write down a batch's charges (`moment`, key `asked`, total variation `distance`); in memory do nothing."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse a batch: `distance` (total variation) that delta does not cover, another currency, noise or rate."""
+        """Refuse a batch's charges: `distance` (total variation) beyond delta, another currency, noise or rate."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE

@@ -150,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return all lines as dicts: read and verify those added since, complete a torn last one (with `write`)."""
+        """Return all lines of the file `handle` as dicts: verify those added since; complete a torn one if `write`."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")

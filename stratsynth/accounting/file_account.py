@@ -74,7 +74,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges (`moment`, key `asked`) to the ledger, unless there already; or raise, write none."""
+        """Write a batch's charges (`moment`, key `asked`, total variation `distance`) to the ledger once; or raise."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -89,7 +89,7 @@ class FileAccount(FitAccount):
                 self._charged()
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Append the charges of a batch (`moment`, key `asked`) to the ledger as one line, on the disk at return."""
+        """Append a batch's charges (`moment`, key `asked`, `distance`) as one ledger line, on the disk at return."""
         stated = [charge.to_dict() for charge in charges]
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
@@ -124,7 +124,7 @@ class FileAccount(FitAccount):
         return state
 
     def store(self, moment: int, asked: str, answers: State) -> None:
-        """Write a batch's answers to the journal, note them in the ledger; on disk before the mechanism sees them."""
+        """Write a batch's answers (`moment`, key `asked`) to the journal and ledger, on disk before they are seen."""
         path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)
@@ -151,7 +151,7 @@ class FileAccount(FitAccount):
         self._chain.append({"kind": line["kind"], "run": self._reservation["run"], **line})
 
     def _answered(self, moment: int, asked: str, content: bytes) -> None:
-        """Note in the ledger that a batch's answer, bytes `content`, is given: if its file is lost, none is redrawn."""
+        """Note in the ledger the answer, bytes `content`, of a batch (`moment`, key `asked`): none is redrawn."""
         sha256 = hashlib.sha256(content).hexdigest()
         self._append({"kind": "answered", "moment": moment, "asked": asked, "sha256": sha256})
         self._given[moment, asked] = sha256

@@ -130,7 +130,7 @@ class FileLedger:
                 raise
 
     def _standing(self, head: Mapping[str, Any], note: str, known: tuple[str, ...]) -> Standing:
-        """Return the account's state by the lines read so far: `head` is the first, `known` are others' names."""
+        """Return the account's state by the lines read so far, with `note`; `head` is the first, `known` are others."""
         lines = self._chain.lines
         reserved, whose = [allotment_of(line) for line in reservations(lines)], shared_by(lines)
         delta = readable(reserved, head["delta"])
@@ -140,7 +140,7 @@ class FileLedger:
         )  # fmt: skip
 
     def _reserve_rest(self, request: Request, run: str, standing: Callable[[], Standing]) -> Standing:
-        """Reserve the allotment of a request's `run` in place of its first question's; return the account's state."""
+        """Reserve the allotment of a request's `run` in place of its first question's; return `standing()` then."""
         with self._chain.locked() as append:
             lines = self._chain.lines
             others = [allotment_of(line) for line in reservations(lines) if line["run"] != run]
@@ -204,7 +204,7 @@ class FileLedger:
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
     def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
-        """Refuse a ledger (`head`, `lines`) of other data, neighbours, public columns, unit, account or cap."""
+        """Refuse a ledger (`head`, `lines`) of other data, neighbours, unit, account or cap than `budget` and fit."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")

@@ -35,7 +35,7 @@ BY_SHAPE = "shape"
 
 
 def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the first of the ledger's `lines`, all checked; LedgerError with the number of one that is none."""
+    """Return the first of the `lines` of the ledger `path`, all checked; LedgerError with the number of a bad one."""
     if lines[0].get("format") != FORMAT:
         versions = {str(line["version"]) for line in lines if "version" in line}
         by = f", but was written by stratsynth {' and '.join(sorted(versions))}" if versions else ""
@@ -53,7 +53,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read every field that a ledger's `line` (`first` or not) should hold; any exception means one is amiss."""
+    """Read every field that a ledger's `line` (`first` or not) should hold, by runs' `currencies`; raise if amiss."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)
@@ -140,7 +140,7 @@ def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
-    """Return a `reserve` line, a dict, for the request's first part or all; `data` is the version's fingerprint."""
+    """Return the `reserve` line, a dict, of a request's first part or all for `run`; `data` is a fingerprint."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),

@@ -58,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return {step: epsilon} (`STEPS`) from charges, or their `worst` case; None for a step that nothing protects."""
+    """Return {step: epsilon} of STEPS at a budget's delta, from what was spent of `allot`, or its `worst` case."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 
@@ -99,7 +99,7 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
 
 
 def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fraction]:
-    """Return {step: cost} on any course: the whole allotment, at the largest factor that `worst` declares.
+    """Return {step: cost} on any course of a spending: all of `allot`, at the largest factor `worst` declares.
 
     If strata of one split alone are asked, a record that moves is removed from one and added to another; each costs
     at most the allotment.

@@ -125,7 +125,7 @@ class MemoryAccount(FitAccount):
         self._answer: tuple[int, str, Any] | None = None
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Charge a batch as any account in memory; nothing if it is the first question of a fit that goes on."""
+        """Charge a batch (`moment`, key `asked`, `distance`) as any account in memory; not a resumed first question."""
         if self.recall(moment, asked) is None:
             super().charge(moment, asked, charges, distance)
 

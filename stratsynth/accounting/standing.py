@@ -123,7 +123,7 @@ def rule(delta: float) -> str:
 
 
 def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float) -> str:
-    """Return the message for a reservation `new` beyond `cap`: asked, remaining, excess, and the remedy, at `delta`."""
+    """Return the message for a reservation `new` beside `reserved` beyond `cap`: asked, left, remedy, at `delta`."""
     after = total([*reserved, new], delta)
     asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
     why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"

@@ -65,7 +65,7 @@ class ConditionalTable:
         return sum(parts[1:], start=parts[0]) if parts else np.zeros(1, np.intp)
 
     def draw(self, codes: Mapping[str, Codes], drawn: NDArray[np.uint32]) -> Codes:
-        """Return each row's code: how many thresholds, by its other `codes`, its 31-bit draw reaches."""
+        """Return each row's code: how many thresholds, by its other `codes`, its 31-bit number in `drawn` reaches."""
         at = self.combination(codes)
         found = np.zeros(len(drawn), np.uint8)
         for threshold in self.thresholds:

@@ -70,7 +70,7 @@ def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
 
 
 def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
-    """Return (shares, column names) of `joint`, its last two axes, five years and years within, merged into AGEP."""
+    """Return (shares, column names) of `joint`, columns `have`, whose last two axes are merged into bins of AGEP."""
     column = schema().column("AGEP")
     assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
     fives, ones = joint.shape[-2:]

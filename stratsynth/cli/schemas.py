@@ -87,7 +87,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: return numbers of rows and values of `data` that do not fit the file `schema`, as JSON values."""
+    """INTERNAL: return numbers of rows and values of `data` (its `table`, `query`) unfit to a schema, JSON values."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
@@ -96,7 +96,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """Return the Page, stamped INTERNAL, of `check_schema`'s numbers of rows and values that do not fit a schema."""
+    """Return the Page, stamped INTERNAL, of `found`, `check_schema`'s numbers of rows and values that do not fit."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])

@@ -56,7 +56,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
 def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
     """Write a copy of a release's folder, rows by measured sizes, into `out`.
 
-    Return its number of rows (`rows`, if given).
+    Return the number of rows drawn by `seed`: `rows`, or without it the number in the release's table.
     """
     import pyarrow.parquet as pq
 
@@ -93,7 +93,7 @@ def sample_release(
     like: Path | None = None,
     groups: str = "declared",
 ) -> tuple[int, str]:
-    """Draw rows of the release `folder` into `out`; return (their number, a line on rows that rules changed, or "")."""
+    """Draw rows of the release `folder` to `out` as the options say; return (their number, a line on rules, or "")."""
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.fitting.refusals import check_groups
@@ -162,7 +162,10 @@ def predict_rows(
     table: str | None = None,
     query: str | None = None,
 ) -> int:
-    """Write a release's predictions for the rows of `data`, with their columns `keep`, to `out`; return the number."""
+    """Write predictions of the release `folder` for the rows of `data`, with their columns `keep`, to `out`.
+
+    Return the number of predictions; `seed` is for chance, `table` or `query` name rows in a database.
+    """
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source

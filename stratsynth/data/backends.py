@@ -80,7 +80,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """Return `engine`; for "auto" "stream" if `declared_size` is large and units are records, else "memory"."""
+    """Return `engine`; for "auto" "stream" if a schema's `declared_size` rows are large records, else "memory"."""
     check_engine(engine)
     if engine != "auto":
         return engine
@@ -100,7 +100,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend that holds the rows of `source` by the named engine; Unsupported for rows it cannot hold."""
+    """Return the backend of the named engine on the rows of `source`, in a schema; Unsupported if it cannot hold it."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):

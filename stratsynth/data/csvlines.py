@@ -65,7 +65,7 @@ def header(file: IO[bytes]) -> list[str]:
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """Yield, for each block of remaining lines of `width` fields, a list: an array of texts for each place `wanted`."""
+    """Yield, for each block of lines of `file`, of `width` fields, a list: an array of texts a place `wanted`."""
     for block in _blocks(file):
         yield _parse(block, width, wanted)[0]
 
@@ -145,7 +145,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
 
 
 def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.Array:
-    """Return the bytes from each of `begins` up to the corresponding one of `ends`, as a binary array."""
+    """Return the bytes of `data` from each of `begins` up to the corresponding one of `ends`, as a binary array."""
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     where = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
@@ -154,6 +154,6 @@ def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.A
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """Return a binary array as text, null where a field is empty or not UTF-8."""
+    """Return the binary array `column` as text, null where a field is empty or not UTF-8."""
     column = pc.if_else(pc.equal(pc.binary_length(column), 0), None, column)
     return decoded(column, pa.string())

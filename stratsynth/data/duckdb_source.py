@@ -136,7 +136,7 @@ class DuckDBSource(FileSource):
     def _summed(
         self, file: IO[bytes], value: Callable[[str, str], str], row: str, parts: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield names, number of rows, sums as bytes: SQL `value` of a column, `row` of these, `parts` of a row."""
+        """Yield names, number of rows, sums of `file` as bytes: SQL `value` of a column, `row` of these, `parts`."""
 
         def sums(memory: int) -> bytes:
             with self._open(file, memory) as (connection, chosen):
@@ -201,7 +201,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """Return the `Chosen` table or checked query, as names and SELECT; `failed` is DuckDB's error, never quoted."""
+        """Return the `Chosen` table or checked query of a connection; `failed` is DuckDB's error, never quoted."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)

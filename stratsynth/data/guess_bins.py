@@ -107,7 +107,7 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """Return (lower, upper): `least`, `most` rounded outward to half the power of ten in their distance."""
+    """Return (lower, upper): `least`, `most` rounded outward to half the power of ten between; `whole`: to 1."""
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -144,7 +144,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Return ends of bins from `lower` to `upper`, ascending: rounded quantiles of `counts`, powers of ten beyond."""
+    """Return ends of bins from `lower` to `upper`, `whole` or not: rounded quantiles of `counts`, powers of ten."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
@@ -161,7 +161,10 @@ def _ladder(lower: float, upper: float) -> Iterator[float]:
 
 
 def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
-    """Return the least value of (value, rows) pairs that a share `q` of rows is up to; of |values| with `size`."""
+    """Return the least value in `ordered`, (value, rows), that a share `q` of rows is up to.
+
+    With `size`, absolute values count in place of the values.
+    """
     if size:
         ordered = sorted((abs(value), count) for value, count in ordered)
     wanted, before = q * sum(count for _, count in ordered), 0

@@ -44,7 +44,7 @@ def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
 def temporal(
     kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool, as_text: bool
 ) -> tuple[Temporal, list[str]]:
-    """Return (column of this `kind`, "date" or such, with rounded bounds of the texts; notes for its reviewer)."""
+    """Return (column of this `kind`, "date" or such, `missing` or `as_text`, with rounded bounds of texts; notes)."""
     read = {text: microseconds(kind, text) for text in texts}
     words = [text for text, value in read.items() if value is None]
     counts = {value: texts[text] for text, value in read.items() if value is not None}

@@ -125,7 +125,7 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 
 
 def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse, with the sentence paired with them, inputs whose rows are the `private` ones as a fit reads them."""
+    """Refuse, with the sentence paired in `given`, inputs whose rows, by a schema, are the `private` ones of a fit."""
     mine = getattr(private, "source", None)
     if not isinstance(mine, Source):
         return
@@ -137,7 +137,7 @@ def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[It
 
 
 def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
-    """Return (schema of the columns it has, content of its rows) of a public input; (None, None) if it has none.
+    """Return (schema of the columns it has, content of its rows) of a public input `other`; (None, None) if none.
 
     A table of figures, such as shares, lists each code once, as a private table may too: it needs all columns.
     """

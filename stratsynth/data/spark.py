@@ -53,7 +53,7 @@ class Spark:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Spark:
-        """Return the backend on `source`; refuse, before anything is charged, rows that Spark cannot count.
+        """Return the backend on `source` for a schema; refuse, before any charge, rows that Spark cannot count.
 
         Raises:
             Unsupported: Units of several rows, other files than Parquet, frames in memory; or no PySpark.

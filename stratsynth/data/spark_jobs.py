@@ -110,7 +110,7 @@ def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Run a task on every partition of a DataFrame; return its answers, (hash sums, `cells` sums), in exact integers.
+    """Run a task on every partition of a DataFrame, `frame`; return (hash sums, `cells` sums), in exact integers.
 
     Returns:
         The number of rows with the sums of their hashes modulo 2^64; and `cells` sums of cells.

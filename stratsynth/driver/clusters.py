@@ -97,7 +97,10 @@ class Dask(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index in `problems`, solution or `Failed`) of `numbers` as they come; add sent ones to `begun`."""
+        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+
+        The numbers of problems that were sent are added to `begun`; lost ones are missing.
+        """
         distributed = _library("distributed", "dask")
         futures = {}
         with warnings.catch_warnings():
@@ -162,7 +165,10 @@ class Ray(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index in `problems`, solution or `Failed`) of `numbers` as they come; add sent ones to `begun`."""
+        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+
+        The numbers of problems that were sent are added to `begun`; problems lost twice are missing.
+        """
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
         for i in numbers:
@@ -233,7 +239,7 @@ def _check_versions(kind: str, found: Any) -> None:
 def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -> Any:
     """Return solver(problem), by one thread of linear algebra, or a failure for other `versions`.
 
-    Called in a worker.
+    The function is called in a worker.
     """
     from threadpoolctl import threadpool_limits
 

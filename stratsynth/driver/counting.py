@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return the exact integer table of each clique over the rows of `parts`, one axis per column; rows weigh."""
+    """Return each clique's exact integer table over the rows of `parts`, one axis per column, weighted; by `space`."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
@@ -105,7 +105,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the rows of `parts`, by weight, to each clique's table in `counted`, in place; on all cores if many."""
+    """Add the rows of `parts`, by weight, to each clique's table in `counted`, in place; `space` frees memory."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):

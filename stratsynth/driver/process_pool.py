@@ -116,7 +116,10 @@ class Processes(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index in `problems`, solution or `Failed`) of `numbers` as they come; add sent ones to `begun`."""
+        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+
+        The numbers of problems that were sent are added to `begun`; if a process ends, all do.
+        """
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))
         try:
@@ -163,7 +166,7 @@ def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
 def there(solver: Solver[Any, Any], problem: Any) -> Any:
     """Return solver(problem), or a `Failed` without foreign exceptions, which can be sent.
 
-    Called in another process.
+    The function is called in another process.
     """
     solution = alone(solver, problem)
     if isinstance(solution, Failed) and not isinstance(solution.error, StratsynthError):

@@ -37,7 +37,7 @@ class Solving(Protocol):
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solution of each problem, by one call; if that fails, one by one, to name the failing path."""
+    """Return the solver's solution of each problem, by one call; if that fails, one by one, naming the failing path."""
     try:
         return solver.solve(problems)
     except Exception:
@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the problems' solutions, in order, computed in this process; problems set `apart` run one per core.
+    """Return the solver's solutions of problems, in order, computed in this process; `apart` ones run one per core.
 
     Linear algebra has one thread meanwhile.
     """

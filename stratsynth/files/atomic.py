@@ -54,7 +54,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a mapping to the file `path` as indented JSON, whole or not at all; ValueError for NaN."""
+    """Write the mapping `document` to the file `path` as indented JSON, whole or not at all; ValueError for NaN."""
     write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

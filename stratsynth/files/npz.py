@@ -119,7 +119,7 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that were written as one, by number as text, each a copy; ValueError unless shapes fit."""
+    """Return the arrays written as one, `flat`, by number as text, each a copy; ValueError unless `shapes` fit."""
     sound = flat.ndim == shapes.ndim == 1 and shapes.dtype == "i8" and shapes.size <= MOST_SHAPES
     if not sound or (shapes < 0).any():
         raise ValueError("shapes that are none, or too many")
@@ -162,7 +162,7 @@ def _refuse_large(path: Path, size: int, most: int) -> None:
 
 
 def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """Refuse, with a ValueError, a member of a zip file that is no array of numbers or larger than its size."""
+    """Refuse, with a ValueError, a member `info` of a zip file that is no array of numbers or larger than its size."""
     from numpy.lib import format as npy
 
     with archive.open(info) as member:

@@ -62,7 +62,7 @@ def prepared_for(
 
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
-    """Refuse questions that the table's backend cannot answer, plain functions of private rows, those as public."""
+    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public."""
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
     check_served(how.name, how.needs, table.backend.reads, database=database)
@@ -131,7 +131,7 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 
 
 def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
-    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among public inputs.
+    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a prepared fit's inputs.
 
     A resumed fit has passed this. Contents are compared, so the table and the public inputs are read; none is kept.
     """

@@ -148,7 +148,7 @@ class Fit:
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Run the fit on simulated answers, shown to `observer`.
 
-        Unsupported if too long, or its certificate too large.
+        Raise Unsupported if the fit would take too long, or its certificate would be too large.
         """
         from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
         from stratsynth.questions import Raw
@@ -251,9 +251,9 @@ def fitted(
     *,
     folder: Path | None = None,
 ) -> Iterator[Release]:
-    """Yield the release of a fit of `mechanism` to `table` after all stages but saving.
+    """Yield the release of a fit of `mechanism` to `table` by `budget` and `options`, after all stages but saving.
 
-    That is for the `with` block.
+    Saving belongs into the `with` block, where `folder` is the place that was checked.
     """
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)
@@ -327,6 +327,6 @@ def fit(
 
 
 def warn_of_notices(release: Release, stacklevel: int = 2) -> None:
-    """Issue a NoticeWarning for each notice of a release's certificate, at this stack level."""
+    """Issue a NoticeWarning for each notice of a release's certificate, at the caller's `stacklevel`."""
     for notice in release.statement.notices:
         warnings.warn(notice.text, NoticeWarning, stacklevel=stacklevel)

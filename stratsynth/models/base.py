@@ -177,7 +177,7 @@ class TableModel(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return the mixture of the strata's models `parts`, of any kinds, by the shares in `weights`."""
+        """Return the mixture, in a schema, of the strata's models `parts`, of any kinds, by the shares in `weights`."""
         from stratsynth.models.mixture import Mixture
 
         return Mixture(schema, dict(parts), dict(weights.shares))
@@ -194,7 +194,7 @@ class TableModel(Model):
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
         """Draw n rows that meet the condition `where`, as level numbers by column.
 
-        Rows that rules change go to `moved`.
+        The numbers of rows that rules change are added to `moved`.
         """
         return self.sample(n, rng, where)
 
@@ -248,7 +248,7 @@ class TableModel(Model):
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """Return one model of all records, made of the strata's models `parts` and their weights.
+    """Return one model of all records of a schema, made of the strata's models `parts` and their weights.
 
     Raises:
         MechanismError: A part that is no model, or models of different products.

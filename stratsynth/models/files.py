@@ -27,7 +27,10 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def restore(kind: str, schema: Schema, state: State) -> Model:
-    """Return the model of a registered kind with this state; ReleaseError for a damaged state or unknown kind."""
+    """Return the model, in a schema, of a registered kind with this state.
+
+    ReleaseError for a damaged state or an unknown kind.
+    """
     if kind not in installed():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:

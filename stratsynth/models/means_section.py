@@ -34,7 +34,7 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
     """Return a Figure of one column's means, from `rows` of estimates.
 
-    A line is all records or a group, by its name `named`.
+    A line is for all records, or for a group by its name for readers, `named`.
     """
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [

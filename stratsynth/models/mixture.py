@@ -125,7 +125,7 @@ class Mixture(TableModel):
     def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
         """Return a float array: each level of `column`, its probability within one stratum.
 
-        0 outside the stratum's own.
+        The probability is 0 outside the stratum's own levels.
         """
         part = self.parts[stratum]
         if column not in stratum.levels:
@@ -145,7 +145,10 @@ class Mixture(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Mixture:
-        """Return the mixture of a stored state; ReleaseError unless weights add up to 1 and parts draw rows."""
+        """Return the mixture, in a schema, of a stored state.
+
+        ReleaseError unless the weights add up to 1 and all parts draw rows.
+        """
         from stratsynth.models.files import restore  # restoring a part looks its kind up, mixtures included
 
         parts: dict[Stratum, TableModel] = {}

@@ -73,7 +73,7 @@ class Predictor(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return a predictor by group of the `parts`: each row gets its stratum's model, and no weight enters."""
+        """Return a predictor by group of a schema's `parts`: each row gets its stratum's model, no weight enters."""
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:
@@ -163,7 +163,7 @@ class ByGroup(Predictor):
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
         """Return the parts' Sections.
 
-        Those of one name are one, in which the reader chooses a group by its name `named`.
+        Sections of one name become one, in which the reader chooses a group by its name, `named`.
         """
         whole: dict[str, Section] = {}
         for stratum, part in self.parts.items():
@@ -190,7 +190,10 @@ class ByGroup(Predictor):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ByGroup:
-        """Return the predictor of a stored state; ReleaseError if a row may lack a part, or a part not predict."""
+        """Return the predictor, in a schema, of a stored state.
+
+        ReleaseError if a row may lack a part, or a part does not predict.
+        """
         from stratsynth.models.files import restore  # restoring a part looks its kind up, this one included
 
         parts: dict[Stratum, Predictor] = {}

@@ -53,7 +53,7 @@ class Moved:
         return Moved(self.rows, self.redrawn, self.mended, "|".join(filter(None, (self.stratum, stratum))))
 
     def add(self, rows: int, redrawn: int, mended: int) -> None:
-        """Add, to this stratum's counts, the rows of one draw: drawn, drawn again, and mended at last."""
+        """Add, to this stratum's counts, the rows of one draw: drawn (`rows`), again (`redrawn`), and `mended`."""
         for counts, number in ((self.rows, rows), (self.redrawn, redrawn), (self.mended, mended)):
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
@@ -108,7 +108,7 @@ def _redraw(
 ) -> int:
     """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes.
 
-    Return how many were mended.
+    Columns in `fixed` keep their codes. Return how many rows were mended.
     """
     for _ in range(ROUNDS):
         if not wrong.size:
@@ -159,7 +159,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Return `rows`, changed in place: a violated box's column gets a random level outside, until none is violated.
+    """Return `rows`, changed in place: a column of a violated one of `boxes` gets a random level, until none is.
 
     MechanismError if rules contradict each other. Columns in `fixed` stay.
     """

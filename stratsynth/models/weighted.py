@@ -32,7 +32,7 @@ def weighted(
     *,
     of_rows: bool = False,
 ) -> Estimate:
-    """Return the estimate of all records: the strata's estimates `parts`, their means weighted by the shares.
+    """Return a schema's estimate of all records: the strata's estimates `parts`, their means weighted by the shares.
 
     `covariance` is that of the shares, in the order of the parts; None if they are exact. Shares counted in a public
     sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`

@@ -25,7 +25,7 @@ _STEP = 64
 
 
 def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
-    """Return True if a uniform real U is below p; `p` bounds 2^b p for b bits, and `u` has U's first `bits` bits."""
+    """Return True if a uniform U is below p, `p` bounding 2^b p for b bits; `u`: U's first `bits`, then `entropy`."""
     while True:
         lo, hi = p(bits)
         if u < lo:

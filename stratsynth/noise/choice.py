@@ -139,7 +139,7 @@ def _product(gap: int, powers: Sequence[Sequence[int]], bits: int) -> int:
 
 
 def _borders_passed(sums: Sequence[int], off: int, u: int, bits: int) -> tuple[int, int]:
-    """Return (inner borders certainly <= U, those that may be): numbers, for U in [u, u + 1) 2^-bits.
+    """Return (borders between `sums` certainly <= U, those that may be): numbers, for U in [u, u + 1) 2^-bits.
 
     A border is s / t with s and t each within `off` of an integer we hold. It is certainly passed if
     (s + off) 2^bits <= u (t - off), and certainly not if (s - off) 2^bits >= (u + 1) (t + off).

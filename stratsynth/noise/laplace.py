@@ -36,7 +36,7 @@ WIDEST = 2**50
 
 
 def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """Return an int64 array of this shape of discrete Laplace draws by `entropy`, modulo 2^64; exact, without delta."""
+    """Return an int64 array of this shape of discrete Laplace draws of `scale`, by `entropy`, modulo 2^64; exact."""
     if not 0 < scale < math.inf:
         raise ValueError(f"scale must be positive and finite, not {scale}")
     if scale > WIDEST:

@@ -93,7 +93,7 @@ class SamplerTable:
         return index
 
     def _break_ties(self, top: NDArray[np.uint64], entropy: Entropy) -> list[int]:
-        """Return the number of thresholds <= u for each u whose upper word `top` equals a threshold's; rare, 2^-64."""
+        """Return the number of thresholds <= u for each u of upper word `top` and lower one by `entropy`; rare."""
         begin = np.searchsorted(self.high, top, side="left")
         end = np.searchsorted(self.high, top, side="right")
         rest = entropy.uniform64(top.size)

@@ -139,7 +139,7 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return the rows of `source` as level numbers of a schema by `rules`; weights are people, scaled as Kish does.
+    """Return `source`'s rows as level numbers of a schema by `rules`, `stated` in a certificate; weights as Kish.
 
     Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
@@ -189,7 +189,10 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return each value's level number in column `name`; -1 for unknown ones if the rules "drop" them, else refused."""
+    """Return the level number of each value of `data`, column `name`.
+
+    Unknown values are -1 if the rules "drop" them, and refused otherwise.
+    """
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:

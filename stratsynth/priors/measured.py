@@ -53,7 +53,7 @@ def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema
 
 
 def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
-    """Return (columns, noisy counts with an axis per column, noise's deviation) of each table of all in a `folder`."""
+    """Return (columns, noisy counts, noise's deviation) of each table of all in a release `folder` of schema `old`."""
     frame = read_measurements(folder).to_pandas()
     frame = frame[frame["stratum"].astype(str) == ""]
     if "sum" in frame:
@@ -95,7 +95,10 @@ def _known(
     rules: Rules,
     schema: Schema,
 ) -> Known | None:
-    """Return a table of `shares` of `clique` in the schema's levels, other columns summed out; None if none is left."""
+    """Return `shares` of `clique`, standard error `error`, in the schema's levels by `places`, others summed out.
+
+    None if no column of the clique is left in the schema.
+    """
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]
     if not left:

@@ -161,7 +161,7 @@ def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) ->
 
 
 def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a function unchanged; of a dict of programs by stratum, a copy with copied strata (`before`, `now`)."""
+    """Return the function `value` unchanged; of a dict of programs by stratum, a copy (`before`, `now`: copies)."""
     if type(value) is not dict:
         return value
     return _checked_size({_copy(key, before, now): item for key, item in value.items()}, value)

@@ -140,7 +140,7 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Return exact reads plus noise by `entropy`. `memory` lasts as long as a path's rows, and is as private."""
+        """Return exact reads plus noise by `entropy`, at a Setting. `memory` lasts as long as a path's rows do."""
 
     # Answers afterwards: for plans, the journal and the release.
 
@@ -175,7 +175,7 @@ class Question(ABC):
 
     @abstractmethod
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the price, a Fraction in its currency, of telling exact reads `here` from `there` by this answer."""
+        """Return the price, a Fraction, at a Setting, of telling exact reads `here` from `there` by this answer."""
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
         """Return arrays of (answer - exact) in units of the declared noise scale; [] for kinds without a scale."""

@@ -193,7 +193,7 @@ def _worked_out(term: Term) -> _Worked:
 
 
 def _decimal(x: Fraction) -> Decimal:
-    """Return a fraction as a decimal number of 60 digits."""
+    """Return the fraction `x` as a decimal number of 60 digits."""
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
@@ -238,7 +238,7 @@ class Composite(Score):
                 raise MechanismError("choose: no record moves this score, or hardly.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> Fraction:
-        """Return a Fraction: largest movement of the score by one step of `neighbours`, row weights included."""
+        """Return a Fraction: largest movement of the score by a step of `neighbours`, the schema's weights included."""
         return _reach(self.terms, neighbours) * schema.row_weight.most
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
@@ -247,7 +247,7 @@ class Composite(Score):
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return a float: largest sensitivity of all `scores` to one step of `neighbours`; once per list of terms."""
+        """Return a float: largest sensitivity in `schema` of all `scores` to a step of `neighbours`, by terms."""
         return max(
             score.sensitivity(schema, neighbours) for score in {id(score.terms): score for score in scores}.values()
         )
@@ -264,7 +264,7 @@ class Composite(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (scores of `exact` as ints, in 2^-30 of the largest reach, floored; their int sensitivity in it)."""
+        """Return (`scores` of `exact`, at a Setting, as ints in 2^-30 of the largest reach; int sensitivity in it)."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS

@@ -54,12 +54,12 @@ One record more or fewer changes one cell by 1; a record exchanged for another c
 
 
 def table_sensitivity(schema: Schema, neighbours: Neighbours) -> float:
-    """Return the L2 sensitivity, in records, of a table's counts to a step of `neighbours`, at the largest weight."""
+    """Return the L2 sensitivity, in records, of a schema's table to a step of `neighbours`, at its largest weight."""
     return TABLE_SENSITIVITY[neighbours] * schema.row_weight.most
 
 
 def table_sigma(rho: float, schema: Schema, neighbours: Neighbours) -> float:
-    """Return the sigma, in records, that `rho` buys one table: D / sqrt(2 rho), rounded up, D by neighbours.
+    """Return the sigma, in records, that `rho` buys one table: D / sqrt(2 rho), up; D by schema and neighbours.
 
     Discrete Gaussian noise makes an answer of sensitivity D cost rho = D^2 / (2 sigma^2) (Canonne, Kamath and
     Steinke 2020, Theorem 4), as the continuous law does.
@@ -98,7 +98,7 @@ class Counts(Question):
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return a list of floats, one per clique: the noise's standard deviation in each cell, in records."""
+        """Return floats, one per clique: the noise's standard deviation, by schema and neighbours, in records."""
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` at `path` per different sigma; k tables of one have sqrt(k) times a table's sensitivity."""
+        """Return a `Charge` at `path` per sigma by schema, neighbours; k tables have sqrt(k) times a sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return one `NoisyTable` per clique: counts in `exact` plus discrete Gaussian noise, by its part of rho."""
+        """Return one `NoisyTable` per clique at a Setting: counts in `exact` plus Gaussian noise by `entropy`."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
@@ -145,7 +145,7 @@ class Counts(Question):
         return tuple(tables)
 
     def tv_error(self, at: Setting) -> float:
-        """Return a float: total variation between sampled and stated Gaussian noise, summed over all tables' cells."""
+        """Return a float, at a Setting: total variation between sampled and stated Gaussian noise, over all cells."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
@@ -166,7 +166,7 @@ class Counts(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the `Kept` parts of noisy tables for the journal: clique and sigma as facts, the integer arrays."""
+        """Return the `Kept` parts of `answer`, noisy tables, for the journal: clique and sigma as facts, int arrays."""
         return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
 
     @classmethod
@@ -192,7 +192,7 @@ class Counts(Question):
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction, rho of telling reads `here` from `there`: sum over tables of L2^2 / (2 sigma^2)."""
+        """Return a Fraction, rho of telling `here` from `there` by `answer`: sum over tables of L2^2 / (2 sigma^2)."""
         # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
@@ -204,7 +204,7 @@ class Counts(Question):
 
 
 def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
-    """Raise Unsupported, opening with `what`, if the tables of `cliques` have over MAX_CELLS cells together."""
+    """Raise Unsupported, opening with `what`, if tables of `cliques` in `schema` have over MAX_CELLS cells in all."""
     check_number(what, sum(schema.cells(clique) for clique in cliques))
 
 

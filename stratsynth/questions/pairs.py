@@ -132,7 +132,7 @@ class Pairs:
         return map(Distance, self.cliques, self.expected.tables(self.cliques))
 
     def check_all(self, schema: Schema) -> None:
-        """Refuse candidates but an ascending, non-empty tuple of pairs' places; refuse unsound references."""
+        """Refuse candidates but an ascending, non-empty tuple of pairs' places, and references unsound in `schema`."""
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
         self.expected.check(schema)
@@ -151,7 +151,7 @@ class Pairs:
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the sensitivity, in records, of an L1 distance of weight 1 to a step of `neighbours`; each pair's."""
+        """Return the sensitivity, in records of `schema`, of an L1 distance of weight 1 to a step of `neighbours`."""
         return _LIKE.sensitivity(schema, neighbours)
 
     def candidates(self) -> str:
@@ -159,7 +159,7 @@ class Pairs:
         return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (candidates' distances of `exact` tables, ints in 2^-16 records; their int sensitivity in this unit).
+        """Return (candidates' distances of `exact` tables at a Setting, ints in 2^-16 records; int sensitivity in it).
 
         Distances are computed once and remembered as numbers beside the rows, for any subset of the pairs.
         """

@@ -71,7 +71,7 @@ class Peak(Score):
         return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return a float: largest over j of the sum over blocks of |slopes_j| x sensitivity to `neighbours`."""
+        """Return a float: largest over j of the sum over a schema's blocks of |slopes_j| x sensitivity (neighbours)."""
         # Cauchy and Schwarz, block by block: length of the slopes x sensitivity of the block.
         start, lengths = 0, np.zeros(np.shape(self.slopes)[0])
         for block in self.query.blocks(schema):
@@ -92,7 +92,7 @@ class Peak(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (ints: scores of `exact` sums in a public unit, slopes and offsets rounded to it; int sensitivity)."""
+        """Return (ints: `scores` of `exact` sums at a Setting, slopes and offsets rounded; int sensitivity)."""
         worth = [score.grid(at.schema) for score in scores]
         # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT
@@ -109,11 +109,11 @@ class Peak(Score):
         return units, reach
 
     def grid(self, schema: Schema) -> NDArray[np.float64]:
-        """Return a float array: clip / GRID, the value of one integer unit, for each coordinate of the query's sum."""
+        """Return a float array: clip / GRID, value of an integer unit, for each coordinate of the sum in `schema`."""
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """Return the largest movement of (ints `slopes` . sum) by one record, an int in grid units, rounded up."""
+        """Return the largest movement of (ints `slopes` . sum) by one record at a Setting, an int in grid units, up."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

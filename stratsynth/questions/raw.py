@@ -72,7 +72,7 @@ class Raw(Unkept):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` at `path` of the claimed epsilon and delta; sensitivities are unknown, stated as 1."""
+        """Return one `Charge` at `path` of the claimed epsilon, delta; refuse neighbours the claim is not of."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
         unknown = dict.fromkeys(PRICED, 1.0)

@@ -144,7 +144,7 @@ class Distance(Score, Digested):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} is not finite, or too large.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> int:
-        """Return the distance's sensitivity to a step of `neighbours`, a whole number of records, weight included.
+        """Return the sensitivity of the distance in a schema to a step of `neighbours`, in whole records, with weight.
 
         A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells: the
         sum of differences by at most twice the weight, the largest difference by at most one weight.
@@ -153,12 +153,12 @@ class Distance(Score, Digested):
         return schema.row_weight.most * (2 if both else 1)
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return a float: weight x the largest movement of the distance by one step of `neighbours`, in records."""
+        """Return a float: weight x the distance's largest movement by a step of `neighbours`, in the schema."""
         return self.weight * self.reach(schema, neighbours)
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return a float: the largest sensitivity of all `scores` to a step of `neighbours`; one a kind is asked."""
+        """Return a float: the largest sensitivity in `schema` of all `scores` to a step of `neighbours`; one a kind."""
         return max(score.sensitivity(schema, neighbours) for score in _different(scores))
 
     @classmethod
@@ -168,7 +168,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (ints: weight x (distance in `exact` - offset) in 2^-36 of the largest weight; int sensitivity)."""
+        """Return (ints: `scores`, weight x (distance in `exact` - offset) at a Setting, in a unit; int sensitivity)."""
         heaviest = max(score.weight for score in scores)
         # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}

@@ -54,13 +54,13 @@ class Usable(Question):
         return self.currency in OPENED_IN_RHO
 
     def check(self, schema: Schema) -> None:
-        """Refuse a price that is not positive, or too small to be paid in noise, and an unknown currency."""
+        """Refuse a price not positive, or too small to be paid in noise in `schema`, and an unknown currency."""
         check_positive("usable: price", self.price)
         if type(self.currency) is not Currency or self.scale(schema) > laplace.WIDEST:
             raise MechanismError("usable: its price is in no currency, or too small to be paid in noise.")
 
     def sensitivity(self, schema: Schema) -> float:
-        """Return a float: the most that one record moves all numbers, in the norm of the noise, rounded up."""
+        """Return a float: the most that a record of `schema` moves all numbers, in the noise's norm, rounded up."""
         weight, numbers = schema.row_weight.most // schema.row_weight.each, 1 + len(schema.names)
         return weight * (math.sqrt(numbers) * (1 + 1e-15) if self.gaussian else float(numbers))
 
@@ -77,7 +77,7 @@ class Usable(Question):
         return self.scale(schema) * (1 if self.gaussian else math.sqrt(2))
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` at `path` in a tuple; beside steps on samples no step, its rho among the details."""
+        """Return one `Charge` at `path` by `schema`, in a tuple; beside steps on samples no step, rho among details."""
         details = {"sigma" if self.gaussian else "scale": self.scale(schema), "columns": len(schema.names)}
         beside = {Currency.SAMPLED: {"rho": self.price}, Currency.CLAIMED: {"delta": 0.0}}.get(self.currency, {})
         amount = 0.0 if self.currency == Currency.SAMPLED else self.price
@@ -89,17 +89,17 @@ class Usable(Question):
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
-        """Return a `NoisyTable`: exact numbers plus integer noise by `entropy`, and the noise's deviation."""
+        """Return a `NoisyTable` at a Setting: exact numbers plus integer noise by `entropy`, and its deviation."""
         (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
         return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
     def noisy(self, schema: Schema, values: Ints) -> NoisyTable:
-        """Return the `NoisyTable` of integers `values`, to which noise was added, with its deviation in records."""
+        """Return the `NoisyTable` of integers `values`, with noise added, and its deviation in records of `schema`."""
         read_only([values])
         return NoisyTable(OUTSIDE, values, self.deviation(schema))
 
     def tv_error(self, at: Setting) -> float:
-        """Return a float: total variation of sampled and stated Gaussian noise over all numbers; 0 for Laplace."""
+        """Return a float at a Setting: total variation of sampled and stated Gaussian noise; 0 for Laplace."""
         return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
@@ -129,7 +129,7 @@ class Usable(Question):
         return Counts.shape([answer])
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction, the price of telling `here` from `there`: squared L2 / (2 sigma^2), or L1 / scale."""
+        """Return a Fraction at a Setting, the price of `here` from `there`: squared L2 / (2 sigma^2), or L1 / scale."""
         one, other = here.tables[0], there.tables[0]
         scale = Fraction(self.scale(at.schema))
         if self.gaussian:

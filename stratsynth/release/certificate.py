@@ -152,7 +152,7 @@ def certificate(
 
 
 def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
-    """Return a dict: the certificate's entries that are fixed before the first answer; absent ones are left out."""
+    """Return a dict: certificate entries of a prepared fit and its table fixed before the first answer, none empty."""
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
         "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
@@ -185,7 +185,7 @@ def _meaning(
     known: Coverage | None,
     first: FirstAnswer | None,
 ) -> dict[str, Any]:
-    """Return a dict: the certificate's non-empty entries on declared and measured numbers, notices and small groups."""
+    """Return a dict: a certificate's non-empty entries on declared and `measured` numbers, notices, small groups."""
     margin = MARGIN if measured is None else measured.margin
     declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
     how: dict[str, Any] = {}
@@ -216,7 +216,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the certificate's value of `strata`, a dict: `by`, `cells`, `merged`; more for small groups, budgets."""
+    """Return the certificate's `strata`, a dict by table and layout: `by`, `cells`, `merged`; more for small groups."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -236,7 +236,7 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """Return the certificate's value of `weights`, a dict: source and citation, and the share that rules removed.
+    """Return a prepared fit's `weights` in its certificate, a dict: source and citation, share that rules removed.
 
     If the groups are no strata, `by` has their columns.
     """

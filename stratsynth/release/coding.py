@@ -114,14 +114,14 @@ def _absent(column: Column, word: str | None, texts: Texts) -> bool:
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """Return the commonest spelling of a missing value in a file's `texts` that is no level; None if there is none."""
+    """Return the commonest spelling of a missing value in a file's `texts`, no level of the column; or None."""
     levels = column.levels if isinstance(column, Categorical) else column.words
     found = [text for text in NULLS if text in texts and text not in levels]
     return max(found, key=texts.__getitem__) if found else None
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the spelling of a level in a file's `texts`: itself, a text of equal number, or its label; else itself."""
+    """Return the spelling of a column's level in a file's `texts`: itself, text of equal number, label; or itself."""
     if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
     if level in texts:
@@ -133,7 +133,7 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """Return the function from a number's text to the way a file's `texts` are written: decimals, leading zeros."""
+    """Return the function from a number's text to the way a file's `texts` of the column are: decimals, zeros."""
     numbers = [text for text in texts if number(text) is not None and text not in column.words]
     if not numbers or isinstance(column, Temporal):
         return lambda text: text

@@ -124,7 +124,7 @@ def covered(
 
 
 def source_of_unmeasured(prepared: Prepared) -> str:
-    """Return words on the source of values of columns that no noisy table has: schema's levels, or the fit's prior."""
+    """Return words on the source of unmeasured columns' values: schema's levels, or the prepared fit's prior."""
     if prepared.prior is not None:
         return "the prior, or where it lacks them from the schema's levels alone,"
     return "the schema's levels alone"

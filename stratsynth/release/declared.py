@@ -118,7 +118,7 @@ class DeclaredFigures:
 
     @classmethod
     def of(cls, prepared: Prepared, margin: float, *, laplace: bool) -> DeclaredFigures:
-        """Return the declared figures of a prepared fit, with margin and kind of noise.
+        """Return the declared figures of a prepared fit, with margin, and `laplace` or Gaussian noise.
 
         Private weights declare no shares.
         """
@@ -210,7 +210,7 @@ def rows_by_size(shares: Mapping[str, float], sizes: SizeEstimates) -> dict[str,
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
-    """True if shares declared of other people fit the comparisons `found` of groups better than other people's could.
+    """True if shares a prepared fit declares fit comparisons `found` better than other people's shares could.
 
     Were the rows independent of the shares, a group's noisy total would miss its share of everybody by the noise and
     by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less
@@ -244,7 +244,7 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return sizes of everybody and `labels` from numbers of records `counted` in single answers; None without any."""
+    """Return sizes of everybody and `labels`, `overlapping` or not, from numbers of records `counted`; None without."""
     direct: dict[StratumPath, list[Counted]] = {}
     for one in counted:
         direct.setdefault(one.path, []).append(one)
@@ -259,7 +259,10 @@ def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlap
 
 
 def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
-    """Return (mean of independent counts, weighted by 1 / variance, its variance); an exact one with 0, if any."""
+    """Return (mean of independent counts `ways`, weighted by 1 / variance, its variance).
+
+    If one of the counts is exact, return it with variance 0.
+    """
     exact = [way.records for way in ways if not way.noise_sd > 0]
     if exact:
         return exact[0], 0.0

@@ -114,7 +114,7 @@ def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDAr
 
 
 def _places(column: Numeric, edges: Sequence[float]) -> NDArray[np.float64]:
-    """Return the place of each of the bins' `edges`, 0 to 1, ascending: to scale, or on the logarithmic scale of bins.
+    """Return the place of the `edges` of a column's bins, 0 to 1, ascending: to scale, or on a logarithmic scale.
 
     A bin of a single number is at least NARROW wide, so that it is seen.
     """

@@ -33,7 +33,7 @@ def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
 
 
 def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequence[str] = ()) -> pa.Table:
-    """Return an Arrow table: columns `keep` of `data`, else `row` from 0; `prediction`; further columns of the model.
+    """Return an Arrow table: columns `keep` of `data`, or `row`; `prediction` by `seed`; further ones of the model.
 
     Raises:
         UsageError: Rows without order, if no column is kept; columns named as the predictions are.

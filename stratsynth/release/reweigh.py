@@ -48,7 +48,7 @@ class RatioOfShares:
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
     """Return the group's share, 0 to 1, at which the `quotient` is `value`.
 
-    The others are in proportion; None without one.
+    The other groups keep their proportions. None if there is no such share.
     """
     rest = 1 - shares[group]
     if rest <= 0:

@@ -37,7 +37,7 @@ MOST = 1_000
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
     """Return m frames of n rows by `seed`.
 
-    Each is of the release's model refitted to fresh noise; Unsupported if unsound.
+    Each is drawn from the release's model refitted with fresh noise. Unsupported where that is not sound.
     """
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
@@ -99,7 +99,7 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` mixtures of `model`'s shares, each of a model of all records, refitted to `tables` with noise."""
+    """Return `times` mixtures of `model`'s shares, each of everybody's model, refitted to `tables`, noise by `rng`."""
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")

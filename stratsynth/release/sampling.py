@@ -83,7 +83,10 @@ class Drawing:
 
     @classmethod
     def of(cls, model: TableModel, certificate: Certificate, wanted: SampleRequest, seed: int | None) -> Drawing:
-        """Return the sample `wanted` of a model: its conditions with numbers of rows, and its seed; no row is drawn."""
+        """Return the sample `wanted` of a model and its certificate: conditions with numbers of rows, seed.
+
+        No row is drawn.
+        """
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
@@ -124,7 +127,7 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of the request `wanted`, conditions by column; UsageError if none can be drawn."""
+    """Return (condition, rows) pairs of the request `wanted` on a model; UsageError if none can be drawn."""
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
@@ -152,7 +155,7 @@ def _levels(schema: Schema, where: Conditions) -> dict[str, tuple[str, ...]]:
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
-    """Return n rows of the model, codes by column, that meet a condition and break no rule; `moved` counts changes."""
+    """Return n rows of the model by `rng`, codes by column, that meet a condition and break no rule; `moved` counts."""
     return draw_allowed(
         model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
     )

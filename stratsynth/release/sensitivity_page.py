@@ -12,7 +12,7 @@ from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 
 def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
-    """Return a Page of the findings with a row for each result, the most delicate first; of all levels with `every`.
+    """Return a Page of the sensitivity `found`, a row for each result, the most delicate first; all with `every`.
 
     A column's levels are shown by the most delicate one, with `every` all.
     """

@@ -93,7 +93,7 @@ def spelt(value: str | float | None, kind: str) -> str:
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """Return texts joined as "a, b and c", with `last` in place of "and"; "" for none."""
+    """Return the texts `parts` joined as "a, b and c", with `last` in place of "and"; "" for none."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"

@@ -57,7 +57,7 @@ class Axis:
     def at(self, value: float) -> float:
         """Return the place of the number `value` in percent of the width, from the left.
 
-        Outside ones are at the edge.
+        Numbers outside the axis are put at its edge.
         """
         low, high = self.low, self.high
         if self.log:
@@ -135,7 +135,7 @@ def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str 
 def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup:
     """Return an SVG, named `what`, of a bar from 0 to `value` to `scale`, and interval `low` to `high`.
 
-    None below 0.
+    Below 0 no bar is drawn.
     """
     zero = scale.at(max(0.0, scale.low))
     end = scale.at(max(value, 0.0))

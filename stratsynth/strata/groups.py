@@ -256,7 +256,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return (the groups after `step` merged the `small` one with all that it cuts, the merged group's index)."""
+    """Return (the groups after `step` merged the `small` one, for `why`, with all it cuts; the merged one's index)."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

@@ -46,7 +46,7 @@ class Stratum:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, str]) -> Stratum:
-        """Return the stratum of a dict, column to levels, that `to_dict` wrote; merges are named by their levels."""
+        """Return the stratum of a dict `record`, column to levels, that `to_dict` wrote; merges are named by levels."""
         return cls.of({column: levels.split("|") for column, levels in record.items()})
 
     @property

@@ -127,10 +127,7 @@ class Stratified(Groupwise[Any]):
         return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the largest allotment of any stratum for the budget; refuse mixed currencies of strata.
-
-        One currency.
-        """
+        """Return the largest allotment of any stratum for the budget, by public facts; refuse mixed currencies."""
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
@@ -167,7 +164,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that spends `allot` on all strata's programs in lock-step, and combines their models."""
+        """Return a program on public facts that spends `allot` on all strata's in lock-step; combines their models."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -179,7 +176,7 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that rehearses the strata and returns their models combined, so as to show the noise.
+        """Return a program that rehearses the strata for `allot` and returns their models combined, to show the noise.
 
         All use one seed, and one stratum stands for its equivalence class; strata within strata are rehearsed
         one by one.
@@ -219,14 +216,14 @@ class Stratified(Groupwise[Any]):
     def _inner(self, layout: Layout) -> Callable[[Stratum], Mechanism[Any]]:
         """Return a function from a stratum of `layout` to its mechanism.
 
-        That is one-way counts for small ones if declared.
+        Small strata have one-way counts, if that was declared for them.
         """
         plain = make(ONE_WAY, {})
         return lambda stratum: plain if layout.plainly(stratum) else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
-        """Return {stratum: allotment} that its mechanism asks for the stratum's own epsilon under the budget."""
+        """Return {stratum: allotment} that its mechanism asks for its own epsilon, by public facts and budget."""
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner, exact = self._inner(layout), self.weights.exact
@@ -241,7 +238,7 @@ class Stratified(Groupwise[Any]):
         return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """Return {stratum: its allotment}, parts of `allot`, less `asked`, the rho that counts of all records cost."""
+        """Return {stratum of the layout: allotment}, parts of `allot` less `asked`, rho of counts of everybody."""
         if self.budgets is None:
             left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
@@ -263,7 +260,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the mechanism `name` in strata by `by`; by its own settings if it makes strata, else in a `Stratified`."""
+    """Return the mechanism `name` in strata by `by`, with weights, groups, budgets: its own, or in a `Stratified`."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

@@ -109,7 +109,7 @@ class Weighted(Around[Any]):
         return self._layout(public)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the inner mechanism's allotment for the budget; refuse shares of all columns: none is left to fit.
+        """Return the inner mechanism's allotment for the budget on public facts; refuse shares of all columns.
 
         Refused inside strata, whose shares are not everybody's, and beside other shares that rows are drawn by.
         """
@@ -129,12 +129,12 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """Return a program that fits the inner mechanism to all records by `allot`, then a model by groups' shares."""
+        """Return a program that fits the inner mechanism to everybody by `allot`; returns a model by shares."""
         model = yield from self.inner.steps(self._knowing(public), allot, rng)
         return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks the inner mechanism's rehearsal, with the groups' shares as a known table."""
+        """Return a program that asks the inner mechanism's rehearsal for `allot`, groups' shares being known."""
         yield from self.inner.rehearsal(self._knowing(public), allot, rng)
 
     @once
@@ -157,7 +157,7 @@ def takes_shares(mechanism: Mechanism[Any]) -> bool:
 
 
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """Return a known table of the layout's shares, in a tuple; empty if levels are merged or shares uncertain.
+    """Return a known table, over a schema, of the layout's shares, in a tuple; empty if levels are merged or uncertain.
 
     Shares of a sample are uncertain, and so are shares raked from one.
     """

@@ -139,7 +139,7 @@ def _course(run: Run) -> Counter[Any]:
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Yield findings on two random tables fitted in both orders, each order in a process of its own.
+    """Yield findings on two tables of a world fitted (`build`, `driver`) in both orders, each in a process of its own.
 
     All questions are answered from the first table, so all runs must be equal.
     """
@@ -164,7 +164,10 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit the frame `rows` once; return (its record, findings on failures, missing charges, changes outside)."""
+    """Fit the frame `rows` once, `build` in a world.
+
+    Return (the fit's record, findings on failures, missing charges and changes outside).
+    """
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []
@@ -192,7 +195,7 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 
 
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
-    """Yield findings on a run's questions whose answers on neighbours, `here` and `there`, differ beyond the charge.
+    """Yield findings on a run's questions whose answers `here` and `there` differ by more than a budget's charge.
 
     `here` and `there` are the exact answers; all questions together are checked too.
     """

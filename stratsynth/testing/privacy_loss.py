@@ -27,13 +27,13 @@ def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
 
 
 def _reads_of_all_rows(asked: Asked) -> Wanted:
-    """Return the statistics that a question needs, of all rows: those of a sample move by no more."""
+    """Return the statistics that a question `asked` needs, of all rows: those of a sample move by no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 
 
 def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """Return the cost, a Fraction, of telling exact answers `here` and `there` apart by the noisy `answer`.
+    """Return the cost, a Fraction, of telling answers `here` and `there` to `asked` apart by a noisy `answer`.
 
     It is sound if that is at most what was charged.
     """
@@ -41,10 +41,10 @@ def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours
 
 
 def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
-    """Return a noisy answer's noise divided by its declared scale, an array for each table or sum."""
+    """Return (`answer` - `exact`) to a question `asked`, divided by its declared scale: an array a table or sum."""
     return asked.question.standard_noise(Setting(asked.schema, neighbours), exact, answer)
 
 
 def shape(asked: Asked, answer: Answer) -> Any:
-    """Return properties of a question's answer that may be public without its values, such as lengths and types."""
+    """Return properties of an answer to `asked` that may be public without its values, such as lengths and types."""
     return asked.question.shape(answer)

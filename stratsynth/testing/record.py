@@ -108,7 +108,7 @@ class _Recorder(AnswerSource):
     frozen: Run | None
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question that the mechanism has not declared, with a MechanismError as in a fit."""
+        """Refuse a question `asked` that the mechanism has not declared, with a MechanismError as in a fit."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self.prepared.admit(asked.path, asked.question.needs())

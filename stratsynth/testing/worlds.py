@@ -56,7 +56,7 @@ class World:
         return pd.DataFrame(columns)
 
     def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
-        """Return a neighbour of `table`: one row more or fewer, the new one as likely to be rare as common.
+        """Return a neighbour of `table` by `rng`: one row more or fewer, the new one as likely to be rare as common.
 
         For `attribute`, one row with other values in its protected columns.
         """
@@ -76,7 +76,7 @@ class World:
         return self.table(rng, kind)
 
     def _changed(self, table: pd.DataFrame, rng: Generator, rows: Sequence[int]) -> pd.DataFrame:
-        """Return `table` with new values in the protected columns of the rows with these numbers."""
+        """Return `table` with new values by `rng` in the protected columns of the rows with these numbers."""
         found = table.astype(object)
         for name in (name for name in self.schema.names if not self.schema.column(name).public):
             values, cells = _values(self.schema, name), found[name].to_list()

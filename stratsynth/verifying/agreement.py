@@ -36,7 +36,7 @@ OLDER = "the words on declared and measured numbers: an older version wrote them
 
 
 def check_agreement(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if declared and measured numbers, verdicts and groups' rows are what the folder's files give."""
+    """Add to `notes` if a certificate's declared and measured numbers, verdicts, rows are those of the folder."""
     stated, test = Comparison.stated_in(certificate), certificate.agreement
     if test is None:
         if any(c.share is not None or c.rows is not None for c in stated) or certificate.weights.groups == MEASURED:
@@ -100,7 +100,7 @@ def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]
 def _rows(
     certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates | None, weights: Mapping[str, float]
 ) -> Iterator[str]:
-    """Yield a sentence if the model's groups have other `weights`, parts of the rows, than the certificate states."""
+    """Yield a sentence if groups have other `weights`, parts of rows, than declared shares or measured `sizes` give."""
     wanted: Mapping[str, float] = {label: declared.shares.get(label, weight) for label, weight in weights.items()}
     if certificate.weights.groups == MEASURED:
         if sizes is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a folder's files, schema, strata, prior and shares with its certificate; add the outcome to `notes`."""
+    """Compare a folder's files, schema, strata, prior, shares with a certificate and what it stated; add to `notes`."""
     try:
         listed, present = certificate.files, names(folder)
     except (OSError, ReleaseError) as error:
@@ -60,7 +60,7 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if the groups that a folder's model mixes by shares are not the certificate's."""
+    """Add a finding to `notes` if the groups a folder's model mixes by shares are not the certificate's, as stated."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -120,7 +120,7 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare the certificate's public columns with the schema's and with its text; add findings to `notes`."""
+    """Compare a certificate's stated public columns with the schema's and with its text; add findings to `notes`."""
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -140,7 +140,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a row's largest weight, which scales all sensitivities, in schema and certificate; add to `notes`."""
+    """Compare a row's largest weight, scaling sensitivities, in schema and certificate (stated); add to `notes`."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -164,7 +164,7 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that strata charged are groups by declared columns and levels of the schema; add the outcome to `notes`."""
+    """Check that stated strata are groups by the certificate's columns and the schema's levels; add it to `notes`."""
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

@@ -28,7 +28,10 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Recompute epsilon, delta and prices from the certificate's charges alone; add the outcome to `notes`."""
+    """Recompute epsilon, delta and prices of a certificate from its stated charges alone.
+
+    Add the outcome to `notes`.
+    """
     if not certificate.private:
         notes.findings.append(f"The release promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))
@@ -134,7 +137,7 @@ def _claims(stated: Stated) -> str:
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     """Recompute the stated prices `said`, by step, from charges, in one reading of an older certificate.
 
-    Add to `notes`.
+    Add the outcome to `notes`.
     """
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
@@ -184,7 +187,7 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charges into each stratum keep to its own budget; add the outcome to `notes` if there are budgets."""
+    """Check that a certificate's stated charges into each stratum keep to its own budget, if any; add it to `notes`."""
     own = certificate.strata.epsilon
     if not own:
         return

@@ -32,7 +32,10 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Check that charges pay for their noise and the folder's measurements hold what was charged; add it to `notes`."""
+    """Check that a certificate's stated charges pay their noise, and the folder's measurements are they.
+
+    Add the outcome to `notes`.
+    """
     charges = stated.spending.charges
     paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
@@ -56,7 +59,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return words on what is wrong in a charge's price or sensitivity; "" if nothing is, or its kind is unknown."""
+    """Return words on a wrong price or sensitivity of a charge, by what is stated; "" if none, or of unknown kind."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
@@ -91,7 +94,10 @@ def _gaussian(charge: Charge, moved: float) -> str:
 
 
 def _usable(charge: Charge, moved: float, weight: int) -> str:
-    """Return words on a wrong first question, else "": its 1 + columns numbers move by a row's `weight` each."""
+    """Return words on a wrong charge for a first question, else "".
+
+    Its 1 + columns numbers are each `moved` by a row's `weight`.
+    """
     numbers, gaussian = charge.details.get("columns"), charge.details.get("sigma")
     if not is_whole(numbers) or numbers < 0:
         return "it does not state its columns"
@@ -193,7 +199,7 @@ def _digits(sigma: float) -> float:
 
 
 def _deviation(charge: Charge) -> float:
-    """Return the standard deviation of a charged sum's noise; sqrt(2) b for Laplace noise of scale b."""
+    """Return the standard deviation of the noise of a charge for a sum; sqrt(2) b for Laplace noise of scale b."""
     details: Any = charge.details
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that claims, disclosures and limits are listed as charges and sections require; add it to `notes`."""
+    """Check that a certificate's claims, disclosures, limits are those its stated charges require; add to `notes`."""
     found = [*_claims(certificate, stated), *_disclosed(certificate), *_stamped(certificate)]
     if certificate.software.stratsynth == VERSION:
         if list(certificate.not_protected) != sentences(certificate):

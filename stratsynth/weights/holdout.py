@@ -128,7 +128,7 @@ class Holdout(ShareSource):
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
         """Return weights of the sample at `path` of a recipe's `section`, in folder `place`.
 
-        Public unless `confidential`.
+        The weights are public unless the section says `confidential`.
         """
         confidential = section.get("confidential", False)
         return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
@@ -140,6 +140,6 @@ class Holdout(ShareSource):
     def stated(self, weights: Weights) -> dict[str, Any]:
         """Return {"confidential": True} if the weights leave their sample's people unprotected.
 
-        Else the value is False.
+        Otherwise the value is False.
         """
         return {"confidential": bool(weights.unprotected)}

@@ -55,7 +55,7 @@ class PlannedShares(Basis):
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares by stratum to plan with: the prior's for `strata`, or even ones without a prior."""
+        """Return the shares by stratum to plan with: the prior's for `strata` of a schema, else even ones."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)

@@ -34,10 +34,7 @@ class PublicShares(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
-        """Return weights from a table of published shares or counts, of `records` records.
-
-        WeightsError if not cited.
-        """
+        """Return weights from a table of `shares` or counts of `records` records, with a citation; refuse none."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
         check_integer("weights: records", records, 1, optional=True)

@@ -194,7 +194,7 @@ class Raked(ShareSource):
     def stated(self, weights: Weights) -> dict[str, Any]:
         """Return a dict of the weights' margins, start, least public source.
 
-        {} for raked shares summed over columns.
+        The dict is empty for raked shares that were summed over columns.
         """
         given = weights.given
         if not isinstance(given, Margins):

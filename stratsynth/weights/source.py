@@ -201,10 +201,7 @@ class ShareSource(ABC):
         """Return the weights that a recipe's section, with checked keys, describes; `place` has the recipe's folder."""
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return (rank, 0 for public to 3 for confidential.
-
-        Name) of weights, by which the least public part is found.
-        """
+        """Return (rank, 0 public to 3 confidential; name) of weights, to find the least public part by."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:

@@ -67,7 +67,10 @@ class ShareTable(Basis):
 
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
-        """Return the table of shares, counts or bounds in a CSV file or a frame; WeightsError for other figures."""
+        """Return the table of shares, counts or bounds (`counted_in` records) in a CSV file or frame.
+
+        Refuse tables with other figures.
+        """
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
@@ -115,7 +118,10 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return {stratum: its lines}; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
+    """Return {stratum: its lines of a `figure`}.
+
+    Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    """
     columns = strata[0].columns
     taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
     if taken:

@@ -66,7 +66,7 @@ def listed(
     dictionary: Mapping[str, Variable] | None,
     citation: str = "",
 ) -> Listed:
-    """Codes of a column: from the table `given`, cited by `citation`, else the `dictionary`, else this package.
+    """Codes of the column `entry`: from the table `given`, cited by `citation`, else `dictionary`, else this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
@@ -85,7 +85,7 @@ def listed(
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Return the error message on a column's missing code list, with the remedy for that year and state."""
+    """Return the error message on a missing code list of the column `entry`, with a remedy for that year and state."""
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -104,7 +104,7 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
-    """Codes of column `name` from a table with a column `code` or `name`, perhaps `label`, `group`; or of tracts."""
+    """Codes of column `name` from the table `given`, with `code` or `name`, perhaps `label`, `group`; or of tracts."""
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
     if key is None:
@@ -134,7 +134,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Return the schema's column of the code list `found`, with its groupings and, if any, shares within groups."""
+    """Return the column of `entry` for the code list `found`, with groupings, any shares in groups (`source`)."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -163,7 +163,7 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return {group: codes} by `how`: a number of leading digits, or each group's first code.
 
-    Earlier codes stand alone.
+    Codes before the first group's first code stand alone.
     """
 
     def name(code: str) -> str:

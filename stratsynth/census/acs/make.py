@@ -122,7 +122,7 @@ def make(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Return the schema that `schema` makes of these arguments, with notes on its sources."""
+    """Return (the schema that `schema` makes of these arguments, notes on its sources) as a `Made`."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
@@ -168,7 +168,7 @@ def make(
 def _wanted(
     columns: Sequence[str] | None, name: str | None, year: int, without: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return (names of the columns, or of the task `name`'s but `without`, in order; notes on the task)."""
+    """Return (names of the columns in a year, or of the task `name`'s but `without`, in order; notes on the task)."""
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
     notes = list[str]()
@@ -193,7 +193,7 @@ def _wanted(
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
     """Return the catalogue's entry of column `name` in a year.
 
-    One made of the dictionary's `variables` if it lacks it.
+    For a column that the catalogue lacks, the entry is made of the dictionary's `variables`.
     """
     variable = None if variables is None else variables.get(name)
     if variables is not None and variable is None and any(each.name == name and not each.refused for each in entries()):

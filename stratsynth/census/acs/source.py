@@ -166,7 +166,10 @@ def _sound(path: Path, wanted: StateFile) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """Copy the content at an address into `file`, by HTTPS; OSError for an answer other than 200, or one cut short."""
+    """Copy the content at the address `url` into `file`, by HTTPS.
+
+    OSError for an answer other than 200, or one cut short.
+    """
     request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above # nosec B310

@@ -91,7 +91,7 @@ def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
 
 
 def _smallest(weights: NDArray[np.float64]) -> int:
-    """Return the smallest whole number up to MOST beyond which are at most LOST of the people; MOST without one."""
+    """Return the smallest whole number up to MOST beyond which `weights` have at most LOST of the people; or MOST."""
     low, high = 1, MOST
     while low < high:
         middle = (low + high) // 2

@@ -69,11 +69,11 @@ class Confusions(Sum):
         return "confusions", self.design, self.target, self.thetas.shape, self.by
 
     def cells(self, schema: Schema) -> int:
-        """Return an int, the number of coordinates of a block: 4 (label x prediction) per cell of `by`."""
+        """Return an int, the number of coordinates of a block: 4 (label x prediction) per cell of `by` in `schema`."""
         return 4 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one `Block` per classifier: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
+        """Return one `Block` per classifier, by `schema`: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
         return (Block(self.cells(schema), 1.0, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

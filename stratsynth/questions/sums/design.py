@@ -116,7 +116,7 @@ class Coded(Design):
             raise MechanismError(f"{what}: an interaction is of two different columns of the design, each pair once.")
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...]:
-        """Return a tuple per feature: indices of plain ones; all but reference levels' alone, then pairs."""
+        """Return a tuple per feature in `schema`: indices of plain ones; all but reference levels, then pairs."""
         said, at, found = dict(self.reference), 1, dict[str, list[int]]()
         for name in self.columns:
             column = schema.column(name)
@@ -135,7 +135,7 @@ class Coded(Design):
 
 
 def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:
-    """Raise MechanismError, opening with `what`, for an unsound `design`, a target in it, or not `numeric`."""
+    """Raise MechanismError on `what` for a `design` unsound in `schema`, a target in it, or not `numeric`."""
     if type(design) not in (Design, Coded):  # another could say that its features are fewer or smaller
         raise MechanismError(f"{what}: {type(design).__name__} is not one of the known designs.")
     design.check(what, schema)
@@ -189,7 +189,7 @@ def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np
 
 
 def integer_features(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return (integer features of the rows `which`, one line per row; each row's reach, an int array); cached."""
+    """Return (integer features of a design of rows `which`, one line per row; each row's reach, an int array)."""
     x, reach = _kept(design, rows, which)
     return x.astype(np.float64), reach
 
@@ -209,7 +209,7 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
 
 
 def _integer_features(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """Return (features of all rows as integers in 1 / UNIT; per row the largest int m with |m features| <= GRID)."""
+    """Return (a design's features of rows as integers in 1 / UNIT; per row the largest m with |m features| <= GRID)."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)
     # The quotient is right to 2^-52 of itself, so m is at most one too large, and m^2 |x|^2 far below 2^63.

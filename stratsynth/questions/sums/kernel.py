@@ -53,7 +53,7 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array of probability minus 0 or 1 (or prediction minus target), a line per logit, a column per row.
+    """Return an array of probability minus 0 or 1 (prediction minus target), a line a logit, a column a row `which`.
 
     `logits` are in units of 1 / (UNIT THETA), one model's lines after another's; with `linear` the target is mapped to
     [-1, 1], and NaN if a row has none.

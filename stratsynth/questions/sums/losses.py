@@ -51,7 +51,7 @@ class Losses(Sum):
     `linear`."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, unknown measures, and the log loss of a linear model."""
+        """Refuse models that do not fit design and target in `schema`, unknown measures, a linear model's log loss."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link == "linear":
@@ -95,7 +95,7 @@ class GroupLosses(Sum):
     link: ClassVar[Literal["logistic"]] = "logistic"
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, unknown measures, and groups with the target."""
+        """Refuse models that do not fit design and target in `schema`, unknown measures, and groups with the target."""
         check_models("group losses", self, schema)
         one_of("group losses: measure", self.measure, MEASURES, error=MechanismError)
         if self.by:
@@ -112,7 +112,7 @@ class GroupLosses(Sum):
         return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one `Block` per model: L2 sensitivity clip under add-remove, sqrt(2) clip under replace."""
+        """Return one `Block` per model, by `schema`: L2 sensitivity clip under add-remove, sqrt(2) clip otherwise."""
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -124,7 +124,7 @@ class GroupLosses(Sum):
 
 
 def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
-    """Return a line of ints per model: each row `which`'s loss, cut at the clip, in clip / GRID, rounded down."""
+    """Return a line of ints per model of a query: each row `which`'s loss, cut at the clip, in clip / GRID, floored."""
     x, _ = design.integer_features(query.design, rows, which)
     logits, models = logits_of(x, query.design, by_feature(query.thetas)), len(query.thetas)
     if query.measure == "log":

@@ -84,7 +84,7 @@ class Mitigated(Sum):
     """Number of hidden units of a network; 0 for other models."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, clip or network, unfit targets, unknown statistics, and arrays of other shapes."""
+        """Refuse a design, clip, network unsound in `schema`, unfit target, unknown statistics, unfit arrays."""
         what = "mitigated"
         one_of(f"{what}: link", self.link, ("logistic", "softmax", "network"), error=MechanismError)
         check_target(what, self.design, self.target, schema, numeric=False)
@@ -135,7 +135,7 @@ class Mitigated(Sum):
         return "mitigated", self.design, self.target, self.link, shape, self.by, self.statistics
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a tuple of `Block`s: one for the gradient, then one for each of `statistics`."""
+        """Return a tuple of `Block`s, by `schema`: one for the gradient, then one for each of `statistics`."""
         size, groups = int(self.theta.size), schema.cells(self.by)
         found = {
             "tally": Block(2 * groups, 1.0, exchange=math.sqrt(2)),
@@ -173,5 +173,5 @@ class Mitigated(Sum):
 
 
 def _of(by_group: Floats | None, cell: NDArray[np.intp]) -> Floats | None:
-    """Return an array with each row's number in `by_group`, found by the index of its group; None for None."""
+    """Return an array with each row's number in `by_group`, found by the index of its group, `cell`; None for None."""
     return None if by_group is None else np.asarray(by_group.ravel()[cell])

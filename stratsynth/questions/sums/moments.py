@@ -44,13 +44,13 @@ class Moments(Sum):
     """Clip of the scaled target."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design or clip, and a target that is not numeric or in the design."""
+        """Refuse a design or clip unsound in `schema`, and a target that is not numeric or in the design."""
         check_target("moments", self.design, self.target, schema)
         check_clip("moments", self.clip)
         check_clip("moments", self.bound)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two `Block`s: products of features (clip^2; sqrt(2) clip^2 under replace), and with the target."""
+        """Return two `Block`s, by `schema`: products of features (clip^2; sqrt(2) clip^2 by replace), with target."""
         size = len(self.design.names(schema))
         return (
             Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)),
@@ -90,7 +90,7 @@ class Curvature(Sum):
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design or clip, a target but of two levels outside it, and coefficients not finite."""
+        """Refuse a design or clip unsound in `schema`, a target but of two levels outside it, infinite coefficients."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:

@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design or clip, weights of other shapes, and parts outside [0, 1] (a row grew longer)."""
+        """Refuse a design or clip unsound in `schema`, weights of other shapes, parts outside [0, 1]."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
@@ -118,7 +118,7 @@ class NetworkLosses(Sum):
     measure: Literal["squared", "log"] = "log"
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of shapes that do not fit design and target, an unsound design, and unknown measures."""
+        """Refuse weights of shapes that do not fit design and target in `schema`, unsound designs, unknown measures."""
         check_network("network losses", self, schema)
         one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
 
@@ -165,7 +165,7 @@ def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[ND
 
 
 def check_network(what: str, query: Network, schema: Schema) -> None:
-    """Refuse, opening with `what`, a query's unsound design or clip, one-level target, unfit weights."""
+    """Refuse, opening with `what`, a query's design or clip unsound in `schema`, one-level target, unfit weights."""
     check_target(what, query.design, query.target, schema, numeric=False)
     check_clip(what, query.clip)
     levels = schema.size(query.target)
@@ -224,7 +224,7 @@ def added(units: Ints, hidden: int, x: Floats) -> Ints:
 
 
 def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
-    """Return (hidden units' values, one line per unit; logits, a line per level: 0 for the first of two) of rows `x`.
+    """Return (a query's hidden units' values, a line each; logits, a line per level, 0 for the first of two) of `x`.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12, and weights are at most 2^40 / width:
     sums stay within 2^52. So they do in the second layer, of `units` + 1 numbers that are at most TANH = 2^16.
@@ -254,7 +254,7 @@ def whole_output(query: Network) -> Floats:
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array from `logits`: each level's probability, less 1 at the row's own level; a line per level."""
+    """Return an array of a query's `logits`: level's probability, less 1 at row `which`'s own; a line per level."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)

@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return (gradients, probabilities) of made-up rows by the function; MechanismError if it fails or misfits."""
+        """Return function(weights, x, levels, slopes), (gradients, probabilities); MechanismError if it fails."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return (gradients, probabilities) of private rows by the function; None, silently, if it fails."""
+        """Return function(weights, x, levels, slopes), (gradients, probabilities) of private rows; None if it fails."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -186,7 +186,7 @@ class PerRowGradients(Sum):
     )
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function untested or of another size, and weights and slopes of other shapes or not finite."""
+        """Refuse a function untested or unfit to `schema`, and weights and slopes of other shapes or not finite."""
         what = "per-row gradients"
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:
@@ -213,7 +213,7 @@ class PerRowGradients(Sum):
         return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a `Block` for the gradient, and if there are cells one for the probabilities' sums by cell."""
+        """Return a `Block` for the gradient, and if there are cells in `schema` one for probabilities by cell."""
         gradient = Block(self.per_row.weights, self.per_row.clip)
         if not self.by:
             return (gradient,)
@@ -290,7 +290,7 @@ def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
 
 @np.errstate(all="ignore")
 def shares(chances: Floats) -> Ints:
-    """Return each row's probabilities in integer units, at most RADIUS in all; a row that exceeds it is zero."""
+    """Return the probabilities `chances` of each row in integer units, RADIUS in all at most; a row above is zero."""
     scaled = np.trunc(np.clip(chances, 0, 1) * RADIUS)
     units = np.where(np.isnan(chances), 0, scaled).astype(np.int64)
     units[units.sum(axis=1) > RADIUS] = 0

@@ -75,7 +75,7 @@ class RowVectors(Sum):
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Return a frame of `rows` rows for a user's function: `codes` as level texts, `numbers` as floats, NaN: none."""
+    """Return a frame of `rows` rows of a schema for a user's function: `codes` as texts, `numbers` as floats."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return an array (`rows` x `size`): the function's vector of each row; NaN where it fails, counted as zero later.
+    """Return an array (`rows` x `size`): the function's vector of each row of `codes`, `numbers`; NaN where it fails.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
-    """Refuse a function whose `size`-vectors on made-up rows depend on other rows, order, number or time."""
+    """Refuse a function whose `size`-vectors on a schema's made-up rows depend on other rows, order, number, time."""
     codes, numbers = made_up(schema, BLOCK)
     rng = np.random.default_rng(SEED + 1)
     whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))

@@ -73,7 +73,7 @@ def _tenths(part: float) -> str:
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
-    """Return words on a table's columns: units, the `test` with margin and level, errors; of rows `drawn` or not."""
+    """Return words on columns of a certificate's table: units, the `test`, its errors; of rows `drawn` or not."""
     rows = (
         "Synthetic: the rows of the group, in the same unit; they follow the measured sizes. "
         if certificate.weights.groups == MEASURED

@@ -56,7 +56,7 @@ def page_squares(certificate: Certificate, measurements: pa.Table, schema: Schem
 
 
 def ask(certificate: Certificate, squares: Squares) -> Section | None:
-    """Return the Section in which a reader chooses questions on these least squares; None where nothing answers."""
+    """Return the Section, grouped as a certificate, in which a reader chooses questions on least squares; or None."""
     found = _answered_sets(squares, squares.tables.schema, certificate.strata.by)
     if not found:
         return None
@@ -83,7 +83,7 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a dict (`columns`, `levels`, `answers`) for each column, and pair measured together, answered by `by`."""
+    """Return dicts (`columns`, `levels`, `answers`) for each column and pair that `squares` answer, grouped by `by`."""
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}

@@ -179,7 +179,7 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return a Figure of the groups' estimated sizes `sized`, in records or people, beside the noise of one count."""
+    """Return a Figure of the groups' estimated sizes `sized`, under their `names`, beside the noise of one count."""
     ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
@@ -236,7 +236,7 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the Section "How it was made": facts of a certificate, and a Figure of its measured `tables`, if any.
+    """Return the Section "How it was made" of a certificate: facts, rows that rules `moved`, Figure of its `tables`.
 
     Facts are mechanism, charges, account, schema, code lists, accounting, software, and noisy sums and rules if any.
     """
@@ -256,7 +256,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 def _cliques(tables: list[GroupTable], counted: str) -> Figure:
     """Return a Figure of `tables`.
 
-    For each set of columns it has the number of groups, cells, least and largest sigma.
+    It has, for each set of columns, the number of groups, cells, least and largest sigma.
     """
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
