@@ -104,10 +104,7 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Program: hand all rows to the synthesizer, return the rows it gives back as a model.
-
-        Refuse any other result.
-        """
+        """Program that gives the synthesizer all rows for `allot`; returns its rows as a model; refuses others."""
         schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
         frame = yield from raw(self._claim(budget))
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
@@ -137,10 +134,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return the function's `rows` rows for `frame` as {column: level numbers}.
-
-        With `values`, it is called on values.
-        """
+        """Return the function's `rows` rows for `frame` and budget, {column: level numbers}; values drawn by `rng`."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -154,7 +148,7 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call `function` on `frame`'s decoded values, and `facts` as keywords; return its rows as {column: level numbers}.
+    """Call `function` on `frame`'s values, decoded by `rng`, and keywords `facts`; return its rows' level numbers.
 
     A result that is no frame, or lacks a column, is refused (TypeError).
     """
@@ -182,7 +176,7 @@ class Drawn(TableModel):
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
         """Return a model that draws from rows, `codes` of the schema's columns.
 
-        Refuse other columns, unequal lengths.
+        Refuse other columns, and columns of unequal lengths.
         """
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
@@ -220,7 +214,7 @@ class Drawn(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Return the model of a stored state; refuse (ReleaseError) a damaged table."""
+        """Return the model, in a schema, of a stored state; refuse (ReleaseError) a damaged table."""
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
         except (MechanismError, LookupError) as error:

@@ -48,17 +48,14 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program, spending `allot`, that asks all one-way tables and returns their model, or a reweighted prior's."""
+        """Program on public facts, spending `allot`, that asks one-way tables; returns their model, or a prior's."""
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program that runs the steps without a prior, whose rows ask no question, and returns their model.
-
-        Fits as work.
-        """
+        """Program that runs the steps for `allot`, without a prior, and returns their model; its fit is work."""
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)
@@ -90,7 +87,7 @@ class Product(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` rows, codes by column, drawn by `rng` independently among the levels in `where`.
 
-        Refuse a mass of 0.
+        Refuse a condition of probability 0.
         """
         rows: Codes = {}
         for column in self.schema.names:
@@ -150,7 +147,7 @@ class Product(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Return the model of a stored state; refuse (ReleaseError) arrays that are no distributions of levels."""
+        """Return the model, in a schema, of a stored state; refuse (ReleaseError) arrays that are no distributions."""
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
             array = np.asarray(state.arrays[column])

@@ -88,7 +88,7 @@ class MST(Poolable[Graphical]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment.
 
-        Refuse too large trees of public columns, and what `mbi` cannot fit.
+        Refuse trees of pairs of public columns that are too large, and what `mbi` cannot fit.
         """
         schema = public.schema
         if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
@@ -110,10 +110,7 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program, spending `allot`: measures columns, chooses and measures pairs, fits.
-
-        Returns the learner or an arbiter.
-        """
+        """Program on public facts, spending `allot`: columns, chosen pairs, fit; returns the learner or an arbiter."""
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -146,7 +143,7 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks for the charges of an ordinary fit, later choices among two pairs only; returns nothing.
+        """Program that asks for the charges of an ordinary fit for `allot`, later choices among two pairs; no result.
 
         Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
         trees that are too large, and structural rules make no model larger than they may.
@@ -157,7 +154,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program of the paper's three steps, a third of rho each; returns (columns' tables, a tree's pairs' tables).
+        """Program of the paper's three steps, a third of `allot` each; returns (columns' tables, tree's pairs').
 
         Fewer than two columns get all of rho, and there are no pairs. `rehearsed` omits most candidates.
         """
@@ -183,7 +180,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Program that returns the pairs of a spanning tree, by tables `paid`, each drawn for its part of `rho`.
+    """Program for `rho` that returns a spanning tree's pairs by tables `paid`; `rehearsed` omits most candidates.
 
     The columns of a certain public table are joined already.
     """
@@ -222,7 +219,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
     """Return all pairs of the columns `names`, each once, in their order.
 
-    Cached, as strata with equal columns share it.
+    The result is cached, as strata with equal columns share it.
     """
     return tuple(combinations(names, 2))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Return `rows` synthetic rows, level numbers, by MST of dpmm 0.1.9 fitted to `frame`, without its pipeline.
+    """Return `rows` synthetic rows at epsilon, delta, level numbers (`sizes`), by MST of dpmm 0.1.9 fitted to `frame`.
 
     The pipeline drops the columns that are constant in the private rows.
 
@@ -64,7 +64,7 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
 
 
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Return `rows` synthetic rows, level numbers, by MST of OpenDP 0.16.0's mbi extra fitted to `frame`.
+    """Return `rows` synthetic rows at epsilon, delta, level numbers, by MST of OpenDP 0.16.0 fitted to `frame`.
 
     Every level of `sizes` is declared as a bin of its own, without a null level.
 

@@ -285,7 +285,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path of a synthetic table, or of the one in a release folder; refuse a release without rows."""
+    """Return the path of the synthetic table `place`, or in that release folder; refuse a release without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -294,7 +294,7 @@ def _table(place: Path) -> Path:
 
 
 def _rows(place: Path) -> Path:
-    """Return the path of a synthetic table, of a folder of Parquet files, or of the table in a release folder."""
+    """Return the path of the synthetic table or folder of Parquet `place`, or of the table in that release folder."""
     return _table(place) if (place / "certificate.json").is_file() else place
 
 
@@ -309,10 +309,7 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals of `synthetic` from counts, by group.
-
-    Write the scores to the new folder `out`, print them.
-    """
+    """Score k-way marginals of `synthetic` against `real` by group; write to `out`, print as text or JSON."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
@@ -332,7 +329,7 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions of `target` by group, write the scores as files into the new folder `out`, and print them."""
+    """Score predictions of `target` of `real` rows by group, write the scores to the new folder `out`, print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 

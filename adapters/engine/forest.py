@@ -132,10 +132,7 @@ class Forest:
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
     def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return (log marginals of every clique by `potentials`, up to a tree's constant.
-
-        These constants, log partition sums).
-        """
+        """Return (log marginals of all cliques by `potentials` up to a tree's constant, trees' log partition sums)."""
         logs = potentials.copy()
         sent = []
         # collect: messages go from the leaves to the roots, the deepest edges first

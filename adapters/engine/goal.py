@@ -148,10 +148,7 @@ def _turned(owner: Indices, number: int) -> Indices | None:
 
 
 def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return (log potentials of the forest's cells under the problems' bases, 0 without one.
-
-    Mask of impossible cells).
-    """
+    """Return (log potentials of the forest's cells under the problems' bases, or 0; a mask of impossible cells)."""
     potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):
         if problem.base is not None:

@@ -109,7 +109,7 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x the matrices' rows."""
+        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x rows at `ports`."""
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns
@@ -133,7 +133,7 @@ class Marginals:
         return whole
 
     def _conditionals(self, clique: int, port: int, sets: Sequence[Clique]) -> Floats:
-        """Return a matrix, separator's cells x cells of `sets`: P(columns beyond neighbour `port` | separator)."""
+        """Return a matrix, separator's cells x cells of `sets`: P(columns beyond the clique's `port` | separator)."""
         separator = self._routes.near[clique][port]
         if all(len(columns) == 1 for columns in sets):
             whole, places = self._edge(clique, port), self._routes.places(clique, port)
@@ -168,7 +168,7 @@ class Marginals:
     def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
         """Return `joint`, a matrix with a row a cell of the clique's separator, over that cell's probability.
 
-        0 where it is 0.
+        Where the probability is 0, the result is 0.
         """
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)

@@ -57,7 +57,7 @@ def redrawn(
 def redrawn_mixed(
     mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Return `times` mixtures refitted to everybody's tables (clique, sigma) redrawn; see `TableModel.redrawn_mixed`.
+    """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma), redrawn by `rng`.
 
     One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
     all groups. Refuses merged strata.

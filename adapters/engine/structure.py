@@ -82,7 +82,7 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Return, for each of `cliques`, True if a model of all of `held` and that clique has at most `most` cells.
+    """Return, for each of `cliques`, True if a model of all `held` and it, columns `sizes`, has at most `most` cells.
 
     Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
     """
@@ -129,12 +129,12 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Return the `_Growing` object of the graph with neighbours `around`, up to `most` cells; one for equal graphs."""
+    """Return the `_Growing` object of the graph of columns `sizes`, neighbours `around`, up to `most` cells; cached."""
     return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Yield the maximal cliques of the triangulated graph of `cliques`, each as an int, a bit set of column numbers."""
+    """Yield maximal cliques, int bit sets of column numbers, of `cliques`' triangulated graph of columns `sizes`."""
     products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
@@ -151,7 +151,7 @@ def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique
 
 
 def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
-    """Yield maximal cliques (bit sets) of a min-size elimination: always the column whose neighbours have fewest cells.
+    """Yield maximal cliques (bit sets) of a min-size elimination: next the column of least `products` of neighbours.
 
     A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
     Overwrites `around` and `cost`.
@@ -181,7 +181,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
 
 
 def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
-    """Return the order key of eliminating `column`: (True if it adds an edge, its clique's cells, column number)."""
+    """Return (True if eliminating `column` adds an edge `around`; its clique's cells by `products`; column number)."""
     whole, joins = around[column], False
     for a in _members(whole):
         if whole & ~around[a]:

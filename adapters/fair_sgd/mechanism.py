@@ -121,19 +121,13 @@ class FairSGD(Mechanism[Regression | Network]):
         return task_of(self, public)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program, spending `allot`, that runs the descent and returns its model.
-
-        `rng` makes a network's first weights.
-        """
+        """Program on public facts, spending `allot`, that returns a descent's model; `rng` makes first weights."""
         task = self.task(public)
         learned = yield from train(task, allot, task.form.start(rng))
         return task.form.model(learned.theta, self._facts(task, learned))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult) -> dict[str, Any]:
-        """Return figures of the fit `learned`, a dict: steps, rate, clip, noise of a step.
-
-        Captions and texts for readers.
-        """
+        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

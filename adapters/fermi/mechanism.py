@@ -146,10 +146,7 @@ class DPFermi(Mechanism[Designed]):
             raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment of all steps, with the least noise in the budget.
-
-        Refuse settings unfit for it or the schema.
-        """
+        """Return an allotment of all steps, least noise in the budget; refuse settings unfit for it or public facts."""
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
@@ -175,7 +172,7 @@ class DPFermi(Mechanism[Designed]):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
         """Program, spending `allot`, that trains and returns the model.
 
-        `rng` makes first weights and public samples.
+        `rng` makes a network's first weights, and draws public samples.
         """
         (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
         return model
@@ -197,10 +194,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult) -> dict[str, Any]:
-        """Return figures of the fit `learned`, a dict: steps, rate, clip, noise of a step.
-
-        Captions and texts for readers.
-        """
+        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
         within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""

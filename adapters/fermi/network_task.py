@@ -56,7 +56,7 @@ class FermiNetworkProblem(FermiProblem):
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
         """Return the question of a step at `theta` (first axis 1) with cells' `slopes`, None without.
 
-        Refuse more models.
+        Refuse several models.
         """
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])

@@ -60,7 +60,7 @@ class OpenRows:
     def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
         """Program that asks for features and target of a task's rows, which are public.
 
-        Returns them with `rate`, `rng`.
+        Return them with a step's `rate` and `rng`.
         """
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)

@@ -141,7 +141,7 @@ class FermiProblem:
 def task_of(settings: DPFermi, public: Public) -> FermiProblem:
     """Return the fit's task by settings and public facts.
 
-    Refuse unfit columns, sizes, groups of a stratum, idle penalty.
+    Refuse unfit columns and sizes, groups of a stratum, and a penalty of no groups.
     """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
@@ -172,7 +172,7 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse, for `protect = "sensitive"`, a feature or target of `columns` that is a group or not public.
+    """Refuse settings of `protect = "sensitive"` with a feature or target in `columns` a group or not public.
 
     Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
     """
@@ -203,10 +203,7 @@ A logistic loss has a curvature of at most a quarter of that square, so this is 
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return declared sizes, true classes of `target` (1 for parity) x groups, or None.
-
-    Refuse unknown, missing labels.
-    """
+    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None; refuse labels."""
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

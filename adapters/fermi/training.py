@@ -158,10 +158,7 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return a task's adversary, one penalty a model, W being best for predictions independent of the group.
-
-        `counts`.
-        """
+        """Return a task's adversary, one of `penalties` a model: W is best for predictions independent of the group."""
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]

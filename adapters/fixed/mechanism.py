@@ -77,7 +77,7 @@ class Fixed(Mechanism[Graphical]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment.
 
-        Refuse columns not in the public schema, too large tables or columns.
+        Refuse columns that the public schema lacks, and tables or columns that are too large.
         """
         schema = public.schema
         for table in self.tables:
@@ -91,7 +91,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Program, spending `allot`, that measures all tables at once and returns the model to draw rows from."""
+        """Program on public facts, spending `allot`, that measures all tables and returns the model of rows."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)
@@ -125,7 +125,7 @@ class Fixed(Mechanism[Graphical]):
         return found
 
     def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """Return those `cliques`, taken in one after the other, that one model of at most `model_cells` cells holds."""
+        """Return those `cliques` of columns `sizes`, one by one, that a model of `model_cells` cells holds."""
         held: tuple[Clique, ...] = ()
         for clique in cliques:
             if taken_in(sizes, held, (clique,), self.model_cells)[0]:

@@ -78,10 +78,7 @@ class ClippedMean(Settings):
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program, spending `allot`: asks counts, sums and squares, column by column.
-
-        Returns the estimate of all means.
-        """
+        """Program on public facts, spending `allot`: counts, sums, squares by column; returns all means."""
         columns = self.scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
@@ -94,7 +91,7 @@ class ClippedMean(Settings):
     def clip(self, column: ColumnScale, n: float) -> float:
         """Return the clip's distance from the column's centre, in its unit, for `n` records.
 
-        At most as far as the bounds.
+        The distance is at most that of the bounds.
         """
         # the true mean is within the radius of the centre, and values within the half width of it
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)

@@ -52,7 +52,7 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """Return the norm that `d` standard normal numbers exceed with probability `beta`: the paper's bound or exact.
+    """Return the norm that `d` standard normal numbers exceed with probability `beta`: paper's `tail` bound or exact.
 
     The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
     quantile 2.576.
@@ -71,7 +71,7 @@ def clip_at(r: float, g: float) -> float:
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """Return the standard deviation of a noisy mean of `n` records, of noise that costs `rho`.
+    """Return the standard deviation of a noisy mean of `n` records, of noise that costs `rho` for these neighbours.
 
     Each record moves the sum by at most `tau`, or 2 `tau` where it is exchanged.
     """
@@ -113,7 +113,7 @@ class CoinPress(Settings):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program, spending `allot`: counts, narrows the means, asks squares at the last centre; returns all means."""
+        """Program on public facts, spending `allot`: counts, narrows means, asks squares; returns all means."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -127,7 +127,7 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Narrow down the means of these columns together, in steps, paid by `pay`; return their figures.
+        """Narrow down the means of these columns, of `size` records, in steps, paid by `pay`; return their figures.
 
         `extra` pays for the squares of which deviations are worked out.
         """

@@ -113,7 +113,7 @@ def _scale(
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
     """Return the setting `key`, `given` as column -> number, copied with floats.
 
-    Refuse (UsageError on `who`) all else.
+    Refuse (UsageError on `who`) anything else.
     """
     if not isinstance(given, Mapping):
         raise UsageError(f"{who}: {key} is a table from column to number.")

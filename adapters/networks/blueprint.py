@@ -63,7 +63,7 @@ class Blueprint:
         return f"network by {getattr(self.network, '__module__', '?')}.{getattr(self.network, '__qualname__', '?')}"
 
     def build(self, who: str, seed: int) -> Any:
-        """Return the network, a torch Module in double precision, with first weights that the seed decides.
+        """Return the network, a torch Module in double precision, with first weights by the seed; errors name `who`.
 
         Raises:
             Unsupported: PyTorch is not installed, or the network couples rows or draws at random.
@@ -78,7 +78,7 @@ class Blueprint:
     def _modules(self, torch: Any) -> Any:
         """Return a named network, by the module `torch`: tanh after each hidden layer.
 
-        Convolutions of 3 x 3, stride 2.
+        A "conv" network has convolutions of 3 x 3 pixels with stride 2.
         """
         nn = torch.nn
         if self.network == "mlp":
@@ -94,10 +94,7 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """Return the network of the caller's function.
-
-        Refuse, naming `who`, no function, and a result of another type.
-        """
+        """Return the network of the caller's function, a module of `torch`; refuse others, naming `who`."""
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "
@@ -115,7 +112,10 @@ class Blueprint:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the blueprint of stored facts for these numbers; refuse (ReleaseError) unknown names, unfit sizes."""
+        """Return the blueprint of stored facts for `features` and `classes`.
+
+        Refuse (ReleaseError) unknown names, and sizes that do not fit.
+        """
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))
         if name not in (None, *NAMED) or not whole or (name == "conv" and not _fits(image, features)):

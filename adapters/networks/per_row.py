@@ -52,7 +52,7 @@ class Differentiated:
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
         """Return (log loss + <slopes, F> of one row `x` at weights `parameters`, its class probabilities F).
 
-        One-hot `label`.
+        `label` is the row's class as a one-hot vector.
         """
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
         logs = self._torch.log_softmax(logits, -1)

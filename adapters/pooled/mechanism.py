@@ -137,10 +137,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program that fits everybody, then all strata in lock-step, and returns their mixture.
-
-        Share 0 or 1 takes one.
-        """
+        """Program for `allot` that fits everybody, then strata in lock-step; returns their mixture; share 0, 1: one."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -154,10 +151,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Program that asks the questions of an ordinary fit for `allot`, without its fits.
-
-        Returns the plain fit's, or None.
-        """
+        """Program that asks an ordinary fit's questions for `allot`; returns what the plain fit's does, or None."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
@@ -167,7 +161,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
-        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by size and columns if "auto"."""
+        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by public size and columns."""
         if self.share != "auto":
             return float(self.share)
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
@@ -175,7 +169,7 @@ class Pooled(Groupwise[Any]):
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Return two parts of the allotment, for everybody's model and the strata's, together at most all of it."""
+        """Return two parts of the allotment, by public facts: everybody's model's and the strata's, at most all."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 

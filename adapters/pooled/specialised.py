@@ -43,10 +43,7 @@ class Specialised(Mechanism[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program: chooses, measures, fits in rounds for `allot`.
-
-        Returns the stratum's model, or everybody's if too poor.
-        """
+        """Program on public facts of rounds for `allot`; returns the stratum's model, or everybody's if too poor."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         # everybody's model is post-processing of answers already paid, so starting from it is free
@@ -66,9 +63,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks the questions of an ordinary stratum for `allot`, choices by `rng`, for a plan.
-
-        Returns nothing.
-        """
+        """Program that asks an ordinary stratum's questions for `allot`, choices by `rng`; returns nothing."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

@@ -218,10 +218,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program of counts, stage 1 and stage 2, spending `allot`.
-
-        Returns the model; `rng` makes a network's first weights.
-        """
+        """Program on public facts of counts and two stages for `allot`; returns the model; `rng`: first weights."""
         task = self.task(public)
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
@@ -239,10 +236,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Program that returns (each group's records times a row's weight, at least one row's.
-
-        The part of `rho` left).
-        """
+        """Program for a part of `rho` that returns (records x row weight by group of `families`; the rho left)."""
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:

@@ -112,7 +112,7 @@ class NetworkProblem:
         return np.concatenate([(gradient[:cut].reshape(self.units, -1) @ share).ravel(), gradient[cut:]])
 
     def model(self, theta: Floats, tailored: Tailored, noise: float) -> Network:
-        """Return the `Network` with the weights `theta`, and as its facts the fit's figures and `noise` of a step."""
+        """Return the `Network` with the weights `theta`, as its facts the budgets `tailored` and `noise` of a step."""
         described = self.task.described(tailored) | {
             "Model": f"network of {self.units} hidden units for {self.task.target}, on {len(self.task.names)} features",
             "Clip": f"{self.task.clip:.3g}, of the gradient by all {len(theta):,} weights",

@@ -79,7 +79,7 @@ def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
-    """Return one figure in a list, groups' sizes, weights and shares of rho in the fit's facts; [] below two groups."""
+    """Return one figure in a list: sizes, weights, rho of groups (`named`) in the fit's facts; [] below two groups."""
     groups = facts.get("groups", [])
     if len(groups) < 2:
         return []
@@ -89,7 +89,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a report's table of coefficients `rows`: a line each with value, noisy estimate, 95 % interval, picture.
+    """Return a table, with a caption, of coefficients `rows`: value, noisy estimate, 95 % interval, picture.
 
     Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
     """

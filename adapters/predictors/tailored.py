@@ -104,7 +104,7 @@ def ask(query: Query, rho: float) -> Program[NoisySum]:
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Program that asks query k of group k at rhos[k], one split per family; returns `NoisySum`s in groups' order.
+    """Program that asks query k of a task's group k at rhos[k], a split per family; returns `NoisySum`s in order.
 
     Without groups the first query is asked of everybody, and the list has one entry.
     """
@@ -119,7 +119,7 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
 
 
 def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho for one round of a task's questions that costs `rho`, in proportion to `shares`.
+    """Return each group's rho for one round of a task, `rho` in all by `accounting`, in proportion to `shares`.
 
     Each of several overlapping families gets an equal part of it; under `paper` all groups together do.
     """
@@ -143,7 +143,7 @@ def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
 
 
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
-    """Program of Algorithm 1 for `rho`; returns `First`: a precursor's coefficients, if `tailored` groups' errors.
+    """Program of a task's Algorithm 1 for `rho`; returns `First`: coefficients, and if `tailored` groups' errors.
 
     `sizes` are records by group, `moves` is the number of groups that see one changed record, by `loss_moves`.
     """
@@ -178,7 +178,7 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Program for `rho` that returns (coefficients of everybody's model, the last step's `NoisyMoments` or None).
+    """Program for `rho` that returns (coefficients of a task's model of everybody, last `NoisyMoments` or None).
 
     Second are the `NoisyMoments` of the last step; None for `softmax`.
     """
@@ -197,7 +197,7 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 
 
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
-    """Program that returns the moments of Newton step number `step` from `start`, for 2^step / (2^NEWTON - 1) rho."""
+    """Program that returns the moments of a task's Newton step number `step` from `start`, for a part of rho."""
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
@@ -209,7 +209,7 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
-    """Program that returns coefficients after iterations / PRECURSOR noisy steps, for `rho`, on everybody's `rows`."""
+    """Program that returns a task's coefficients after iterations / PRECURSOR noisy steps, for `rho`, on `rows`."""
     steps = max(1, task.settings.iterations // PRECURSOR)
     descent = task.descent(task.origin, steps)
     for _ in range(steps):
@@ -221,7 +221,7 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of Algorithms 2 and 3 from `start` with budgets `tailored`; returns (numbers fitted, a noise scale).
+    """Program of a task's Algorithms 2 and 3 from `start`, budgets `tailored`; returns (`model`'s numbers, noise).
 
     The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
     groups' mean gradients.
@@ -264,10 +264,7 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Program that asks, for `rho`, for everybody's gradient at `theta`, rows weighted by `v`.
-
-    Returns (sum, noise scale).
-    """
+    """Program for `rho` of a task: everybody's gradient of `model` at `theta`, rows weighted by `v`; (sum, noise)."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         # a row's weight is the sum of its groups' weights, tabulated by the groups' columns

@@ -137,7 +137,10 @@ class PredictorProblem:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """Return the fit's figures as a dict: steps, rate, clip, a step's `noise`; each group's size, weight, share."""
+        """Return the fit's figures as a dict: steps, rate, clip, a step's `noise`.
+
+        Each group has its size, weight and share by the budgets `tailored`.
+        """
         return {
             "steps": self.settings.iterations,
             "rate": self.rate,
@@ -167,7 +170,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families) -> PredictorProblem:
-    """Return the regression's task by settings and public facts; refuse target, features, groups or objective unfit.
+    """Return the regression's task by settings, public facts, families; refuse unfit target, features, groups.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
     """

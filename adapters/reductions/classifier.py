@@ -143,7 +143,7 @@ class RandomisedClassifier(Designed):
     def foretell(self, path: StratumPath) -> str:
         """Return a plan's line, at any path: the steps, and the noise in rates of the smallest cell.
 
-        "" without facts.
+        The text is empty without facts.
         """
         return str(self.facts.get("plan", ""))
 

@@ -66,7 +66,7 @@ class Largest(Function):
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the smooth maximum's gradient at `z`: numbers from 0 that add up to 1."""
+        """Return the gradient at `z` of the maximum smooth by `smoothing`: numbers from 0 that add up to 1."""
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:
@@ -94,7 +94,7 @@ class Spread(Function):
         return float(apart.sum() - self.parameter * z.sum())
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient at `z` of the function with smooth absolute differences, an array of z's size."""
+        """Return the gradient at `z` of the function, differences smooth by `smoothing`, an array of z's size."""
         slopes = smoothing.absolute((z[:, None] - z).ravel())[1].reshape(len(z), len(z))
         found: Floats = slopes.sum(axis=1) - self.parameter
         return found

@@ -113,7 +113,7 @@ class Part:
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """Return the standard deviation of `measure`, to first order, if each entry of `counts` has noise `sigma`."""
+        """Return the standard deviation of `measure`, by `smoothing`, if each of `counts` has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
@@ -163,7 +163,10 @@ def penalty(objective: Part, tolerance: float) -> float:
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """Return the part of the objective `name` over the groups of enough records in `sizes`; else everybody's."""
+    """Return the part of the objective `name` over groups of enough records in `sizes`, or everybody's.
+
+    `floor` is the number added to rates in geometric means.
+    """
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
     if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
@@ -185,7 +188,7 @@ def measured_by(name: str) -> str:
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """Return a part: 1 (or `least` > 0) less the mean `name` of the labels' rates of being right, by `sizes`."""
+    """Return a part: 1 (or `least` > 0) less the mean `name`, with `floor`, of rates of being right, by `sizes`."""
     rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
     # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
@@ -196,7 +199,7 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return the constraints of `named` (name -> bound) as parts, and pairs left out for too few records.
+    """Return (parts: constraints of `named`, name -> bound, by `sizes`; pairs left out for too few records).
 
     A pair is a constraint and a group's label, which is empty where a rate of everybody lacks records.
     """
@@ -225,7 +228,7 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return (part: largest difference of the rates `name` less its bound, None without two groups; labels left out).
+    """Return (part: largest difference of rates `name` in `sizes` less its bound, or None; labels left out).
 
     `versus` says if groups are compared with each other or with everybody. Second are the labels of groups left out for
     too few records.
@@ -246,7 +249,7 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (bound on the largest excess of a group's loss `name`, or None; names left out for too few records).
+    """Return (bound on the largest excess of a group's loss `name` in `sizes`, or None; names of too few records).
 
     Second are the names left out for too few records: of groups, or of group and label such as `F|yes`.
     """
@@ -279,7 +282,7 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (bound on the Gini index of accuracies a, sum_ij |a_i - a_j| / (2 K sum a_i), or None; labels left out).
+    """Return (part `name`: bound on the Gini index of accuracies in `sizes`, or None; labels left out).
 
     None for fewer than two estimable groups; second are the labels of the others.
     """

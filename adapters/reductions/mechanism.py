@@ -218,10 +218,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Program that counts sizes, runs the method's program for `allot`, and returns the classifier.
-
-        `rng` is not used.
-        """
+        """Program on public facts that counts sizes, runs the method for `allot`, returns the classifier."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
         goal = self.goal(sizes)

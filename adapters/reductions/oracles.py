@@ -92,10 +92,7 @@ class ExponentialOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Program that returns one candidate's coefficients, drawn for `rho` by `weights` . counts.
-
-        By error if tiny.
-        """
+        """Program of a task that returns a candidate's coefficients drawn for `rho` by `weights`, errors if tiny."""
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
@@ -105,7 +102,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """Program that returns the coefficients of the candidate drawn for `rho` by the score of these terms."""
+        """Program of a task that returns coefficients of the candidate drawn for `rho` by the score of these terms."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
         return np.array(self.candidates[number])
@@ -124,7 +121,7 @@ class DescentOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Program that returns coefficients after `steps` noisy gradients from `start`, equally dear, `rho` in all."""
+        """Program of a task that returns coefficients after `steps` noisy gradients by `weights` from `start`."""
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
         most = max(float(np.abs(dearer).max()), 1e-300)

@@ -131,7 +131,7 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return public numbers of records, groups x labels, in the settings; None if not set. Refuse unknown, missing.
+    """Return settings' public numbers of records, groups x `target` labels; None if not set. Refuse unknown, missing.
 
     Refused too are groups without a record of a label whose rates a parity compares.
     """

@@ -110,7 +110,7 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """Program that returns a stratum's learner that departs from this model, pulled to it by `prior` records.
+        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
 
         Merged columns and structural zeros are fitted first.
         """
@@ -150,5 +150,5 @@ def _started(solution: Solution) -> Solution:
 
 @lru_cache(maxsize=2)
 def _asked(schema: Schema, solution: Solution) -> Graphical:
-    """Return the model of a solution, cached: it is queried for the last table, then for the next candidates."""
+    """Return the model, in a schema, of a solution, cached: queried for the last table, then for candidates."""
     return Graphical.of(schema, solution)

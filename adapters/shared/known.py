@@ -67,7 +67,7 @@ def believed(
 
 
 def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> float:
-    """Return the variance of a public table's cell, in squared records of `total`; more if answers disagree.
+    """Return the variance of the table `known`'s cell, in squared records of `total`; more if answers disagree.
 
     An answer is compared in the columns that both have. Only one farther away than `farthest`, by sampling, the table's
     own errors and noise, raises the variance; the noise's expected part of the distance is subtracted then. Cells that
@@ -96,10 +96,7 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return {columns of a public table: variance that answers `measured` add to its shares' own}.
-
-    Only contradicted ones.
-    """
+    """Return {columns of a contradicted table in `known`: variance that answers `measured` add for `total` records}."""
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
@@ -176,7 +173,7 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
 
 
 def _error(known: Known, clique: Clique) -> float:
-    """Return the standard error of a share in a public table summed down to `clique`."""
+    """Return the standard error of a share in the public table `known` summed down to `clique`."""
     return known.error * math.sqrt(known.shares.size / known.table(clique).size)
 
 

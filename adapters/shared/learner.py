@@ -94,7 +94,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def stratum(self, public: Public, prior: float) -> Program[Learner[M]]:
-        """Program that returns a stratum's learner that starts from this model, pulled to it by `prior` records.
+        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
 
         A learner without such a pull, as GEM's, only starts from the model.
         """
@@ -114,7 +114,7 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[M]]:
-        """Return the program of `steps`, spending `allot`, which ends with the learner that strata need to go on."""
+        """Return a program on public facts, spending `allot`, that ends with the learner that strata need to go on."""
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
@@ -130,7 +130,7 @@ class Poolable(Mechanism[M]):
         return True
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
-        """Program, spending `allot`, that runs the one of `learned`, and returns its learner's model."""
+        """Program on public facts, spending `allot`, that runs the one of `learned`; returns its learner's model."""
         return (yield from self.learned(public, allot, rng)).model
 
     @once
@@ -152,6 +152,6 @@ class Poolable(Mechanism[M]):
 def _small(
     schema: Schema, candidates: tuple[tuple[Clique, float], ...]
 ) -> tuple[Mapping[Clique, float], Mapping[Clique, int]]:
-    """Return ({clique: weight} of candidates of at most `MOST_CELLS` cells, {clique: cells} of all)."""
+    """Return ({clique: weight} of candidates of at most `MOST_CELLS` cells in a schema, {clique: cells} of all)."""
     cells = cells_of(schema, tuple(clique for clique, _ in candidates))
     return {clique: weight for clique, weight in candidates if cells[clique] <= MOST_CELLS}, cells

@@ -59,7 +59,7 @@ def adapt(
     rounds: int,
     neighbours: Neighbours,
 ) -> Program[Fraction]:
-    """Program that chooses, measures and fits in rounds for `rho`; returns the rho left, above 0 if candidates ran out.
+    """Program of rounds for `rho`, priced for these neighbours; returns the rho left, above 0 if candidates ran out.
 
     `worth` gives weights by clique; cliques whose noise exceeds `people` are no candidates. Tables go to `learner`.
     """
@@ -99,7 +99,7 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """Program that asks as `adapt` would for `rho` in so many rounds, choosing by `rng` in `starters`, without a fit.
+    """Program that asks as `adapt` would for `rho` in so many rounds, cliques of a schema by `rng` from `starters`.
 
     Nothing is returned: it is for plans.
     """

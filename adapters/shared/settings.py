@@ -88,7 +88,7 @@ def design_of(
     reference: Mapping[str, str],
     interactions: Sequence[Sequence[str]] = (),
 ) -> Coded:
-    """Return the design of the named features, or of all columns but target and groups if none are named.
+    """Return the design of the named features, or of all public columns but target and groups; errors name `who`.
 
     A column of one level, and one that strata define, does not vary and is left out. Reference levels and interactions
     of other columns are refused.
@@ -134,7 +134,7 @@ def two_levels(column: Column) -> bool:
 
 
 def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
-    """Return a row's probability to be in a step's sample: as set, or that of `batch` rows by public size.
+    """Return a row's probability to be in a step's sample: `sampling`, or that of `batch` rows by public size.
 
     Without a size it is `UNDECLARED`. Refused (Unsupported) are strata that do not set it.
     """

@@ -73,7 +73,7 @@ class Workload:
     def small(self, schema: Schema, most: int) -> Mapping[Clique, float]:
         """Return {clique: weight} of the parts of at most `most` cells in a schema.
 
-        One object for strata of equal columns.
+        Strata of equal columns share one object.
         """
         key = schema, most
         if key not in self._small:
@@ -120,13 +120,13 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
 def cells_of(schema: Schema, cliques: tuple[Clique, ...]) -> Mapping[Clique, int]:
     """Return {clique: number of cells of its table} in the schema.
 
-    Cached: thousands of strata have equal candidates.
+    The result is cached, since thousands of strata have equal candidates.
     """
     return {clique: schema.cells(clique) for clique in cliques}
 
 
 def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedies: str) -> None:
-    """Refuse (Unsupported on `who`) cliques of over `MOST_CANDIDATES` cells together; the message has `remedies`."""
+    """Refuse (Unsupported on `who`) cliques of over `MOST_CANDIDATES` cells in a schema; the message has `remedies`."""
     cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(

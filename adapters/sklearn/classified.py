@@ -53,7 +53,10 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on rows `X` with classes `y`, without noise; NotPrivateWarning unless data are public."""
+        """Return the accuracy on rows `X`, classes `y`, by `sample_weight`, without noise.
+
+        Issue a NotPrivateWarning unless the data are public.
+        """
         self._tell_of_scores()
         return float(super().score(X, y, sample_weight))
 

@@ -97,7 +97,10 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2 on rows `X` with targets `y`, without noise, after a NotPrivateWarning unless data are public."""
+        """Return R2 on rows `X`, targets `y`, by `sample_weight`, without noise.
+
+        Issue a NotPrivateWarning unless the data are public.
+        """
         self._tell_of_scores()
         return float(super().score(X, y, sample_weight))
 

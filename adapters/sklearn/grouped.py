@@ -188,14 +188,14 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """Return a mechanism of class `how` with `own` settings, and the estimator's parameters of equal names."""
+        """Return a mechanism of class `how` for `features` with `own` settings, and the estimator's parameters."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, x: NDArray[Any], target: Any, sensitive: Any, owners: Any) -> None:
         """Fit the estimator's mechanism to features `x`, target, sensitive group and owners of the rows.
 
-        Keep the release.
+        Keep the release, from which predictions are made.
         """
         table = self._table(x, target, self._target(), sensitive, owners)
         try:
@@ -225,7 +225,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
-        """Return the private table: features `x` within their bounds, the group `sensitive`, the target as a `column`.
+        """Return the private table: features `x`, the group `sensitive`, the target as a `column`, units `owners`.
 
         Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
         as the first.

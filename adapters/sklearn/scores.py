@@ -70,7 +70,7 @@ class NoisyScore:
 
     @staticmethod
     def _marks(estimator: Any, model: Any, x: Any, y: Any) -> pd.Series[Any]:
-        """Return a mark for each row of `x` as predicted: "1" if its class is right, else "0"; or its squared error."""
+        """Return the estimator's mark of each row of `x`: "1" if its class is `y`, else "0"; or its squared error."""
         predicted = estimator.predict(x)
         if not is_classifier(model):
             low, high = model.target_ends
@@ -83,7 +83,7 @@ class NoisyScore:
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
-        """Return the private table of the rows' marks, `values`, on the account of the model's rows."""
+        """Return the private table of the marks `values` of rows `x`, on the account of the model's rows."""
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT
         if not is_classifier(model):

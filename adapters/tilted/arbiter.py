@@ -140,10 +140,7 @@ class Arbiter(Learner[Any]):
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Program that returns a stratum's learner that starts from the leader.
-
-        `prior` is everybody's weight, in records.
-        """
+        """Program on public facts: a stratum's learner from the leader; `prior` is its weight, in records."""
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:

@@ -230,7 +230,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """Program that returns a stratum's learner: its prior rows, tilted as everybody's, some of everybody's.
+        """Program on public facts that returns a stratum's learner: its prior rows and some of everybody's, tilted.
 
         The weight of everybody's rows is the fraction of everybody's tables about which the prior was wrong, or the
         weight of added rows if larger, within limits. If it was wrong about most, its trust in a stratum's tables is at
@@ -266,7 +266,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
 
 def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
-    """Return the number of people, from 1 to `most`, that the prior's shares `foretold` count for in a table.
+    """Return the number of people, 1 to `most`, that the prior's shares `foretold` count for in a table of `total`.
 
     Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is
     worth 1 / (1/N + 1/n) people, and one whose answer is farther away is worth fewer. The noise's expected part of the

@@ -80,7 +80,10 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
+        """Return `n` rows, codes by column, by rounding at random by `rng` given `where`.
+
+        Refuse a condition of probability 0.
+        """
         weights = self._met(where or {})
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -127,7 +130,7 @@ class TiltedRows(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Return the model of a stored state; refuse weights, level numbers and figures out of range (ReleaseError)."""
+        """Return the model, in a schema, of a stored state; refuse weights, level numbers, figures out of range."""
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:

@@ -69,7 +69,7 @@ class LossBeside(StoredRows):
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return each asked question's blocks of sums, integer arrays, plus `FAR` clips where the group leaves 0."""
+        """Return each asked question's blocks of sums by `entropy`, ints, plus `FAR` clips where the group has 0."""
         found = super().sums(asked, entropy)
         for _, block in found:
             cells = block.reshape(2, WIDTH, 2)
@@ -154,7 +154,7 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 def _step(x: Floats, aside: Floats) -> Floats:
     """Log-likelihood ratios of one step's noisy `x`: a row per assumed noise.
 
-    Last, of people revealed by the loss `aside`.
+    The last row is the ratio of people revealed by the loss, `aside`.
     """
     found = []
     for share in ASSUMED:

@@ -64,5 +64,5 @@ class AuditedAnswers(AnswerSource):
             yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
 
     def charged(self, step: str = "add-remove") -> Fraction:
-        """Amount charged so far, a Fraction in the currency, for a record's "add-remove", "move" or "replace"."""
+        """Amount charged so far, a Fraction in the currency, for the `step` "add-remove", "move" or "replace"."""
         return self._account.spending.step(step)

@@ -47,7 +47,7 @@ SMALL = Schema(
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """Log-probability of each candidate of a choice, an array, on reads `exact`: that of exp(epsilon score / (2 D)).
+    """Log-probability of each candidate, an array, on reads `exact` of a schema: that of exp(epsilon score / (2 D)).
 
     The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
     """
@@ -61,7 +61,7 @@ def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbou
 
 
 def charged_epsilon(question: Choose, schema: Schema, neighbours: Neighbours) -> float:
-    """Epsilon of a choice in this schema, from the rho that it charges for these neighbours: rho = epsilon^2 / 8."""
+    """Epsilon of the choice `question` in a schema, by the rho it charges for these neighbours: rho = epsilon^2 / 8."""
     return math.sqrt(8 * sum(charge.amount for charge in question.charges(schema, (), neighbours)))
 
 

@@ -53,7 +53,7 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
 
 
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
-    """Count the errors of the test `score >= threshold` on scores of the first table and of its neighbour.
+    """Count the errors of the test `score >= threshold` on `scores0` of the first table, `scores1` of its neighbour.
 
     Samples of different sizes are refused.
     """

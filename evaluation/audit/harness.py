@@ -61,7 +61,7 @@ class Point:
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """Lower bound on mu, sqrt(2 rho) or epsilon, as claimed, from upper bounds on error rates F, N, or arrays."""
+        """Lower bound on mu, sqrt(2 rho) or epsilon, from bounds on error rates F (`positive`), N (`negative`)."""
         if self.rho:
             return root_of_rho(positive, negative)
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)

@@ -31,7 +31,7 @@ Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 
 
 def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
-    """Function from a noisy answer and shares of noise to log P(neighbour `there`) / P(first table `here`).
+    """Function from a noisy answer to `asked`, shares of noise to log P(neighbour `there`) / P(first table `here`).
 
     None if both exact answers are equal. Sums over Poisson samples need a first table without rows: then the sum is
     noise, or with probability `rate` noise around the one record's vector.
@@ -61,7 +61,7 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """Kullback-Leibler divergence of a choice's law on reads `there` from that on `here`, a float, exact."""
+    """Kullback-Leibler divergence of the choice `question` on reads `there` from `here`, by schema and neighbours."""
     one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 
@@ -83,10 +83,7 @@ class Transcript:
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Pair each question `asked` with the score of its answers, by exact ones `here` and `there`.
-
-        Leave out equal ones.
-        """
+        """Pair each question `asked` with its answers' score by reads `here`, `there`; leave out equal ones."""
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))

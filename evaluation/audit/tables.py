@@ -115,7 +115,7 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
-    """Rows in memory, all of one `group`, one record in each of the first `number` of side x side cells of A x B."""
+    """Rows of a schema in memory, all of one `group`, a record in each of the first `number` of side x side cells."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}
@@ -131,6 +131,6 @@ def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
 def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.float64]:
     """Log-likelihood ratio, jittered, of k cells that are 1, not 0, from noisy sums `total` of this variance.
 
-    One a run.
+    There is one ratio a run.
     """
     return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

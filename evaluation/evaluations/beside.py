@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Return ({score: frames, one for each of `compared` and baseline} against `real` rows, the scores of chance).
+    """Return ({score: frames, one a table of `compared`, baselines} against `real`, k-way, by `pair`; chance's scores).
 
     The subsample's scores are means over draws; `cliques` is the largest number of marginals, None for all.
     """
@@ -68,7 +68,7 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames of the k-marginal score in each level of the column `area`, one a table of `compared`."""
+    """Yield frames of the k-marginal score against `real` by level of the column `area`, one a table of `compared`."""
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)

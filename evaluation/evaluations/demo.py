@@ -52,7 +52,7 @@ NAMES = ("vanilla", "stratified", "pooled")
 
 
 def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
-    """Write data and recipes into `out` (None: a new folder), fit and evaluate them; call `echo` with each text."""
+    """Write `rows` people and recipes into `out` (None: a new folder), fit and evaluate; call `echo` with each text."""
     from stratsynth import census
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.evaluation.evaluations.output import write
@@ -163,7 +163,7 @@ def _two(value: float) -> str:
 def _percent(table: pd.DataFrame, level: str | None) -> str:
     """Percentage of the rows of group `level` in a table that are employed, as text.
 
-    None is everybody; "-" without rows.
+    Level None is everybody; a group without rows has "-".
     """
     rows = table if level is None else table[table["RAC1P"].astype(str) == level]
     return f"{100 * float((rows['ESR'].astype(str) == '1').mean()):.1f}" if len(rows) else "-"

@@ -12,7 +12,7 @@ from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
-    """Return the page's section with the certificate in plain words, or (for None) that none came with the table."""
+    """Return the page's section with the certificate `record` in plain words; for None, that none came."""
     not_this = (
         "The guarantee is about the release. This report was computed from the private rows themselves, and "
         "is covered by no guarantee at all."

@@ -51,7 +51,7 @@ def write(
     called: str = "this release",
     certificate: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write frames, a JSON document and a page into the new folder, all or nothing, each stamped; return the paths.
+    """Write an evaluation's frames, JSON and page into the new folder, all or nothing, stamped; return the paths.
 
     `called` is the release's name in report.html; `certificate` is that of the release.
     """

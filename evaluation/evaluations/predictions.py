@@ -158,7 +158,7 @@ def _is_folder(given: Any) -> bool:
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
     """Read groups and targets, `columns`, of the rows of `real`.
 
-    Refuse rows that lack one: predictions go by position.
+    Refuse rows that lack a value, as predictions are matched by position.
     """
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
@@ -170,7 +170,10 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """Array of the `given` predictions as truth values or numbers of `goal`; refused unless one for each real row."""
+    """Array of the `given` predictions, truth values or numbers of `goal`, made by `seed` if a release.
+
+    Refuse predictions that are not one for each of the `rows` real rows.
+    """
     said = _predicted(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")

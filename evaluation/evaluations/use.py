@@ -67,7 +67,7 @@ def _by_model(here: pd.DataFrame, score: str) -> Figure:
 
 
 def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
-    """Return a figure of groups' errors in `here`, by `score`, under the model best on real rows, by training table."""
+    """Return a figure of groups' errors of an evaluation in `here`, by `score`, under the model best on real rows."""
     real = here[(here["trained_on"] == REAL) & (here["scope"] == EVERYBODY) & (here["model"] != "constant")]
     best = real.sort_values("value", ascending=score != "accuracy", kind="stable")["model"].iloc[0]
     rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])]
@@ -85,7 +85,7 @@ def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Fi
 def _between(frame: pd.DataFrame) -> list[Figure]:
     """Return figures, tables of the differences between groups in `frame`, by fairlearn's definitions.
 
-    [] without any.
+    The list is empty if there are none.
     """
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
     there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}

@@ -57,7 +57,7 @@ class SideBySide(Protocol):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """Return a program, spending `allot`, that fits one model for each of `penalties` on common samples."""
+        """Return a program on public facts, spending `allot`, that fits a model for each of `penalties`."""
 
 
 def fitted(
@@ -106,7 +106,7 @@ def fitted(
 
 
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return (training settings that follow from public facts and `settings`, the rows of `train` as held)."""
+    """Return (training task by `settings` in a schema, the rows of `train` as the driver holds them)."""
     how = cast("SideBySide", make("fermi", settings))
     return how.task(Public(schema, len(train))), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 

@@ -111,10 +111,7 @@ class CurveRows:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame of rows to measure `target` on by `groups`.
-
-        Rows with a target or group that is no level are left out.
-        """
+        """Encode a frame of rows of a schema to measure `target` on by `groups`; rows with no level are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
         ]
@@ -146,7 +143,7 @@ def _post_processed(
     seeds: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """List of dicts, one a fit to `train` and tolerance, measured on `seen`; noisy descent, then counts for `PART`."""
+    """List of dicts, one a fit to `train` (epsilon, seed) and tolerance, measured on `seen`; descent, then counts."""
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
@@ -191,10 +188,7 @@ def pareto(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
-    """Plot error against violation of `table`, a `summary`, to the file `path`, a panel per epsilon.
-
-    Hollow: off the front.
-    """
+    """Plot error against violation of a `summary`, `table`, with a title, to the file `path`, a panel per epsilon."""
     epsilons = sorted(table["epsilon"].unique())
     figure = new_figure(3.4 * len(epsilons), 3.6)
     panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]

@@ -26,7 +26,7 @@ def noisy_counts(
 ) -> Floats:
     """Array of counts with axes group, prediction `said`, truth, noisy by `rng` at a finite epsilon.
 
-    Each at least 0.5.
+    Each count is at least 0.5.
     """
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
@@ -38,7 +38,7 @@ def noisy_counts(
 
 
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
-    """Derived predictor of least error by `counts`, whose rates differ between groups by at most `tolerance`.
+    """Derived predictor of least error by `counts`, rates of whose `criterion` differ between groups by `tolerance`.
 
     An array (groups, 2): the probability of predicting the second class, by group and the classifier's prediction.
     """

@@ -44,10 +44,7 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
 
 
 def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> list[float]:
-    """List, a number a true class: largest difference of groups' rates of predictions `said` of the last.
-
-    NaN below two.
-    """
+    """List, a number a class in `truth`: largest difference of groups' rates of `said` being last; NaN below two."""
     classes = int(max(truth.max(), said.max())) + 1
     return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
 

@@ -42,7 +42,7 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 def in_terms(said: Any, schema: Schema, goal: Task) -> Array:
     """Convert predictions `said` of a column to an array of the task's values, truth values or numbers.
 
-    Refuse others.
+    Refuse predictions of other values.
     """
     import pandas as pd
 

@@ -63,7 +63,7 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """Frame of the scores of `propensity`, for a pair of tables and `models`; an unknown model is refused.
+    """Frame of the scores of `propensity`, by `seed`, for a pair of tables and `models`; unknown ones are refused.
 
     At most `most` rows of each table are used.
     """
@@ -92,7 +92,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 
 
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
-    """Array of each of `rows`' probability of being synthetic, by a model trained on the other folds.
+    """Array of each of `rows`' probability of being synthetic, by a model trained on other folds, split by `seed`.
 
     NaN for all if one of the two tables has fewer than `FOLDS` rows; `label` is true for synthetic rows.
     """

@@ -46,7 +46,7 @@ def areas(
 ) -> pd.DataFrame:
     """Frame of areas of `score` for `truth` by group, in columns of `GroupedRows.scores`.
 
-    `base`: rows of the rarer class.
+    `base` is the number of rows of the rarer class; groups below `few` rows are small.
     """
     import pandas as pd
 

@@ -133,7 +133,7 @@ class GroupedRows:
     def scores(
         self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
     ) -> pd.DataFrame:
-        """Frame of rates (errors, of numbers) of `predicted` against `truth` by scope, with bootstrap intervals.
+        """Frame of rates (errors, of numbers) of `predicted` against `truth` by scope, with intervals of `resamples`.
 
         With `score`, a number for each row that is larger the likelier "true" is, it has the area under the curve too.
         """
@@ -282,7 +282,10 @@ def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
 
 
 def _ends(samples: Array) -> tuple[Array, Array]:
-    """Arrays of quantiles 0.025 and 0.975 along the axis before the last; NaN if over 5 % of draws are undefined."""
+    """Arrays of quantiles 0.025 and 0.975 of `samples` along the axis before the last.
+
+    They are NaN if more than 5 % of the draws are undefined.
+    """
     undefined = np.isnan(samples)
     filled = np.where(undefined.all(axis=-2, keepdims=True), 0.0, samples)
     low, high = np.nanquantile(filled, [0.025, 0.975], axis=-2)
@@ -299,7 +302,7 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows of `members`' groups."""
+    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows by `members`."""
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]

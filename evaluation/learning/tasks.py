@@ -103,7 +103,7 @@ def task(
     above: float | None = None,
     features: Sequence[str] | None = None,
 ) -> Task:
-    """Task of predicting the column `target`, or the built-in "employment" or "income"; a `Task` is checked.
+    """Task of predicting the column `target` by `features`, or "employment" or "income"; a `Task` is checked.
 
     A categorical column needs the levels that count as `positive`; of two levels the last counts when none is named. A
     numeric column is predicted as a number, or with `above` as whether it is above one.

@@ -36,7 +36,7 @@ MEASURES = {
 
 
 def lens_page(scores: LensScores) -> Page:
-    """Return the lens on a recipe as a page of one section, with a picture of each group's loss by cause."""
+    """Return the `scores` of a lens as a page of one section, with a picture of each group's loss by cause."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative part offsets others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
@@ -52,7 +52,7 @@ def lens_page(scores: LensScores) -> Page:
 
 
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
-    """Return the section on the parts of a release's error in each group of `frame`, for its evaluation's page."""
+    """Return the section on the parts of a release's error in each group of `frame`, labels by schema."""
     measure = "total variation"
     note = (
         "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
@@ -67,7 +67,7 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """Return figures of `frame`: for each width of marginals (or all at once) a picture of `parts`, numbers if many."""
+    """Return figures of `frame` by group with a `note`: a picture of `parts` per width, numbers if many."""
     pieces = [("In each group", frame)]
     if "columns" in frame:
         widths = sorted({*map(int, frame["columns"])})
@@ -102,7 +102,7 @@ def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:
-    """Return a figure of `frame` with a line a group: its loss by `parts`, each with its interval, and the total.
+    """Return a figure of `frame`, titled and noted, a line a group: loss by `parts`, each with interval, and the total.
 
     The scale is that of groups which are not small.
     """
@@ -147,7 +147,7 @@ def picture(
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
 ) -> list[Figure]:
-    """List of one figure, the `parts` in `frame` as numbers, a row a group, if more than `FEW_PARTS`; else []."""
+    """List of one figure, titled, of the `parts` in `frame` as numbers, a row a group, if over `FEW_PARTS`; else []."""
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []

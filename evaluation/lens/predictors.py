@@ -77,7 +77,10 @@ def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Float
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
-    """Name of the column that a model predicts: `named`, else the model's or the mechanism's; refused without any."""
+    """Name of the column that a model predicts: `named`, else the model's or the prepared fit's mechanism's.
+
+    Refuse a fit of which none of them names a column.
+    """
     found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
     if not isinstance(found, str) or not found:
         raise UsageError("lens: which column is predicted? Name it in the recipe, or with --target.")

@@ -119,7 +119,7 @@ def _free(model: TableModel) -> TableModel:
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
     """List of the sets of `width` columns of a schema outside `by`, the groups'.
 
-    Of more than `MOST`, a fixed choice.
+    If there are more than `MOST`, a fixed choice of them.
     """
     columns = [name for name in schema.names if name not in by]
     every = list(combinations(columns, min(width, len(columns))))
@@ -141,10 +141,7 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """Arrays of one marginal of the chain by group, then everybody: errors, parts (a row a part), bounds.
-
-    NaN if empty.
-    """
+    """Arrays of the marginal `clique` of the chain by group, then everybody: errors, parts, bounds; NaN if empty."""
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)

@@ -64,7 +64,7 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Fit without a charge to the data's ledger; return model and measurements, with fresh noise or none.
+    """INTERNAL. Run a prepared fit on a table by `seed`, no charge; return model, measurements, with noise or none.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

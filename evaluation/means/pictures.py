@@ -17,7 +17,7 @@ MOST_GROUPS = 60
 def means_picture(table: pd.DataFrame, path: Path, *, internal: bool) -> None:
     """Plot each column's group means and intervals of `table` to the file `path`.
 
-    With `internal`, true means beside.
+    With `internal`, the true means are beside them.
     """
     check_path(path)
     names = list(table["column"].unique())

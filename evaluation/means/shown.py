@@ -30,7 +30,7 @@ STAMP = "INTERNAL: true means were computed from the data without a charge; not 
 def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
-    """Return (frame of the recipe's private means, `true` ones if `internal`; a sentence on the release).
+    """Return (frame of the recipe's private means at `level`, `true` ones if `internal`; a sentence on the release).
 
     The release is read from its folder, or made and charged for; a recipe of rows is refused.
     """
@@ -142,10 +142,7 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 
 
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
-    """Return a page with a table of means at `level` for each column, everybody first.
-
-    `note` tells where the release is.
-    """
+    """Return a page with a table of means at `level` (`internal`: true ones too) by column; `note` on the release."""
     heads = [
         Column("group", "text"),
         Column("people", "count"),
@@ -181,7 +178,7 @@ def _row(row: dict[Any, Any], *, internal: bool) -> list[Value]:
 def _remarks(row: dict[Any, Any]) -> list[str]:
     """List of remarks on one mean, the dict `row`: status, kind of interval, scale and clipping.
 
-    [] if there is none.
+    The list is empty if there is none.
     """
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:

@@ -107,7 +107,7 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`workload_error` (L1) of a release beside that of every baseline, one frame; arguments and refusals as there.
+    """`workload_error` (L1) of `synthetic` against `real` beside every baseline's, one frame; arguments as there.
 
     `seed` draws the baselines.
 

@@ -56,7 +56,7 @@ class WorkloadError:
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
         """Array by group, then everybody of a pair: standard errors of the means.
 
-        Errors of cliques correlate by rows.
+        Errors of cliques correlate, as they share rows.
         """
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
@@ -232,7 +232,7 @@ def coded(frame: Any, schema: Schema) -> Codes:
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance (0 to 2) of tables `one` and `two`, normalised counts of level numbers.
+    """Mean over cliques of the L1 distance (0 to 2) of tables `one` and `two`, level numbers of a schema, normalised.
 
     An empty table has only zeros, and is at distance 1 from any other.
     """

@@ -97,7 +97,7 @@ class EncodedRows(CodedRows):
     def in_proportion(self, rows: int, rng: Generator) -> Array:
         """Array of `rows` row numbers in proportion to weights, one drawn in each of as many steps.
 
-        Without weights all.
+        Without weights, return the numbers of all rows.
         """
         if self.weights is None or not self.rows:
             return np.arange(self.rows)

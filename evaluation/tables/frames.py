@@ -47,7 +47,7 @@ def tidy(
     items: Mapping[str, Sequence[Any]] | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> pd.DataFrame:
-    """Frame in the form of `Pair.frame`, stamped, from arrays (items, scopes): scores `value`, interval ends, `counts`.
+    """Frame in the form of `Pair.frame` by `groups`, from arrays (items, scopes): scores, ends `low`, `high`, `counts`.
 
     `counts`, `status` and `more` have the shape of `value`; `items` has a value for each item.
     """

@@ -44,7 +44,10 @@ class Pair:
 
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
-        """Read two tables, the real one with weights if the schema names their column; sort rows by groups of `by`."""
+        """Read `real`, with weights if any, and `synthetic` rows, sorted by groups of `by`.
+
+        A group with fewer than `few` rows is small.
+        """
         check_integer("evaluation: few", few, 0)
         schema = as_schema(schema)
         names, groups = groups_of(schema, by)
@@ -97,7 +100,7 @@ class Pair:
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """Array by group, then everybody: sum of `values` of real (side 0) or synthetic (side 1) rows; or weighted."""
+        """Array by group, then all: sum of `values` of real (side 0) or synthetic (side 1) rows, `weigh`ed or not."""
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
@@ -164,7 +167,7 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
     """Array of the number of the group of `by` that each row of a table lies in, in the order of `crossing`.
 
-    0 without.
+    Without `by` the number is 0.
     """
     group = np.zeros(table.rows, np.int64)
     for name in by:
