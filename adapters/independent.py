@@ -72,7 +72,10 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Return the model of one-column noisy `tables`: negative counts become 0; without a positive one, uniform."""
+        """Return the model in a schema of one-column noisy `tables`: negative counts become 0.
+
+        Without a positive count the distribution is uniform.
+        """
         probabilities = {}
         for table in tables:
             weight = np.maximum(table.values, 0).astype(np.float64)

@@ -237,7 +237,7 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
 
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return the pairs' tables, without cells of rare levels: with a count in `ones` below `times` its noise scale."""
+    """Return the pairs' tables `twos`, without cells of rare levels: counts in `ones` below `times` their noise."""
     if not times:  # a negative count would be below 0 times its noise
         return tuple(MeasuredTable.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}

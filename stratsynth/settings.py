@@ -139,7 +139,7 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and a `Range`: ends `least`..., `length` of lists, words `refused`.
+    """Return a dataclass field with this default and a `Range`: ends `least` to `below`, `length`, words `refused`.
 
     A table is copied for each object, and no part of its hash.
     """

@@ -36,7 +36,7 @@ class FairSgdResult:
 
 
 def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[FairSgdResult]:
-    """Run the descent, one question a step: gradient and groups' statistics are of one sample, and have one price.
+    """Program of the descent, one question a step: gradient and groups' statistics of one sample, at one price.
 
     Args:
         task: The public facts of the fit.

@@ -180,7 +180,7 @@ class DPFermi(Mechanism[Designed]):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """Return one model for each penalty, in their order; all share the questions of `steps` and their price.
+        """Return a program that fits a model for each penalty, in order; all share the questions of `steps`.
 
         Args:
             public: See `steps`.

@@ -172,7 +172,7 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse settings of `protect = "sensitive"` with a feature or target in `columns` a group or not public.
+    """Refuse settings of `protect = "sensitive"` with feature or target `columns` groups, or not public in a schema.
 
     Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
     """

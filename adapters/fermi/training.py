@@ -50,7 +50,7 @@ class FermiResult:
 
 
 def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:
-    """Return coefficients of one model for each penalty, trained side by side; all are positive, or all are 0.
+    """Program that returns coefficients of a model for each penalty, side by side; all are positive, or all are 0.
 
     Args:
         task: The public facts of the fit.

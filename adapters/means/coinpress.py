@@ -127,7 +127,7 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Narrow down the means of these columns, of `size` records, in steps, paid by `pay`; return their figures.
+        """Program that narrows the means of `columns`, `size` records, paid by `pay`; returns their figures.
 
         `extra` pays for the squares of which deviations are worked out.
         """
@@ -169,6 +169,6 @@ class CoinPress(Settings):
 
 
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """Return the question for the sum of values less `centre`, in units of scale, clipped at norm `tau`."""
+    """Return the question for the sum of `columns`' values less `centre`, in units of scale, clipped at norm `tau`."""
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

@@ -144,7 +144,7 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Return the number of records, paid by `pay`, with a value in all `columns`: noisy, or declared (settings).
+    """Program paid by `pay`: the number of records with a value in all `columns`, noisy, or declared (settings).
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
@@ -179,7 +179,7 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Return the columns' standard deviations, an array, from a noisy sum of squares paid by `pay`.
+    """Program that returns the columns' standard deviations, an array, from noisy sums of squares paid by `pay`.
 
     Squares are around the centre of `query` and cut at `clip` squared; `means` and `size` are those of the columns.
     """
@@ -250,7 +250,7 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`.
+    """Return one estimate, in a schema, of all `columns` from figures of some columns each, in the order of `parts`.
 
     `pure` is True for Laplace noise, `bounds` if deviations are bounds and no estimates.
     """

@@ -40,7 +40,7 @@ UNITS = (
 
 
 def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
-    """Return the page's section of a regression: coefficients, 95 % intervals, groups, the fit.
+    """Return the page's section of the regression `model`: coefficients, 95 % intervals, groups, the fit.
 
     `named` maps a group's label to its name for readers.
     """
@@ -67,7 +67,7 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
 
 
 def network_section(model: Network, named: Callable[[str], str]) -> Section:
-    """Return the page's section of a network: fit's settings in words, groups by their names `named`, no weights."""
+    """Return the page's section of the network `model`: settings in words, groups by names `named`, no weights."""
     return Section(
         "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
     )

@@ -152,7 +152,7 @@ class Regression(Designed):
         )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return one table named `coefficients`, that of `coefficients()` with 95 % intervals; `rows` is not used."""
+        """Return {"coefficients": table of `coefficients()` with 95 % intervals}; `rows` is not used."""
         import pyarrow as pa
 
         return {

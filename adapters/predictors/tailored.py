@@ -104,7 +104,7 @@ def ask(query: Query, rho: float) -> Program[NoisySum]:
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Program that asks query k of a task's group k at rhos[k], a split per family; returns `NoisySum`s in order.
+    """Program that asks one of `queries` of each of a task's groups at `rhos`; returns `NoisySum`s in their order.
 
     Without groups the first query is asked of everybody, and the list has one entry.
     """
@@ -132,7 +132,7 @@ def records(task: PredictorProblem, sizes: Floats) -> float:
 
 
 def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
-    """Return the number, 1 or 2, of a task's groups whose losses one changed record moves by as much as they paid for.
+    """Return 1 or 2, the number of a task's groups whose losses a step of `neighbours` moves as far as they paid for.
 
     A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
     exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as

@@ -129,7 +129,7 @@ class RandomisedClassifier(Designed):
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return tables `rates` of groups and `goals`, of the facts that have such rows; `rows` is not used."""
+        """Return {name: table} of `rates` of groups and `goals`, if the facts have such rows; `rows` is not used."""
         import pyarrow as pa
 
         return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}

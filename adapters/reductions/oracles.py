@@ -67,7 +67,7 @@ class Oracle(ABC):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients of one classifier that makes the product `weights` . counts small.
+        """Program that returns the coefficients of a classifier that makes the product `weights` . counts small.
 
         Args:
             task: The fit's public facts.

@@ -69,7 +69,7 @@ class GraphicalLearner(Learner[Graphical]):
         return Graphical.of(self.schema, self.fitted)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Fit all tables: in few steps by our own engine, or, in the last fit, in all by the chosen one."""
+        """Program that fits all tables: few steps by our own engine, or, for the `last` fit, all by the chosen one."""
         yield from self._fit(self.iterations, self.engine) if last else self._fit(ROUND_STEPS)
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
@@ -131,7 +131,7 @@ class GraphicalLearner(Learner[Graphical]):
         return learner
 
     def begin(self) -> Program[None]:
-        """Set the first solution: the base, or one step's fit if columns differ from it or structural zeros apply."""
+        """Program that sets the first solution: the base, or a step's fit if columns differ or zeros are structural."""
         if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
             self.solution = self.base
         else:

@@ -178,7 +178,7 @@ def _error(known: Known, clique: Clique) -> float:
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return noisy tables, of `total` records, of columns that certain public tables make needless to measure."""
+    """Return noisy tables, of `total` records, of columns that certain public tables make needless to be `measured`."""
     paid = [MeasuredTable.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:

@@ -78,7 +78,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Fit the model to all tables: in few steps between two rounds, to the end after the last one."""
+        """Program that fits the model to all tables: few steps between two rounds, to the end after the `last` one."""
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:

@@ -46,7 +46,7 @@ def usual_rounds(columns: int, people: float, rho: float) -> int:
 def worth_measuring(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
-    """Return those cliques, with weights, whose noise of scale `sigma`, summed over `cells`, is at most `people`."""
+    """Return {clique: weight} of those `cliques` whose noise of scale `sigma`, over `cells`, is at most `people`."""
     return {c: weight for c, weight in cliques.items() if NOISE_SIZE * sigma * cells[c] <= people}
 
 

@@ -121,7 +121,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self.unit
 
     def account_settings(self) -> dict[str, Any]:
-        """Return the keyword arguments of `open_table` that say whose account pays."""
+        """Return a dict of keyword arguments of `open_table` that say whose account pays."""
         return {name: getattr(self, name) for name in ("ledger", "ledger_epsilon", "account", "public")}
 
     @abstractmethod

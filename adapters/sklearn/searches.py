@@ -163,7 +163,7 @@ def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
 
 
 def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> GroupedEstimator:
-    """Return the estimator with a candidate's parameters: those of its own, whose names begin with `start`."""
+    """Return the estimator `model` with a candidate's parameters: those of its own, whose names begin with `start`."""
     known = model.get_params(deep=False)
     own = {key.removeprefix(start): value for key, value in candidate.items() if key.removeprefix(start) in known}
     return type(model)(**{**known, **own})
@@ -205,7 +205,7 @@ def price(
 
 
 def _outside() -> int:
-    """Return the stack level, for a warning of the caller, of the first frame beyond this package and scikit-learn."""
+    """Return the stack level, an int, for a caller's warning: the first frame beyond this package and scikit-learn."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and str(frame.f_globals.get("__name__")).startswith(("stratsynth.", "sklearn.", "joblib.")):
         frame, level = frame.f_back, level + 1

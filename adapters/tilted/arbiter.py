@@ -98,7 +98,7 @@ class Arbiter(Learner[Any]):
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both; prior rows only while they lead, or each `SELDOM`-th round.
+        """Program that judges both by new tables, then fits both; prior rows only while they lead, or each `SELDOM`-th.
 
         The own model's last fit is long only if it is the one released.
         """
@@ -159,7 +159,7 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Judge a prior once, after all tables are measured: return an arbiter, or None if `own` goes on alone.
+    """Program that judges a prior once, after all tables: returns an arbiter, or None if `own` goes on alone.
 
     The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
     distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
@@ -197,7 +197,7 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """Return a learner of the prior's rows, fitted to tables and joined by own rows; None without a usable prior.
+    """Program that returns a learner of the prior's rows, fitted to tables and joined by own rows; or None.
 
     Args:
         tables: The paid answers.

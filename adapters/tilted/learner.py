@@ -179,7 +179,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return dict(zip(names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Take in the new tables, then fit the weights: in `ROUND_STEPS` steps, or after the last round in more."""
+        """Program that takes in new tables, then fits weights: in `ROUND_STEPS` steps, more after the `last` round."""
         yield from self.liken()
         self._take_in()
         each = [STEPS_A_COLUMN if len(table.clique) == 1 else STEPS_A_TABLE for table in self.tables]
@@ -206,7 +206,7 @@ class TiltedLearner(Learner[TiltedRows]):
             self._aims.append(Aim(table.clique, values, spread, counted))
 
     def liken(self) -> Program[None]:
-        """Reweight, once, a stratum's rows from other strata towards its own; nothing happens where there are none."""
+        """Program that reweights, once, a stratum's rows from other strata towards its own, where there are any."""
         others, self.others = self.others, None
         if others is None:
             return

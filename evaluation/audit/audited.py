@@ -33,7 +33,7 @@ def unlimited_allotment(
     noise: float | None = None,
     rate: float | None = None,
 ) -> Allotment:
-    """Allotment of 1e15 in the currency, which no audit exceeds; `noise` and `rate` of every step go with `sampled`."""
+    """Allotment of 1e15 in the currency for these neighbours, which no audit exceeds; `noise`, `rate` for `sampled`."""
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 

@@ -61,7 +61,7 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """Kullback-Leibler divergence of the choice `question` on reads `there` from `here`, by schema and neighbours."""
+    """Kullback-Leibler divergence, a float, of the choice `question` on reads `there` from `here`."""
     one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 

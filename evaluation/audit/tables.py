@@ -123,7 +123,7 @@ def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
 
 
 def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
-    """Array of each cell's sum over the tables, which have one shape."""
+    """Array of each cell's sum over the noisy tables of `answer`, which have one shape."""
     total: NDArray[np.float64] = np.sum([table.values.ravel() for table in answer], axis=0, dtype=np.float64)
     return total
 

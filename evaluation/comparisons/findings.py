@@ -197,7 +197,7 @@ def word(verdict: str, first: str) -> str:
 
 
 def spelt(p: float) -> str:
-    """Return a p-value with two digits, `< 0.001` below that, a dash if it is unknown."""
+    """Return text: the p-value `p` with two digits, `< 0.001` below that, a dash if it is unknown."""
     if np.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else short(p, 2)

@@ -276,7 +276,7 @@ _BETWEEN_NUMBERS: Mapping[str, _Between] = {
 
 
 def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
-    """Array of the groups' statistics, then of everybody's, along the axis before the last; without `by` only these."""
+    """Array of the groups' `sums`, then of everybody's, along the axis before the last; without `by` only these."""
     everybody = sums.sum(axis=-2, keepdims=True)
     return np.concatenate([sums, everybody], axis=-2) if by else everybody
 

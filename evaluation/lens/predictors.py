@@ -89,5 +89,8 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """Value of the setting `target` of a mechanism, or of the one that it fits in strata; None if there is none."""
+    """Value of the setting `target` of a mechanism, `how`, or of the one that it fits in strata.
+
+    None if there is none.
+    """
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

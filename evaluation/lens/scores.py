@@ -236,7 +236,7 @@ def lens_of_release(
 
 
 def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
-    """True if two tables of one schema have the same rows, in any order; numbers are compared by their bins."""
+    """True if the tables `one` and `other` of one schema have the same rows, in any order; numbers by their bins."""
     if one.rows != other.rows:
         return False
     sides = [[np.asarray(table.codes[name], np.int64) for name in table.schema.names] for table in (one, other)]

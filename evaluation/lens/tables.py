@@ -141,7 +141,7 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """Arrays of the marginal `clique` of the chain by group, then everybody: errors, parts, bounds; NaN if empty."""
+    """(errors, parts, bounds): arrays of the marginal `clique` of the chain by group, then everybody; NaN if empty."""
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)

@@ -103,7 +103,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """Return the frame of means with a column `true`: means of the recipe's very rows, on the data's scale."""
+    """Return `table`, a frame of means, with a column `true`: means of the recipe's very rows, on the data's scale."""
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
@@ -131,7 +131,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 
 def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Weighted mean of the numbers on the scale of column `name`, transformed back; NaN without rows of any weight."""
+    """Weighted mean of the numbers on the scale of column `name` of a schema, transformed back; NaN without weight."""
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
@@ -192,7 +192,7 @@ def _remarks(row: dict[Any, Any]) -> list[str]:
 
 
 def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """List of the frame's rows as mappings of plain values, for JSON; null for infinite and unknown figures."""
+    """List of the rows of the frame `table` as dicts of plain values, for JSON; null for infinite, unknown figures."""
     return [
         {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in table.to_dict("records")

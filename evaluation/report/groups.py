@@ -71,7 +71,7 @@ class GroupErrors:
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """Return a group's name from its level of each column, as `SEX 2 (female), RAC1P 7`; `everybody` without levels."""
+    """Return a group's name from its `levels`, as `SEX 2 (female), RAC1P 7` by a schema's labels; or `everybody`."""
     parts = []
     for column, level in levels.items():
         known = schema.columns.get(column) if schema is not None else None

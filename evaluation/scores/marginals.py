@@ -227,7 +227,7 @@ class _Shares:
 
 
 def coded(frame: Any, schema: Schema) -> Codes:
-    """Mapping from column to an array of level numbers, one a row, of `frame`, a frame, path or Arrow table."""
+    """{column: array of level numbers in a schema, one a row} of `frame`, a frame, path or Arrow table."""
     return EncodedRows.read(frame, schema).codes
 
 
@@ -245,7 +245,7 @@ def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str,
 
 
 def members(codes: Codes, schema: Schema, group: Mapping[str, str]) -> Codes:
-    """Level numbers, by column, of the rows in `codes` that are in one group, a mapping from column to level."""
+    """{column: level numbers} of the rows in `codes` that are in one group, {column: level of the schema}."""
     kept = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for column, level in group.items():
         kept &= codes[column] == schema.index(column, level)

@@ -129,7 +129,10 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Mapping of facts for a page on the weights of real rows, among them a sentence; empty if each row counts 1."""
+    """Mapping of facts for a page on the weights of a table's real rows, with a sentence.
+
+    The mapping is empty if each row counts 1.
+    """
     if table.weights is None:
         return {}
     weight = table.schema.row_weight

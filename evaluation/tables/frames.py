@@ -92,7 +92,7 @@ def stamped(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Frame of the rows of several frames, one after another, with the `attrs` of the first and the stamp."""
+    """Frame of the rows of the frames `parts`, one after another, with the `attrs` of the first and the stamp."""
     import pandas as pd
 
     frames = list(parts)

@@ -75,7 +75,7 @@ class Charge:
         return _priced(1, self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """Return the charge's price under `other` neighbours, all `times` answers together, as an exact fraction."""
+        """Return the charge's exact price under `other` neighbours, if `declared` ones paid, all `times` together."""
         power = 0 if declared == other else POWER[self.currency]
         one = _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
         return one if self.times == 1 else self.times * one

@@ -35,7 +35,7 @@ BY_SHAPE = "shape"
 
 
 def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the first of the `lines` of the ledger `path`, all checked; LedgerError with the number of a bad one."""
+    """Return the first of the `lines`, dicts, of the ledger `path`, all checked; LedgerError on a bad one."""
     if lines[0].get("format") != FORMAT:
         versions = {str(line["version"]) for line in lines if "version" in line}
         by = f", but was written by stratsynth {' and '.join(sorted(versions))}" if versions else ""

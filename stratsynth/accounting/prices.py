@@ -41,7 +41,7 @@ class Worst:
 
 
 def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
-    """Return epsilon at the budget's delta for each step of one record, or unit; None for a step without a price.
+    """Return {step of one record or unit: epsilon at the budget's delta}; None for a step without a price.
 
     Args:
         spending: Charges so far.
@@ -77,7 +77,7 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
 
 
 def check_allotment(allot: Allotment, budget: Budget) -> None:
-    """Raise MechanismError for an allotment of another budget, not positive, not finite or beyond the budget."""
+    """Raise MechanismError for an allotment `allot` of another budget, not positive, infinite or beyond the budget."""
     delta = budget.delta - budget.truncation_delta
     within = allot.promise == budget and 0 < allot.amount < math.inf
     if allot.currency == Currency.ZCDP:

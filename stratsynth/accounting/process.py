@@ -68,7 +68,7 @@ class ProcessLedger:
             return self._stopped.pop(request.identity, None) or self._reserve(request)
 
     def absorb(self, other: ProcessLedger) -> None:
-        """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
+        """Add the reservations of the ledger `other`, of the same data, to this one; the lower cap becomes its own."""
         with _LOCK:
             self._made.extend(other._made)
             self._stopped |= other._stopped
@@ -223,7 +223,7 @@ class UnchargedLedger:
 
 
 def _one(account: ProcessLedger, other: ProcessLedger) -> ProcessLedger:
-    """Join two ledgers that turn out to be of equal data, under every name, and return the one."""
+    """Join the ledgers `account` and `other` that turn out to be of equal data, under every name; return the one."""
     if other is account:
         return account
     account.absorb(other)

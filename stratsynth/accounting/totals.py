@@ -15,7 +15,7 @@ from stratsynth.errors import BudgetRefused
 
 
 def total(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the epsilon at `delta` of all allotments together, a number; infinite if delta does not suffice."""
+    """Return the epsilon at `delta` of all allotments `reserved` together, a number; infinite if delta is too small."""
     counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
     others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
     left = delta - math.fsum(allot.delta for allot in others)

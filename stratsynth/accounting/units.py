@@ -63,7 +63,7 @@ def _check_attribute(schema: Schema) -> None:
 
 
 def per_unit(allot: Allotment) -> Allotment:
-    """Return the allotment of a unit of k rows, amount x k^power, from a single row's: the cap of the fit's account."""
+    """Return the allotment of a unit of k rows, amount x k^power, from `allot`, a single row's: cap of the account."""
     rows = allot.promise.rows
     if rows == 1:
         return allot

@@ -213,7 +213,7 @@ def _quotients(
 def _errors(
     variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
 ) -> intervals.ErrorCorrelations:
-    """Return correlations of each estimate's error with that of its `reference` cell: noise's, noise and sampling's.
+    """Return correlations of each estimate's error with that of its `reference` cell, of noise and of both errors.
 
     Given are variances of the noise, its covariances with the reference's, and the same of sampling error.
     """

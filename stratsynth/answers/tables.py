@@ -183,7 +183,10 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
 
 
 def strata_paths(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
-    """Yield a certificate's paths to all innermost strata, measured or not; Unsupported if strata overlap."""
+    """Yield a certificate's paths to all innermost strata, by schema, or by model() if nested.
+
+    Unsupported if they overlap.
+    """
     stated = certificate.strata
     if stated.families:
         raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
@@ -218,7 +221,7 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
 
 
 def _larger(each: ComparisonStated) -> bool:
-    """True if a group's comparison says measured larger than declared: beyond the margin, or in older words."""
+    """True if `each`, a group's comparison, says measured larger than declared: beyond the margin, or in old words."""
     beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
     return beyond or each.verdict in {"more", "far more"}
 

@@ -137,7 +137,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _values(column: Mapping[str, Any]) -> str:
-    """Return a column's unknown values with their numbers of rows; a dash without any."""
+    """Return text: a column's unknown values with their numbers of rows; a dash without any."""
     named = [f"{value!r} in {count:,}" for value, count in column["unknown"].items()]
     more = column["outside"] - sum(column["unknown"].values())
     return ", ".join(named) + (f" and others in {more:,}" if more > 0 and named else "") or "–"

@@ -93,7 +93,10 @@ def sample_release(
     like: Path | None = None,
     groups: str = "declared",
 ) -> tuple[int, str]:
-    """Draw rows of the release `folder` to `out` as the options say; return (their number, a line on rules, or "")."""
+    """Draw rows of the release `folder` to `out`, as `sample` with these options.
+
+    Return (number, line on rules or "").
+    """
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.fitting.refusals import check_groups

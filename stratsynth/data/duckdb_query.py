@@ -247,7 +247,7 @@ def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tried(expression: dict[str, Any]) -> dict[str, Any]:
-    """Return the parsed expression wrapped in TRY, null on rows where it fails; plain columns are left as they are."""
+    """Return the parsed expression, a dict, wrapped in TRY, null on rows where it fails; plain columns unchanged."""
     if expression["class"] in _PLAIN:
         return expression
     inner = {**expression, "alias": ""}

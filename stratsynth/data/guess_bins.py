@@ -88,7 +88,7 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Return more arguments of `Numeric`, beside `keys`, for numbers of `digits` decimals: a bin for each if few."""
+    """Return a dict of more arguments of `Numeric`, beside `keys`, for numbers of `digits` decimals; few get bins."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
     if last - first >= MANY_VALUES or "edges" in keys:
         return {"digits": digits}

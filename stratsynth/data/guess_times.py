@@ -23,7 +23,7 @@ MOST_YEARS = 40
 
 
 def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
-    """Return "date", "datetime", "time" or "duration", by type or the texts' spelling; None if not temporal.
+    """Return "date", "datetime", "time" or "duration", by type `kind` or the texts' spelling; None if not temporal.
 
     One text of all may be spelt otherwise, as a word for a missing value.
     """

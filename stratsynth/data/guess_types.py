@@ -65,7 +65,7 @@ def unreadable(source: Source) -> dict[str, str]:
 
 
 def exact_types(source: Source) -> dict[str, pa.DataType | str]:
-    """Return the Arrow type of each column of a source as it is stored, or "mixed"; columns without one are absent."""
+    """Return {column: Arrow type as stored, or "mixed"} of a source; columns without a type are absent."""
     if isinstance(source, FrameSource):
         found = ((str(name), _exact(source.frame.iloc[:, i])) for i, name in enumerate(source.frame.columns))
         return {name: kind for name, kind in found if kind is not None}
@@ -99,7 +99,7 @@ def _objects(values: list[Any]) -> pa.DataType | str | None:
 
 
 def with_type(column: Column, kind: pa.DataType | str | None) -> Column:
-    """Return the column with the exact type declared, where `dtype` leaves it open and the column can hold it."""
+    """Return the column with the exact type `kind` declared, where `dtype` leaves it open and the column fits it."""
     stored = _stored(column, kind)
     if stored is None:
         return column
@@ -129,7 +129,7 @@ def _within(column: Column, stored: str) -> Column:
 
 
 def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
-    """Return the `stored` of a column whose rows have this type; None where the dtype says enough."""
+    """Return the `stored` of a column whose rows have the type `kind`; None where the dtype says enough."""
     if isinstance(kind, str) or kind is None:
         return kind if column.dtype == "string" and kind == typed.MIXED else None
     if column.dtype == "category":
@@ -147,7 +147,7 @@ def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
 
 
 def _name(kind: pa.DataType) -> str:
-    """Return the name that `stored` has for a type of plain values; Arrow calls float32 float."""
+    """Return the name, a text, that `stored` has for a type `kind` of plain values; Arrow calls float32 float."""
     return {"float": "float32", "double": "float64"}.get(str(kind), str(kind))
 
 

@@ -63,7 +63,7 @@ class Content:
 
 
 def has_rows(source: Source, schema: Schema, other: Content) -> bool:
-    """True if a source has this content under a schema; False for rows in Spark, and for rows that cannot be read."""
+    """True if a source has the content `other` under a schema; False for rows in Spark, and for unreadable rows."""
     if isinstance(source, SparkSource):
         return False
     try:

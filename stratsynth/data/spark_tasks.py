@@ -102,7 +102,7 @@ class FromFiles:
     columns: tuple[str, ...]
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table of rows, array of their number) for each batch of the pieces whose indices Spark hands out."""
+        """Yield (table of rows, array of their number) for each batch of pieces, whose indices `batches` hand out."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in self.pieces[number].tables(self.columns):

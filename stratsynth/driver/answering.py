@@ -59,7 +59,7 @@ class Reader:
         self._kept_cells = 0
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield the exact answer to each (path, reads), in order; of rows here, tables are counted at a path's turn."""
+        """Yield the exact answer to each (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -90,7 +90,7 @@ class Reader:
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Return, of the tables wanted at a path, the set to keep, the kept ones, and the list of those to count.
+        """Return, of the tables in `wants` at a path, (the set to keep, the kept ones, a list of those to count).
 
         A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
         kept, since it would take another pass.

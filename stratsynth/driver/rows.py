@@ -60,7 +60,7 @@ class StoredRows:
         """Rows sorted by cell and the end of each cell, by the columns of a split."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, cliques) pair, the exact integer table of each clique over the path's rows."""
+        """Return, for each (path, cliques) `asked`, the exact integer table of each clique over the path's rows."""
         return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(

@@ -148,7 +148,7 @@ def named(path: StratumPath) -> str:
 
 
 def raised(solution: Any, path: StratumPath) -> Any:
-    """Return a solution; raise a `Failed` with its stratum. Foreign errors are not quoted: they may hold answers."""
+    """Return a solution; raise a `Failed`, naming the stratum of `path`, without quoting foreign errors."""
     if not isinstance(solution, Failed):
         return solution
     error, where = solution.error, named(path)

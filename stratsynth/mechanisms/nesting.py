@@ -85,7 +85,7 @@ def settle(
 
 
 def _size(public: Public, layout: Layout | None) -> float | None:
-    """Return the public number of records of a table: all, or if the layout's strata alone are asked, a median one's.
+    """Return the public number of records of all, or if the layout's strata alone are asked, a median one's; or None.
 
     Half of all records are in strata at least as large.
     """
@@ -100,7 +100,7 @@ def _size(public: Public, layout: Layout | None) -> float | None:
 
 
 def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's noise sigma if half the budget is split evenly over all columns; None if unknown.
+    """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
 
     With weights of rows, sizes are of their total, and noise covers the largest weight.
     """

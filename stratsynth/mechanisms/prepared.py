@@ -215,7 +215,7 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 
 
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
-    """Refuse mechanism `name` whose questions a backend with these reads cannot answer, with a remedy (`database`'s).
+    """Refuse mechanism `name` if questions it `needs` cannot be answered by a backend's `reads`, with a remedy.
 
     Raises:
         Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.

@@ -191,7 +191,7 @@ class Estimate(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
-        """Return the estimate of all records: the strata's means in `parts` weighted by `weights.shares`.
+        """Return the estimate, in a schema, of all records: the strata's means in `parts` weighted by `weights.shares`.
 
         The shares' covariance enters the errors. A column that may lack a number is weighted by the strata's estimated
         sizes instead.
@@ -201,7 +201,7 @@ class Estimate(Model):
         return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return the table `estimates`, with intervals of 95 %; `rows` is not used."""
+        """Return {"estimates": table of means with intervals of 95 %}; `rows` is not used."""
         import pyarrow as pa
 
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
@@ -237,7 +237,7 @@ class Estimate(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
-        """Return the estimate of a stored state, from `state`; ReleaseError for columns or figures that none has."""
+        """Return the estimate, in a schema, of a stored state; ReleaseError for columns or figures that none has."""
         facts = state.facts
         columns = tuple(facts["columns"])
         if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):

@@ -67,7 +67,7 @@ def made_of_prior(folder: Path) -> bool:
 
 
 def mixed_by(folder: Path) -> tuple[str, ...] | None:
-    """Return the columns by which a stored mixture splits its groups; None for another kind of model.
+    """Return the names of columns by which a stored mixture in `folder` splits groups; None for other models.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.
@@ -83,7 +83,7 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
 
 
 def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
-    """Return the weight of each stratum in a stored mixture; None for another kind of model.
+    """Return {stratum: weight} of the mixture stored in `folder`; None for another kind of model.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.

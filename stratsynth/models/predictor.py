@@ -81,7 +81,7 @@ class Predictor(Model):
         return self
 
     def shown(self, data: Data) -> Codes:
-        """Return the rows of a file, frame or Arrow table, coded as `predict` takes them.
+        """Return the rows of `data`, a file, frame or Arrow table, coded as `predict` takes them.
 
         Other columns are not read.
         """
@@ -90,7 +90,7 @@ class Predictor(Model):
         return self.encoded(open_source(data).read(self.inputs))
 
     def encoded(self, data: pa.Table) -> Codes:
-        """Return {input: level numbers} of the rows of an Arrow table, with the numbers of the numeric inputs.
+        """Return {input: level numbers} of the rows of an Arrow table, `data`, with the numbers of the numeric inputs.
 
         Raises:
             UsageError: Rows with a value that the schema does not admit, or no rows.

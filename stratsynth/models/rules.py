@@ -58,7 +58,7 @@ class Moved:
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
-        """Return numbers of rows drawn, drawn again and mended, in all and for each stratum with some drawn again."""
+        """Return a dict of numbers of rows drawn, drawn again, mended, in all and by stratum with some drawn again."""
         strata = {
             name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
             for name, number in self.redrawn.items()

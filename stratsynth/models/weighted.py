@@ -68,7 +68,7 @@ def complete(schema: Schema, name: str) -> bool:
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:
-    """Return the figures of column number `i` of an estimate, by name."""
+    """Return {name: figure} of column number `i` of an estimate, `part`."""
     return {key: float(array[i]) for key, array in vars(part.figures).items()}
 
 

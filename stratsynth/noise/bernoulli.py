@@ -66,7 +66,7 @@ def decay(gamma: Fraction) -> Bounds:
 
 
 def poisson_coins(count: int, rate: float | Fraction, entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
-    """Return a Boolean array of `count` coins, True with probability exactly `rate`: members of a Poisson sample.
+    """Return a Boolean array of `count` coins by `entropy`, True with probability exactly `rate`: a Poisson sample.
 
     A float stands for the dyadic rational it stores: 0.1 is 0x1.999999999999ap-4, not one tenth.
     """

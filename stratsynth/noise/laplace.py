@@ -51,7 +51,7 @@ def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entro
 
 
 def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return `count` int64 draws m, P(m) ~ exp(-m / scale), modulo 2^64; the lowest `digits` bits are coins."""
+    """Return `count` int64 draws m by `entropy`, P(m) ~ exp(-m / scale), mod 2^64; lowest `digits` bits: coins."""
     drawn = np.zeros(count, dtype=np.int64)
     # Digits of m: digit i is 1 with odds r^(2^i).
     for i in range(digits):

@@ -244,7 +244,7 @@ def _merged(plan: Plan) -> Table:
 
 
 def bracketed(text: str | None, borrowed: bool) -> str | None:
-    """Return the text in brackets if the error is `borrowed`, of everybody's model; itself otherwise."""
+    """Return the text in brackets if the error is `borrowed`, of everybody's model; itself, perhaps None, otherwise."""
     return f"({text})" if borrowed and text is not None else text
 
 

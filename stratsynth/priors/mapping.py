@@ -225,7 +225,7 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
 
 
 def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
-    """Return at most `most` rows, evenly spaced among those of positive weight, scaled to the same total weight."""
+    """Return (at most `most` of the rows, codes by column, evenly spaced; weights scaled to the same total)."""
     chosen = np.flatnonzero(weights > 0)
     if chosen.size <= most:
         return rows, weights

@@ -236,7 +236,7 @@ class Prior(PriorSource):
         return MappedPrior(stated, digest(stated, marks), rows, known, self.origins, translated)
 
     def _stated_of_file(self) -> dict[str, Any]:
-        """Return the certificate's section on the rows, with the hash of their file if it is one."""
+        """Return the certificate's section, a dict, on the rows, with the hash of their file if it is one."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property

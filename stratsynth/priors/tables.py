@@ -180,7 +180,7 @@ def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
 def _complete(
     values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
 ) -> float:
-    """Return the sum of `values` of the table of `clique`.
+    """Return the sum of `values` of the table of `clique`, `dropped` lines apart.
 
     Refuse missing cells (`there`) that no rule forbids, a sum of 0, and shares that do not add up to 1.
     """

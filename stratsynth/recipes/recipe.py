@@ -283,7 +283,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _comma_hint(path: Path, error: str) -> str:
-    """Return a sentence on a comma in a number of the file, if the line that TOML's `error` names has one; else ""."""
+    """Return a sentence on a comma in a number of the file `path`, if the line in TOML's `error` has one; else ""."""
     place, lines = (
         re.search(r"at line (\d+)", error),
         read_bytes(path, MAX_BYTES, error=RecipeError).decode().split("\n"),

@@ -82,7 +82,10 @@ def balanced(
 
 
 def _both(group: Where, where: Where) -> Where:
-    """Return the mapping from column to codes that demands both conditions; no codes where they exclude each other."""
+    """Return {column: codes} that demands both conditions, `group` and `where`.
+
+    No codes where they exclude each other.
+    """
     return {**where, **{column: codes & where.get(column, codes) for column, codes in group.items()}}
 
 

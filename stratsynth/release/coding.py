@@ -77,7 +77,10 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
 
 
 def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return texts as values of a type, null staying null; ArrowInvalid for a text that it cannot hold."""
+    """Return texts as values of the Arrow type `kind`, null staying null.
+
+    ArrowInvalid for a text that it cannot hold.
+    """
     if pa.types.is_dictionary(kind):
         return _typed(texts, kind.value_type).dictionary_encode()
     if pa.types.is_integer(kind):  # a whole number may be spelt 2.0
@@ -121,7 +124,7 @@ def _null(column: Column, texts: Texts) -> str | None:
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the spelling of a column's level in a file's `texts`: itself, text of equal number, label; or itself."""
+    """Return the spelling of a column's level in a file's `texts`: itself, equal number, label; None for null."""
     if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
     if level in texts:

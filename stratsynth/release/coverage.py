@@ -91,7 +91,7 @@ def coverage(
 
 
 def _covered(path: StratumPath, by_path: dict[StratumPath, set[Columns]], groups: Columns) -> frozenset[Columns]:
-    """Return the single columns and the pairs that are covered in the stratum of a path."""
+    """Return the single columns and pairs that tables `by_path`, or `groups`, cover in the stratum of a path."""
     constant = [{column for column, levels in stratum.items if len(levels) == 1} for stratum in path]
     tables = {
         columns.union(*constant[:depth]) for depth in range(len(path) + 1) for columns in by_path.get(path[:depth], ())

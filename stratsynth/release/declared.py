@@ -92,7 +92,7 @@ class Comparison:
         return MeasuredCount(self.measured, self.noise_sd)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as the certificate states it; of the last fields those that are not None."""
+        """Return the comparison as a dict for the certificate; of the last fields those that are not None."""
         return {key: value for key, value in asdict(self).items() if key in STATED or value is not None}
 
     @classmethod

@@ -170,7 +170,7 @@ def percents(difference: float | None, low: float | None, high: float | None, z:
 
 
 def signed(part: float) -> str:
-    """Return a part in per cent with its sign and three significant digits, without the sign of per cent."""
+    """Return text: `part` of 1 in per cent with sign and three significant digits, without the sign of per cent."""
     return f"{'−' if part < 0 else '+'}{short(100 * abs(part))}"
 
 

@@ -267,7 +267,7 @@ def _tip(
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return lower and upper ends of shares, an entry a stratum, by the table `given`; unnamed ones keep their share.
+    """Return (lower, upper) ends of shares of `strata`, by the table `given`; unnamed ones keep their share.
 
     Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
     1.

@@ -59,12 +59,12 @@ def _plain(value: Any) -> Any:
 
 
 def known(value: float | None) -> float | None:
-    """Return the number as a float if it is finite; None for None, NaN and infinity."""
+    """Return `value` as a float if it is finite; None for None, NaN and infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def short(value: float | None, digits: int = 3) -> str:
-    """Return a number as text with `digits` significant digits; a dash for None, NaN and infinity."""
+    """Return `value` as text with `digits` significant digits; a dash for None, NaN and infinity."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:

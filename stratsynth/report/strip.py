@@ -147,7 +147,7 @@ def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup
 
 
 def axis(scale: Axis, unit: str = "") -> Markup:
-    """Return an SVG of an axis' ticks and numbers, with `unit` after each, to stand above a column of pictures."""
+    """Return an SVG of the ticks and numbers of an axis, `scale`, with `unit` after each, above pictures."""
     parts = []
     for tick in scale.ticks():
         at = scale.at(tick)

@@ -52,7 +52,7 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Return the table's rows as codes, without rows whose values the schema neither knows nor admits.
+    """Return the rows of the table `data` as codes, without rows whose values the schema neither knows nor admits.
 
     `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
     the schema names their column.

@@ -117,7 +117,7 @@ class Schema(SchemaDoor):
         return self.column(name).all_levels
 
     def size(self, name: str) -> int:
-        """Return the number of categories of a column; SchemaError if there is no such column."""
+        """Return the number of categories of the column `name`; SchemaError if there is no such column."""
         return self.column(name).size
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:

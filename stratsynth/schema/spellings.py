@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def counted(data: pa.ChunkedArray) -> dict[str, int]:
-    """INTERNAL. Number of rows of each different text in the column `data`; null and unreadable values are left out."""
+    """INTERNAL. {text: number of rows} of the different texts of the column `data`; null, unreadable ones left out."""
     found: dict[str, int] = {}
     for piece in distinct_values(data):
         where = piece.indices.drop_null().to_numpy()

@@ -88,7 +88,7 @@ class Temporal(Numeric):
         return None if found is None else float(found // UNITS[self.unit])
 
     def spell(self, value: float) -> str:
-        """Return the ISO text of a moment, given as a number of units; of a duration, the number itself."""
+        """Return the ISO text of the moment `value`, a number of units; of a duration, the number itself."""
         if self.kind == "duration":
             return super().spell(value)
         moment = _EPOCH + dt.timedelta(microseconds=int(value) * UNITS[self.unit])
@@ -103,7 +103,7 @@ class Temporal(Numeric):
         return f"{self.spell(low)}..{self.spell(top)}"
 
     def _count(self, key: str, value: Any) -> float:
-        """Return a bound (number, text or date) as a whole number of units; SchemaError, naming `key`, for others."""
+        """Return the bound `value` (number, text, date) as a whole number of units; SchemaError on `key` for others."""
         if is_number(value) and float(value).is_integer():
             return int(value)  # as `replace` gives it, and durations are declared
         found = self.quantity(_text(value))

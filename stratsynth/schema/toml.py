@@ -57,7 +57,7 @@ def blame(place: str) -> Iterator[None]:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """Return the text of a schema file; SchemaError if it is unreadable, too large or not UTF-8."""
+    """Return the text of the schema file `path`; SchemaError if it is unreadable, too large or not UTF-8."""
     with blame(str(path)):
         try:
             content = read_bytes(Path(path), MAX_BYTES, error=SchemaError)
@@ -71,7 +71,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the fields of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
+    """Return {field: value} of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
 
     Raises:
         SchemaError: An invalid schema, with the line, or the column and the key.

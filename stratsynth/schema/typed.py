@@ -88,7 +88,7 @@ def _holds(kind: str, exact: Decimal) -> bool:
 
 
 def span(kind: str) -> tuple[int, int]:
-    """Return the smallest and largest number of a type of whole numbers."""
+    """Return (smallest, largest) number of a type of whole numbers, `kind`."""
     bits = _INTEGERS[kind]
     return (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 

@@ -39,7 +39,7 @@ _PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
 
 
 def check_type(name: str, kind: pa.DataType) -> None:
-    """Raise SchemaError, naming the column, if its Arrow type `kind` does not hold single values such as text."""
+    """Raise SchemaError, naming the column `name`, if its Arrow type `kind` does not hold single values, as text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     readable = (
@@ -58,7 +58,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return an int32 array: each value's index in `column.levels`; -1 for null and values that are no level."""
+    """Return an int32 array: index in `column.levels` of each value of `data`; -1 for null and no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
     if column.stored == "float32" and pa.types.is_floating(data.type):
@@ -211,7 +211,7 @@ def _spread(
     default: object,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return an array of `dtype`: `answer` of each row's text, called once per distinct value; `default` for null."""
+    """Return an array of `dtype`: `answer` of each text in `data`, called once a distinct value; `default` for null."""
     parts = [np.empty(0, dtype)]
     for distinct in distinct_values(data):
         answers = np.append(np.asarray(answer(as_texts(distinct.dictionary)), dtype), np.array([default], dtype))
@@ -222,7 +222,7 @@ def _spread(
 
 
 def distinct_values(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
-    """Yield the rows piece by piece, in order, as dictionary arrays: indices into distinct values."""
+    """Yield the rows of `data` piece by piece, in order, as dictionary arrays: indices into distinct values."""
     for chunk in data.chunks:
         if pa.types.is_dictionary(chunk.type):
             yield pa.DictionaryArray.from_arrays(chunk.indices, hashable(chunk.dictionary))

@@ -147,7 +147,7 @@ def _between(column: Categorical | Numeric, name: str, first: str, last: str) ->
 
 
 def _end(column: Categorical | Numeric, name: str, text: str, open_end: float) -> float:
-    """Return the number of an end of a range, in the column's unit; `open_end` for an empty text."""
+    """Return the number of an end of a range of column `name`, in its unit; `open_end` for an empty text."""
     value = open_end if not text else number(text) if isinstance(column, Categorical) else column.quantity(text)
     if value is None:
         raise SchemaError(f"column {name}: {text!r} is no end of a range of its values; {_there_are(column)}")
@@ -155,7 +155,7 @@ def _end(column: Categorical | Numeric, name: str, text: str, open_end: float) -
 
 
 def _spelt(column: Numeric, low: float, top: float) -> str:
-    """Return a range `low` to `top` of a column's whole bins as a user writes it: 20..39.
+    """Return text: a range `low` to `top` of a column's whole bins as a user writes it: 20..39.
 
     A range of reals goes up to the end of the last bin.
     """

@@ -210,7 +210,7 @@ class MergedGroup:
 
 
 def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
-    """Return one `MergedGroup` per stratum, made of it alone, in order."""
+    """Return one `MergedGroup` for each of `strata`, made of it alone, in order."""
     return [MergedGroup(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
 
 

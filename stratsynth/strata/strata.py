@@ -79,7 +79,7 @@ class Stratum:
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
     def codes(self, schema: Schema) -> dict[str, list[int]]:
-        """Return each column's list of the codes of its levels in a schema; inside a merge they count from 0."""
+        """Return {column: list of codes of the stratum's levels in a schema}; inside a merge they count from 0."""
         return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
 
     def to_dict(self) -> dict[str, str]:

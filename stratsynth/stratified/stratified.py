@@ -50,7 +50,7 @@ class StratumInputs:
 
 
 def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
-    """Return, by the first stratum of each class, the list of all strata with equal mechanism, facts and allotment."""
+    """Return {first stratum of a class: list of all of its strata}, those of equal inputs `given`."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -198,7 +198,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Ask for private weights, if any; return ({stratum: mechanism, facts, allotment}, the weights)."""
+        """Program for `allot`: asks private weights, if any; returns ({stratum: its inputs}, the weights)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -260,7 +260,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the mechanism `name` in strata by `by`, with weights, groups, budgets: its own, or in a `Stratified`."""
+    """Return the mechanism `name` with settings in strata by `by`, with weights, groups, budgets; or a `Stratified`."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

@@ -224,7 +224,7 @@ def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
 
 
 def _compare(first: Run, second: Run) -> Iterator[Finding]:
-    """Yield a finding for each difference between runs on neighbouring tables with the same answers."""
+    """Yield a finding for each difference between runs `first`, `second` on neighbouring tables with equal answers."""
     if second.failure:
         yield Finding("failure", second.failure)
     yield from _traces(second)

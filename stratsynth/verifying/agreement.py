@@ -88,7 +88,7 @@ def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEst
 
 
 def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]:
-    """Yield a sentence for each comparison whose verdict its own figures contradict, where no table counts records."""
+    """Yield a sentence for each `stated` comparison whose verdict its own figures contradict (`declared`: the test)."""
     test = EquivalenceTest(declared.margin, len(stated))
     for c in stated:
         if c.low is None or c.high is None or not c.declared or c.difference is None:
@@ -116,7 +116,7 @@ def _rows(
 
 
 def _equal_figures(one: Comparison, other: Comparison) -> bool:
-    """True if two comparisons state the same, up to rounding."""
+    """True if comparisons `one` and `other` state the same, up to rounding."""
     for field in fields(Comparison):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if a != b and not (isinstance(a, float | int) and isinstance(b, float | int) and _near(a, b)):

@@ -54,7 +54,7 @@ class Margins(Basis):
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the raked share of each of `strata`.
+        """Return the raked share of each of `strata` of a schema.
 
         WeightsError if a column is in no margin, or margins contradict.
         """
@@ -92,7 +92,7 @@ class _Side:
         return np.array(list(self.shares.values()))
 
     def places(self, strata: Sequence[Stratum]) -> NDArray[np.intp]:
-        """Return an integer array: for each stratum, the index of the margin's group that it belongs to."""
+        """Return an integer array: for each of `strata`, the index of the margin's group that it belongs to."""
         import numpy as np
 
         number = {group: i for i, group in enumerate(self.shares)}

@@ -118,7 +118,7 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return {stratum: its lines of a `figure`}.
+    """Return {stratum of `strata`: its lines of a `figure`}.
 
     Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
@@ -177,7 +177,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return shares by stratum that add up to 1, each at one fraction of the way from its lower to its upper bound."""
+    """Return {stratum: share}, adding up to 1, each at one fraction of the way from `lows` to `highs`."""
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")

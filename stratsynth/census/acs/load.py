@@ -148,7 +148,7 @@ def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Return a table of the columns `names`, of those in `header`, of the file `path`: amounts as numbers, else text.
+    """Return a table of the columns `names`, in `header`, of the file `path`, a `wanted` state's: numbers or text.
 
     UsageError for a damaged or empty file, and for a row of another state or year.
     """

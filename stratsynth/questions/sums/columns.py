@@ -43,7 +43,7 @@ class Columns(Sum):
     """True to square each coordinate before the vector is clipped, as for a variance."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns not numeric, centres not finite, scales or clip not above 0, other norms, unequal lengths."""
+        """Refuse columns not numeric in `schema`, infinite centres, scales or clip not above 0, unfit norm, lengths."""
         check_clip("columns", self.clip)
         check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
@@ -77,7 +77,7 @@ class Columns(Sum):
         return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """True if (lower bound - centre) / scale of the first column is at least `clip`; False with `square`."""
+        """True if (lower bound - centre) / scale of the first column in `schema` is >= `clip`; False with `square`."""
         low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 

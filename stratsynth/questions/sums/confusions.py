@@ -47,7 +47,7 @@ class Confusions(Sum):
     """Columns whose levels, fully crossed, are the groups; none for one group of all records."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, target, group column or table of coefficients.
+        """Refuse a design, target, group column unsound in `schema`, or an unsound table of coefficients.
 
         The target is a categorical column of two levels outside features and groups; coefficients are finite float64,
         one row per classifier and one column per feature.

@@ -49,7 +49,7 @@ class Design:
         return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-        """Return each feature as a tuple of indices of plain features, whose product it is; None if all are plain."""
+        """Return a tuple per feature: indices of plain features whose product it is; None if all are plain."""
         return None
 
     @property
@@ -58,7 +58,7 @@ class Design:
         return len(self.columns) + 1
 
     def plain(self, schema: Schema) -> tuple[str, ...]:
-        """Return a tuple of names, the plain features: intercept `1`, each number, `column=level` for each level."""
+        """Return a tuple of names, plain features by `schema`: intercept `1`, each number, `column=level` per level."""
         found = ["1"] if self.intercept else []
         for name in self.columns:
             column = schema.column(name)
@@ -99,7 +99,7 @@ class Coded(Design):
     """Pairs of columns, each feature of the one multiplied by each of the other."""
 
     def check(self, what: str, schema: Schema) -> None:
-        """Refuse, opening with `what`, what `Design` refuses, no intercept, false references, a column with itself."""
+        """Refuse, on `what`, all `Design` refuses in a schema, no intercept, false references, self-interactions."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
         if type(self.columns) is not tuple or self.columns:

@@ -140,7 +140,7 @@ def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> In
 
 
 def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: Floats) -> Floats:
-    """Return an array of log losses, one line per model and one column per row, from integer logits and levels."""
+    """Return an array of a query's log losses, a line a model and a column a row, by integer logits and levels."""
     unit = 1 / (design.UNIT * THETA)
     if query.link == "logistic":
         margin = logits * (1 - 2.0 * levels) * unit  # of the wrong level over the right one

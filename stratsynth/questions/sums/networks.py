@@ -247,7 +247,7 @@ def inputs_of(x: Floats, query: Network) -> Floats:
 
 
 def whole_output(query: Network) -> Floats:
-    """Return an array of the network's output weights, cut to a largest size and rounded, in units of 1 / THETA."""
+    """Return an array of a query's, a network's, output weights, cut to a largest size, rounded, in 1 / THETA."""
     most = min(THETA_MOST, 2**36 // len(query.output))
     found: Floats = np.rint(np.clip(query.output * THETA, -most, most))
     return found

@@ -53,7 +53,7 @@ def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
 
 
 def columns_read(query: Sum) -> Clique:
-    """Return the columns that a sum reads: its own, its design's, its target and its groups'."""
+    """Return the names of the columns that a sum, `query`, reads: its own, its design's, its target, its groups'."""
     design = getattr(query, "design", None)
     named = [*getattr(query, "columns", ()), *(design.columns if design is not None else ())]
     named += [getattr(query, "target", ""), *getattr(query, "by", ()), *getattr(query, "groups", ())]

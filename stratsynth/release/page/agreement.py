@@ -68,7 +68,7 @@ def _difference(c: ComparisonStated) -> str:
 
 
 def _tenths(part: float) -> str:
-    """Return a part of 1 as per cent with its sign and one decimal."""
+    """Return text: `part` of 1 as per cent with its sign and one decimal."""
     return f"{100 * part:+,.1f}".replace("-", "−")
 
 
