@@ -34,7 +34,7 @@ class Claim:
     record for another, and does not cover a stratum, whose number of rows is private."""
 
     def check(self, neighbours: Neighbours, *, stratified: bool) -> None:
-        """Raise Unsupported if the claim takes the row count for public, if `stratified` or under add-remove."""
+        """Raise Unsupported if the claim holds rows' number public, and is `stratified` or of add-remove neighbours."""
         if not self.counts_rows:
             return
         if stratified:

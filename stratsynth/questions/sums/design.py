@@ -45,7 +45,7 @@ class Design:
     intercept: bool = True
 
     def names(self, schema: Schema) -> tuple[str, ...]:
-        """Return a tuple of texts, the features: `1`, a numeric column's name, or `column=level`; products by `*`."""
+        """Return a tuple of texts, features by `schema`: `1`, numeric column, `column=level`; products have `*`."""
         return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
