@@ -108,7 +108,7 @@ class AIM(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program, on public facts, of all columns' tables and rounds for `allot`; returns the last fit's learner."""
+        """Program for `allot`: measures columns; chooses, measures, fits in rounds; returns the last learner."""
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         own = GraphicalLearner(

@@ -309,7 +309,7 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals of `synthetic` against `real` by group; write to `out`, print as text or JSON."""
+    """Score k-way marginals of `synthetic` against `real` by group; write the scores to `out`, and print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 

@@ -159,7 +159,7 @@ def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
 
 
 def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
-    """Return the default mechanism for a schema, budget and size: AIM if it can hold the tables, else MST."""
+    """Return the default mechanism, by schema, budget and size alone: AIM if it can hold the tables, else MST."""
     if len(schema.names) <= MOST_FOR_AIM:
         aim = as_mechanism("aim")
         try:

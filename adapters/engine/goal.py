@@ -131,7 +131,7 @@ class Objectives:
 
 
 def _turned(owner: Indices, number: int) -> Indices | None:
-    """Return an array with the places of each of `number` models' terms (`owner`) in its column, padded, or None.
+    """Return an array with the places of each of `number` models' terms (`owner`), padded; None if padding costs much.
 
     Padding points one place behind the last term, where the caller appends 0. Added up row by row, each column is the
     sum in the order of its terms, as in `bincount`, in less than half the time: `bincount` adds to one number again and

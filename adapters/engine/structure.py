@@ -151,7 +151,7 @@ def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique
 
 
 def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
-    """Yield maximal cliques (bit sets) of a min-size elimination: next the column of least `products` of neighbours.
+    """Yield maximal cliques (bit sets) of a min-size elimination: always the column of the least neighbourhood.
 
     A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
     Overwrites `around` and `cost`.

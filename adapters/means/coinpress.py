@@ -113,7 +113,7 @@ class CoinPress(Settings):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, spending `allot`: counts, narrows means, asks squares; returns all means."""
+        """Program for `allot`: counts, narrows the means, asks squares; returns the estimate of all means."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -163,7 +163,7 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip of the columns' norm, in scales, for a mean within `r` of `centre`, noise within `g`."""
+        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`, noise `g`; bounds cap it."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 

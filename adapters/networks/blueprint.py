@@ -94,7 +94,7 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """Return the network of the caller's function, a module of `torch`; refuse others, naming `who`."""
+        """Return the network that the caller's function builds; refuse none, and a result that is no `torch` module."""
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "

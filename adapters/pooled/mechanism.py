@@ -151,7 +151,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Program that asks an ordinary fit's questions for `allot`; returns what the plain fit's does, or None."""
+        """Program that asks an ordinary fit's questions for `allot`, without fits; returns the plain fit's model."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)

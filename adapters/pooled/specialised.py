@@ -43,7 +43,7 @@ class Specialised(Mechanism[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program on public facts of rounds for `allot`; returns the stratum's model, or everybody's if too poor."""
+        """Program of rounds for `allot`; returns the stratum's model, or everybody's if it can afford none."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         # everybody's model is post-processing of answers already paid, so starting from it is free

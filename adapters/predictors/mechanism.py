@@ -218,7 +218,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts of counts and two stages for `allot`; returns the model; `rng`: first weights."""
+        """Program for `allot`: counts, stages 1 and 2; returns the model; `rng` makes a network's first weights."""
         task = self.task(public)
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))

@@ -178,7 +178,7 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Program for `rho` that returns (coefficients of a task's model of everybody, last `NoisyMoments` or None).
+    """Program for `rho` that returns (coefficients: least squares, Newton steps or descent; last step's moments).
 
     Second are the `NoisyMoments` of the last step; None for `softmax`.
     """

@@ -282,7 +282,7 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (part `name`: bound on the Gini index of accuracies in `sizes`, or None; labels left out).
+    """Return (bound on the Gini index of accuracies a, sum_ij |a_i - a_j| / (2 K sum a_i), or None; labels left out).
 
     None for fewer than two estimable groups; second are the labels of the others.
     """

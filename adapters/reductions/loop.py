@@ -130,7 +130,7 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pro
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program that returns (a task's candidates' coefficients, a row each, for a goal by `sizes`; the rho left)."""
+    """Program that returns (candidates' coefficients, a row each, public or around a paid classifier; the rho left)."""
     s = task.settings
     if s.candidates == "net":
         return net(len(task.features), s.number), rho

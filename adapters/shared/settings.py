@@ -112,7 +112,7 @@ def design_of(
 
 
 def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
-    """Return (target, sampling rate, design, records times a row's weight or None) by settings and public facts."""
+    """Return (target, sampling rate, design, records times a row's weight, None without a size) of a fit's settings."""
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
     sampling = sampling_of(who, settings.sampling, settings.batch, public)

@@ -149,7 +149,7 @@ class Arbiter(Learner[Any]):
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return an arbiter between the learner `own` and the public prior's rows; `own` itself without a sound prior."""
+    """Return an arbiter between the learner `own` and the prior's rows; `own` itself without a prior of all columns."""
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)

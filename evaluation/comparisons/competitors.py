@@ -98,7 +98,7 @@ def predicts(competitor: Competitor) -> bool:
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """Sets of columns that a `competitor` is stratified by: `wanted`, or its own `by`, or () if it predicts.
+    """Sets of columns that a `competitor` is stratified by: `wanted`, or its own if it makes strata; () if it predicts.
 
     A predictor is fitted to all records: its groups are a setting of its own.
     """

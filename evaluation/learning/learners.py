@@ -54,7 +54,7 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Return logistic regression of `truth` on `features` under equalized odds of `groups`; `seed` draws."""
+    """Return logistic regression of `truth` under equalized odds of `groups`, those below `FEW` rows being one."""
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
     size = int(groups.max()) + 1

@@ -64,7 +64,7 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Run a prepared fit on a table by `seed`, no charge; return model, measurements, with noise or none.
+    """INTERNAL. Run a prepared fit on a table without a charge; return model, measurements; fresh noise, or none.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

@@ -44,7 +44,7 @@ class Pair:
 
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
-        """Read `real`, with weights if any, and `synthetic` rows, sorted by groups of `by`.
+        """Read `real`, with weights if the schema names their column, and `synthetic`; sort rows by groups of `by`.
 
         A group with fewer than `few` rows is small.
         """

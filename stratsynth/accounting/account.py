@@ -92,7 +92,7 @@ class FitAccount:
         """Write down a batch's charges (`moment`, key `asked`, total variation `distance`); in memory do nothing."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse a batch's charges: `distance` (total variation) beyond delta, another currency, noise or rate."""
+        """Refuse a `distance` that delta does not cover, another currency, unreserved noise or rates, claimed delta."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE

@@ -74,7 +74,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges (`moment`, key `asked`, total variation `distance`) to the ledger once; or raise."""
+        """Write a batch's charges (`moment`, key `asked`) to the ledger, unless there already; or raise, write none."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return

@@ -130,7 +130,7 @@ class FileLedger:
                 raise
 
     def _standing(self, head: Mapping[str, Any], note: str, known: tuple[str, ...]) -> Standing:
-        """Return the account's state by the lines read so far, with `note`; `head` is the first, `known` are others."""
+        """Return the account's state by the lines so far, with `note`; `head` is the first, `known` other accounts."""
         lines = self._chain.lines
         reserved, whose = [allotment_of(line) for line in reservations(lines)], shared_by(lines)
         delta = readable(reserved, head["delta"])
@@ -204,7 +204,7 @@ class FileLedger:
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
     def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
-        """Refuse a ledger (`head`, `lines`) of other data, neighbours, unit, account or cap than `budget` and fit."""
+        """Refuse a ledger (`head`, `lines`) of other `data`, neighbours, public columns, unit, account or cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")

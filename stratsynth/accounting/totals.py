@@ -31,7 +31,7 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which the total of `reserved` is stated: `delta`, or the sum their fits use if that is more.
+    """Return the delta at which the total of `reserved` is stated: `delta`, or if too small the sum their fits use.
 
     A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
     """

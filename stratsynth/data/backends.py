@@ -80,7 +80,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """Return `engine`; for "auto" "stream" if a schema's `declared_size` rows are large records, else "memory"."""
+    """Return `engine`; for "auto" "stream" if `declared_size` is large and the unit is a record, else "memory"."""
     check_engine(engine)
     if engine != "auto":
         return engine

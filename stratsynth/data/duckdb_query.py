@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table of the parsed SELECT `node` on a connection; refuse others."""
+    """Return (schema, name, alias) of the one table of the SELECT `node`; refuse all but columns and a condition."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -194,7 +194,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
-    """Refuse a parsed expression on a connection: not of one row of `tables`, functions not listed, or too long."""
+    """Refuse a parsed expression: not of one row's values, columns not of the table, functions not listed, too long."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -221,7 +221,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(connection: Any, part: dict[str, Any]) -> None:
-    """Refuse a parsed call, `part`, of any but listed functions of one row on a connection, as aggregates."""
+    """Refuse a parsed call, `part`, of any but listed functions of one row's values: no aggregate, macro, chance."""
     name = part["function_name"]
     kinds = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]

@@ -193,7 +193,7 @@ class DuckDBSource(FileSource):
         refuse_unwritten(self.path)
 
     def _settle(self, connection: Any, failed: type[Exception]) -> None:
-        """Apply the last settings to a connection; Unsupported if they do not hold. `failed`: DuckDB's own error."""
+        """Apply the last settings to a connection; Unsupported if they do not hold and are not locked then."""
         with suppress(failed):
             for statement in _LAST:
                 connection.execute(statement)
@@ -213,7 +213,7 @@ class DuckDBSource(FileSource):
 
 
 def _value(column: str, kind: str) -> str:
-    """Return SQL text: part of a row's hash for `column` of SQL type `kind`; no two rows' values are written alike."""
+    """Return SQL text of a value's part of a row's hash: no two values, and no two rows of them, are written alike."""
     text = f"CAST({column} AS VARCHAR)"
     length, whole = (f"octet_length({column})", column) if kind == "BLOB" else (f"strlen({text})", text)
     short = f"WHEN {length} < 1000 THEN concat(strlen({text}), ':', {text})"
@@ -246,7 +246,7 @@ def database(path: str | os.PathLike[str], *, table: str | None = None, query: s
 
 
 def check_names(path: Path, table: object, query: object) -> None:
-    """Refuse, for the database `path`, all but one of a table's name and a query, texts that are not blank."""
+    """Refuse, for the database `path`, all but exactly one of a table's name and a query, as texts not blank."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{name} is a text, not {quoted_value(value)}.")

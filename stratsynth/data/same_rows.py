@@ -75,7 +75,7 @@ def has_rows(source: Source, schema: Schema, other: Content) -> bool:
 
 
 def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -> Content | None:
-    """Return the `Content` of the rows of `batches`, as the schema encodes them; None for over `most` rows."""
+    """Return the `Content` of the rows of `batches`, encoded by a schema; None, reading no more, for over `most`."""
     rows = _Sum("codes", schema.sha256, *schema.names)
     for part in _parts(batches, len(schema.names)):
         rows.add(row_digests(schema, part))

@@ -105,7 +105,7 @@ class Reader:
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """Return `found` and `counted`, tables by clique, as one dict; keep for `path` those in `again`, if few."""
+        """Return `found` and `counted`, tables by clique, as one dict; keep a path's in `again`, as MAX_KEPT allows."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

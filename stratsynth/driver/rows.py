@@ -66,7 +66,7 @@ class StoredRows:
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return each (path, query, rate)'s sum of each block, integer arrays; `entropy` draws samples at rate < 1."""
+        """Return, for each (path, query, rate) `asked`, the exact sum of each block, int arrays; paths share passes."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):

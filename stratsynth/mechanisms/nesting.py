@@ -142,7 +142,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if with grouping `which` of column `name` no rule of the schema names a part of a group."""
+    """True if with grouping `which` no rule names a part of a group of column `name`, not to be told from the rest."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:

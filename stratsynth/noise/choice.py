@@ -77,7 +77,7 @@ class WeightCache:
         self._weights: dict[int, int] = {}
 
     def sums(self, scores: Sequence[int], rate: Fraction) -> tuple[list[int], int]:
-        """Return (partial sums of the scores' weights exp(-rate gap) in 2^-192 of the best, their error bound)."""
+        """Return (partial sums of the scores' weights by `rate`, in 2^-192 of the earlier best's; error bound)."""
         best, different = max(scores), set(scores)
         light = self._weights.get(best, 0) < 1 << (_FIRST - _STEP)
         if light or rate != self._rate or not self._weights.keys() >= different:

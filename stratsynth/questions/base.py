@@ -113,7 +113,7 @@ class Question(ABC):
 
     @abstractmethod
     def tv_error(self, at: Setting) -> float:
-        """Return a float: total variation between sampled and priced noise at this Setting, over all draws; or 0."""
+        """Return the total variation, a float, of sampled and priced noise at a Setting, over all draws; 0 if exact."""
 
     def unverified(self) -> str:
         """Return a sentence for the certificate if privacy rests on an unproven claim; otherwise an empty text."""
@@ -140,7 +140,7 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Return exact reads plus noise by `entropy`, at a Setting. `memory` lasts as long as a path's rows do."""
+        """Return exact reads plus noise by `entropy`. `memory` lasts as long as a path's rows, and is as private."""
 
     # Answers afterwards: for plans, the journal and the release.
 
@@ -240,7 +240,7 @@ def is_plain(values: Any) -> bool:
 
 
 def is_plain_tuple(values: object, *kinds: type) -> bool:
-    """True if `values` is a tuple whose items are of exactly one of the classes `kinds`; False for another object.
+    """True if `values` is a tuple whose items each have one of the exact classes `kinds`.
 
     A derived class could have one value when it is checked and priced, and another when it is read.
     """
@@ -248,7 +248,7 @@ def is_plain_tuple(values: object, *kinds: type) -> bool:
 
 
 def check_clique(what: str, clique: Clique, schema: Schema) -> None:
-    """Raise MechanismError, opening with `what`, unless `clique` is a tuple of different columns of the schema."""
+    """Raise MechanismError on `what` unless `clique` is a non-empty tuple of different columns of the schema."""
     if not is_plain_tuple(clique, str, np.str_) or not clique or len(set(clique)) < len(clique):
         raise MechanismError(f"{what}: {clique!r} is not a tuple of different columns.")
     unknown = [column for column in clique if column not in schema.columns]
@@ -270,7 +270,7 @@ def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
 
 
 def check_weights(what: str, weights: tuple[float, ...] | None, number: int) -> None:
-    """Raise MechanismError, opening with `what`, unless `weights` is None or `number` numbers in (1e-100, 1e100)."""
+    """Raise MechanismError on `what` unless `weights` is None or a tuple of `number` numbers in (1e-100, 1e100)."""
     if weights is None:
         return
     if type(weights) is not tuple or len(weights) != number:

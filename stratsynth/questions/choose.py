@@ -76,7 +76,7 @@ class Choose(Question):
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` in a tuple: `rho` at `path`, its sensitivities in `schema` relative to add-remove's."""
+        """Return a tuple of one `Charge`: `rho` at `path`, sensitivities in `schema` relative to add-remove's."""
         sensitivity = interned(tuple(self.sensitivity(schema).items()))
         details = interned((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)
@@ -94,7 +94,7 @@ class Choose(Question):
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return an int, candidate i by `entropy`: P(i) ~ exp(epsilon score_i / (2 sensitivity)), scores of `exact`."""
+        """Return candidate i, an int, by `entropy`: P(i) proportional to exp(epsilon score_i / (2 sensitivity))."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
@@ -136,7 +136,7 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction, at a Setting: rho x (largest movement of a score, `here` to `there` / sensitivity)^2."""
+        """Return a Fraction: rho x (largest movement of a score from `here` to `there` / its sensitivity) squared."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))

@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` at `path` per sigma by schema, neighbours; k tables have sqrt(k) times a sensitivity."""
+        """Return a `Charge` at `path` per different sigma; k tables of one have sqrt(k) times a table's sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return one `NoisyTable` per clique at a Setting: counts in `exact` plus Gaussian noise by `entropy`."""
+        """Return one `NoisyTable` per clique: counts in `exact` plus discrete Gaussian noise, by its part of rho."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [

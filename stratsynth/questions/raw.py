@@ -34,7 +34,7 @@ class Claim:
     record for another, and does not cover a stratum, whose number of rows is private."""
 
     def check(self, neighbours: Neighbours, *, stratified: bool) -> None:
-        """Raise Unsupported if the claim holds rows' number public, and is `stratified` or of add-remove neighbours."""
+        """Raise Unsupported if the claim takes the row count for public and is `stratified` or for add-remove."""
         if not self.counts_rows:
             return
         if stratified:
@@ -72,7 +72,7 @@ class Raw(Unkept):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` at `path` of the claimed epsilon, delta; refuse neighbours the claim is not of."""
+        """Return one `Charge` at `path` of the claimed epsilon and delta; sensitivities are unknown, stated as 1."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
         unknown = dict.fromkeys(PRICED, 1.0)

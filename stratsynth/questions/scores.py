@@ -168,7 +168,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (ints: `scores`, weight x (distance in `exact` - offset) at a Setting, in a unit; int sensitivity)."""
+        """Return (ints: weight x (distance in `exact` - offset) in 2^-36 of the largest weight; int sensitivity)."""
         heaviest = max(score.weight for score in scores)
         # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}

@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` of rho or epsilon at `path` per block in `schema`; in `sampled`, one of a step."""
+        """Return a `Charge` of rho or epsilon at `path` per block; in `sampled`, one of one step for all blocks."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}

@@ -89,7 +89,7 @@ class Usable(Question):
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
-        """Return a `NoisyTable` at a Setting: exact numbers plus integer noise by `entropy`, and its deviation."""
+        """Return a `NoisyTable`: exact numbers plus integer noise by `entropy`, and the noise's standard deviation."""
         (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
         return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
@@ -129,7 +129,7 @@ class Usable(Question):
         return Counts.shape([answer])
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction at a Setting, the price of `here` from `there`: squared L2 / (2 sigma^2), or L1 / scale."""
+        """Return the price, a Fraction, of telling `here` from `there`: squared L2 / (2 sigma^2), or L1 / scale."""
         one, other = here.tables[0], there.tables[0]
         scale = Fraction(self.scale(at.schema))
         if self.gaussian:

@@ -64,7 +64,7 @@ def wanted(
 def balanced(
     model: TableModel, n: int, columns: Sequence[str], where: Where, rng: Generator
 ) -> list[tuple[Where, int]]:
-    """Return (condition, rows) of each group of `columns` that meets `where`: equal numbers, `n` in all, by `rng`.
+    """Return (condition, rows) of each group of `columns` within `where`: equally many up to one (`rng`), `n` in all.
 
     Groups that cannot occur get none: those without weight in the model, and those that a rule or `where` forbids. If
     all are such and n is not 0, UsageError.

@@ -152,7 +152,7 @@ def certificate(
 
 
 def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
-    """Return a dict: certificate entries of a prepared fit and its table fixed before the first answer, none empty."""
+    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones."""
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
         "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
@@ -216,7 +216,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the certificate's `strata`, a dict by table and layout: `by`, `cells`, `merged`; more for small groups."""
+    """Return the certificate's `strata`, a dict: `by`, `cells`, `merged`; more for small groups, families, budgets."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}

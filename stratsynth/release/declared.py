@@ -233,7 +233,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def agreement(test: EquivalenceTest) -> dict[str, Any]:
-    """Return the certificate's entry `agreement`, a dict: margin, level and correction of the test of figures."""
+    """Return the certificate's entry `agreement`, a dict: margin, level, correction, number of statements, records."""
     return {
         "margin": test.margin,
         "level": test.level,
@@ -244,7 +244,7 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return sizes of everybody and `labels`, `overlapping` or not, from numbers of records `counted`; None without."""
+    """Return sizes of everybody and `labels` by records `counted`, means weighted by 1 / variance; None without."""
     direct: dict[StratumPath, list[Counted]] = {}
     for one in counted:
         direct.setdefault(one.path, []).append(one)

@@ -85,7 +85,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
-    """Return each row's weight in `data`, by its own value: an int from 0 to the largest; None without a column.
+    """Return each row's weight in `data`, by its own value alone: an int from 0 to the largest; None without any.
 
     Halves are rounded to even; a value that is no finite number counts as the schema's `missing`.
     """
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return, by row of `data`, (code or -1 to leave out; number in bounds or NaN; True if the column has none)."""
+    """Return by row of `data` (code, -1: left out; number in bounds or NaN; True for neither bin nor special)."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

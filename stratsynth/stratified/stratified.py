@@ -260,7 +260,7 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the mechanism `name` with settings in strata by `by`, with weights, groups, budgets; or a `Stratified`."""
+    """Return the mechanism `name` in strata by `by`: by its own settings if it makes strata, else in a `Stratified`."""
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

@@ -195,7 +195,7 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 
 
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
-    """Yield findings on a run's questions whose answers `here` and `there` differ by more than a budget's charge.
+    """Yield findings on a run's questions whose exact answers `here` and `there` differ by more than was charged.
 
     `here` and `there` are the exact answers; all questions together are checked too.
     """

@@ -88,7 +88,7 @@ def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEst
 
 
 def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]:
-    """Yield a sentence for each `stated` comparison whose verdict its own figures contradict (`declared`: the test)."""
+    """Yield a sentence for each `stated` comparison whose verdict its figures contradict, at `declared`'s margin."""
     test = EquivalenceTest(declared.margin, len(stated))
     for c in stated:
         if c.low is None or c.high is None or not c.declared or c.difference is None:

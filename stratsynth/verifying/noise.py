@@ -32,7 +32,7 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Check that a certificate's stated charges pay their noise, and the folder's measurements are they.
+    """Check that each stated charge pays for its noise, and the folder's measurements hold what was charged.
 
     Add the outcome to `notes`.
     """

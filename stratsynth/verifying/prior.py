@@ -39,7 +39,7 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Compare the hash of the file `path`, or of a release folder, with the prior's `section`; add it to `notes`."""
+    """Compare the hash of `path`, file or release folder, with a prior's `section`; add the outcome to `notes`."""
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
     if release and "release" not in section and FILE in section:

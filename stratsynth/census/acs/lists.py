@@ -134,7 +134,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Return the column of `entry` for the code list `found`, with groupings, any shares in groups (`source`)."""
+    """Return the column of `entry`, its code list being `found`: groupings and, if any, `shares` within groups."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]

@@ -43,7 +43,7 @@ class Columns(Sum):
     """True to square each coordinate before the vector is clipped, as for a variance."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns not numeric in `schema`, infinite centres, scales or clip not above 0, unfit norm, lengths."""
+        """Refuse columns not numeric in `schema`, centres not finite, scales, clip not above 0, unfit norm, lengths."""
         check_clip("columns", self.clip)
         check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
@@ -60,7 +60,7 @@ class Columns(Sum):
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one integer array over rows `which`: sums of (number - centre) / scale, or squares; missing add 0."""
+        """Return an int array, rows `which`: sums of (number - centre) / scale, or squares, clipped; missing add 0."""
         # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [

@@ -68,7 +68,7 @@ class FairGradients(Sum):
     """Public numbers: one axis for models, one for each column of `by`, and one for classes."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design unsound in `schema`, a target without classes, too many cells, unfit or infinite arrays."""
+        """Refuse a design unsound in `schema`, a target without classes, too many cells, arrays unfit or not finite."""
         what = "fair gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -93,7 +93,7 @@ class FairGradients(Sum):
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return integer arrays per model: gradients summed over rows `which`; with slopes, probabilities by cell."""
+        """Return int arrays a model, rows `which`: clipped gradients' sum; with slopes, probabilities' by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
@@ -122,7 +122,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Refuse, opening with `what`, a query that `check_models` refuses in `schema`, and a link no class has."""
+    """Refuse, opening with `what`, a query that `check_models` refuses, and a link but logistic and softmax."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 

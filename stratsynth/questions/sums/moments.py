@@ -90,7 +90,7 @@ class Curvature(Sum):
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, a target but of two levels outside it, infinite coefficients."""
+        """Refuse a design or clip unsound in `schema`, a target not of two levels, or inside; theta not finite."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:

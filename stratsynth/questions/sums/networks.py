@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, weights of other shapes, parts outside [0, 1]."""
+        """Refuse a design or clip unsound in `schema`, weights misshapen, parts outside [0, 1] (a row grew longer)."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
@@ -196,7 +196,7 @@ def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Float
 
 
 def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
-    """Return lines of numbers to clip, a column a row: `inner`, one a hidden unit j with part inner_j x, `outer`.
+    """Return the coordinates to clip, a column a row: `inner`, one a hidden unit j for its part inner_j x, `outer`.
 
     One coordinate stands for the length of that part: inner_j times GRID / reach >= |x|, where reach is the largest
     whole m with |m x| <= GRID.

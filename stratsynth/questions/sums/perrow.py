@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return function(weights, x, levels, slopes), (gradients, probabilities); MechanismError if it fails."""
+        """Return (gradients, probabilities) = function(arguments) of made-up rows; MechanismError if it misfits."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return function(weights, x, levels, slopes), (gradients, probabilities) of private rows; None if it fails."""
+        """Return (gradients, probabilities) = function(arguments) of private rows; None, silently, if it fails."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -290,7 +290,7 @@ def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
 
 @np.errstate(all="ignore")
 def shares(chances: Floats) -> Ints:
-    """Return the probabilities `chances` of each row in integer units, RADIUS in all at most; a row above is zero."""
+    """Return the probabilities `chances` of each row in integer units, at most RADIUS in all; a row above is zero."""
     scaled = np.trunc(np.clip(chances, 0, 1) * RADIUS)
     units = np.where(np.isnan(chances), 0, scaled).astype(np.int64)
     units[units.sum(axis=1) > RADIUS] = 0

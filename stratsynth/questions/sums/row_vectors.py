@@ -75,7 +75,7 @@ class RowVectors(Sum):
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Return a frame of `rows` rows of a schema for a user's function: `codes` as texts, `numbers` as floats."""
+    """Return a frame of `rows` rows for a user's function: `codes` as level texts, `numbers` as floats, NaN: none."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
