@@ -309,7 +309,10 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals of `synthetic` against `real` by group; write the scores to `out`, and print them."""
+    """Score k-way marginals of `synthetic` against `real` by group; write the scores to `out`, and print them.
+
+    At most `cliques` marginals of the schema are scored; `as_json` prints JSON.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
@@ -329,7 +332,10 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions of `target` of `real` rows by group, write the scores to the new folder `out`, print them."""
+    """Score predictions of `target` of `real` rows by group, write the scores to the new folder `out`, print them.
+
+    `schema` is of the rows, `settings` are those of `evaluate_predictions`; `as_json` prints JSON.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 

@@ -203,7 +203,10 @@ A logistic loss has a curvature of at most a quarter of that square, so this is 
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None; refuse labels."""
+    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None.
+
+    Refuse labels that the schema does not know, and missing ones.
+    """
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

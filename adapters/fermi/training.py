@@ -158,7 +158,10 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return a task's adversary, one of `penalties` a model: W is best for predictions independent of the group."""
+        """Return a task's adversary, one of `penalties` a model: W is best for predictions independent of the group.
+
+        `counts` are the numbers of records of each cell.
+        """
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]

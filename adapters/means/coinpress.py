@@ -163,7 +163,10 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`, noise `g`; bounds cap it."""
+        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`, noise `g`; bounds cap it.
+
+        `columns` are those summed together, with their bounds.
+        """
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 

@@ -166,7 +166,10 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Program paid by `pay`: each group of columns' number of records, in a list; groups all records have share one."""
+    """Program paid by `pay`: each group of columns' number of records, in a list; groups all records have share one.
+
+    Settings and public facts tell if numbers are counted or declared.
+    """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()

@@ -236,7 +236,10 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Program for a part of `rho` that returns (records x row weight by group of `families`; the rho left)."""
+        """Program for a part of `rho` that returns (records x row weight by group of `families`; the rho left).
+
+        Nothing is asked if sizes are public facts.
+        """
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:

@@ -120,7 +120,10 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pr
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program that fits a task's classifier to the goal's objective for a part of `rho`; returns (it, rest of rho)."""
+    """Program that fits a task's classifier to the goal's objective for a part of `rho`; returns (it, rest of rho).
+
+    `sizes` are the groups' numbers of records.
+    """
     s, zero = task.settings, np.zeros(len(task.features))
     # without constraints the costs are those of the objective alone
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
@@ -130,7 +133,10 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pro
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program that returns (candidates' coefficients, a row each, public or around a paid classifier; the rho left)."""
+    """Program that returns (candidates' coefficients, a row each, public or around a paid classifier; the rho left).
+
+    A paid one is fitted to the task's goal, by the groups' `sizes`.
+    """
     s = task.settings
     if s.candidates == "net":
         return net(len(task.features), s.number), rho

@@ -92,7 +92,10 @@ class ExponentialOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Program of a task that returns a candidate's coefficients drawn for `rho` by `weights`, errors if tiny."""
+        """Program of a task that returns a candidate's coefficients drawn for `rho` by `weights`, errors if tiny.
+
+        `weights` are by group, label and prediction; `sizes` are the groups'.
+        """
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
@@ -121,7 +124,10 @@ class DescentOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Program of a task that returns coefficients after `steps` noisy gradients by `weights` from `start`."""
+        """Program of a task that returns coefficients after `steps` noisy gradients by `weights` from `start`.
+
+        All steps cost `rho` together; `sizes` are the groups'.
+        """
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
         most = max(float(np.abs(dearer).max()), 1e-300)

@@ -124,7 +124,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return those of the tables `known` that none of `measured` contradicts beyond sampling, errors and noise."""
+    """Return those of `known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 

@@ -149,7 +149,10 @@ class Arbiter(Learner[Any]):
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return an arbiter between the learner `own` and the prior's rows; `own` itself without a prior of all columns."""
+    """Return an arbiter between the learner `own` and the prior's rows; `own` itself without a prior of all columns.
+
+    The prior is one of the public facts.
+    """
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)

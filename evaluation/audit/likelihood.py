@@ -61,7 +61,10 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """Kullback-Leibler divergence, a float, of the choice `question` on reads `there` from `here`."""
+    """Kullback-Leibler divergence, a float, of the choice `question` on reads `there` from `here`.
+
+    Both laws are exact, by the schema and the notion of neighbours.
+    """
     one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 
@@ -83,7 +86,10 @@ class Transcript:
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Pair each question `asked` with its answers' score by reads `here`, `there`; leave out equal ones."""
+        """Pair each question `asked` with its answers' score by reads `here`, `there`; leave out equal ones.
+
+        Scores are for this notion of neighbours.
+        """
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))

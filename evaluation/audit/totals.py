@@ -52,7 +52,10 @@ def targets(value: float) -> StoredRows:
 def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
-    """Array of at least `runs` noisy coordinates, with a `breakage`, of the sum `question` over the rows, in clips."""
+    """Array of at least `runs` noisy coordinates, with a `breakage`, of the sum `question` over the rows, in clips.
+
+    The charge is for this notion of neighbours.
+    """
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(question.currency, neighbours))
     answers = audited.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
     return np.concatenate([answer[0][0].values for answer in answers]) / CLIP

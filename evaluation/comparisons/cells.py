@@ -157,7 +157,7 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (`metric:model`, frame) of `scoring`, of models trained on `train` by `seed` and tested on the hold-out."""
+    """Yield (`metric:model`, frame) of `scoring`, of models trained on `train` by `seed` and tested on `holdout`."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train,
@@ -196,7 +196,10 @@ def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
-    """One frame of all metrics' scores in columns of `comparison.parquet` by grid; rows have `facts` and `seconds`."""
+    """One frame of the scores in `parts`, by metric, in columns of `comparison.parquet`.
+
+    Rows have `facts`, `seconds`.
+    """
     return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
 
 

@@ -133,7 +133,7 @@ def _of_all_cliques(frame: pd.DataFrame) -> Any:
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Mapping from a group's levels (() for everybody) to the mean of its values in the frame, range, size, status."""
+    """Mapping from the levels of a group of `by` (() for everybody) to mean, range, size and status in the frame."""
     rows: dict[tuple[str, ...], list[Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)

@@ -68,7 +68,10 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames of the k-marginal score against `real` by level of the column `area`, one a table of `compared`."""
+    """Yield frames of the k-marginal score against `real` by level of the column `area`, one a table of `compared`.
+
+    At most `cliques` marginals of the schema are used; an area of fewer than `few` rows is small.
+    """
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)

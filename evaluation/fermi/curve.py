@@ -143,7 +143,10 @@ def _post_processed(
     seeds: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """List of dicts, one a fit to `train` and tolerance: noisy descent, corrected by noisy counts that cost `PART`."""
+    """List of dicts, one a fit to `train` and tolerance: noisy descent, corrected by noisy counts that cost `PART`.
+
+    `seeds` fits at each of `epsilons` and `delta` with `settings` are measured on the rows `seen`; `seed` draws.
+    """
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
@@ -188,7 +191,10 @@ def pareto(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
-    """Plot error against violation of `table`, a `summary`, to `path`, a panel an epsilon; off the front hollow."""
+    """Plot error against violation of `table`, a `summary`, to `path`, a panel an epsilon; off the front hollow.
+
+    `title` is above the panels.
+    """
     epsilons = sorted(table["epsilon"].unique())
     figure = new_figure(3.4 * len(epsilons), 3.6)
     panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]

@@ -54,7 +54,10 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Return logistic regression of `truth` under equalized odds of `groups`, those below `FEW` rows being one."""
+    """Return logistic regression of `truth` under equalized odds of `groups`, those below `FEW` rows being one.
+
+    It is trained on `features` of `train`; `seed` is for its chance.
+    """
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
     size = int(groups.max()) + 1

@@ -302,7 +302,10 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows by `members`."""
+    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows by `members`.
+
+    `members` has each row's group, of `count` groups.
+    """
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]

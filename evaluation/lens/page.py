@@ -147,7 +147,10 @@ def picture(
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
 ) -> list[Figure]:
-    """List of one figure, titled, of the `parts` in `frame` as numbers, a row a group, if over `FEW_PARTS`; else []."""
+    """List of one figure, titled, of the `parts` in `frame` as numbers, a row a group, if over `FEW_PARTS`; else [].
+
+    Groups, by the columns `by`, are named by the schema's labels; `title` is the figure's.
+    """
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []

@@ -291,7 +291,10 @@ def _of_predictions(
 
 
 def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
-    """Array of the mean of known `values`, one a row, in each group (NaN without any), then for everybody."""
+    """Array of the mean of known `values`, one a row, in each group (NaN without any), then for everybody.
+
+    Groups of the rows are by the columns `by`, of which there are `groups`.
+    """
     known = ~np.isnan(values)
     group = group_numbers(rows, by)[known]
     sums, counts = np.bincount(group, values[known], groups), np.bincount(group, minlength=groups)

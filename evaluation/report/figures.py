@@ -74,7 +74,10 @@ def listing(
     *,
     rest: str = "rows more in the files",
 ) -> Figure:
-    """Return a figure (title, note, caption) with a plain table of `rows`; `columns` are (heading, kind) pairs."""
+    """Return a figure (title, note, caption) with a plain table of `rows`; `columns` are (heading, kind) pairs.
+
+    `rest` are the words for rows that a terminal does not show.
+    """
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
     return Figure(title, note, table, numbers=table.numbers(title))
 

@@ -174,7 +174,10 @@ def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Arr
 
 
 def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
-    """Frame of one row of scope "parity" of a pair: Definition 10 for variable `name` by `weighting`, mean of terms."""
+    """Frame of one row of scope "parity" of a pair: Definition 10 for variable `name` by `weighting`.
+
+    `every` are the variables' terms; of several, it is the mean.
+    """
     import pandas as pd
 
     totals, pulls = [], [np.zeros(table.rows) for table in pair.tables]

@@ -74,7 +74,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges (`moment`, key `asked`) to the ledger, unless there already; or raise, write none."""
+        """Write a batch's charges (`moment`, key `asked`, `distance`) to the ledger, unless there; or write none."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return

@@ -204,7 +204,7 @@ class FileLedger:
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
     def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
-        """Refuse a ledger (`head`, `lines`) of other `data`, neighbours, public columns, unit, account or cap."""
+        """Refuse a ledger (`head`, `lines`) of other `data`, or not the `budget`'s neighbours, unit, account or cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")

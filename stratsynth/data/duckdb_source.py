@@ -193,7 +193,7 @@ class DuckDBSource(FileSource):
         refuse_unwritten(self.path)
 
     def _settle(self, connection: Any, failed: type[Exception]) -> None:
-        """Apply the last settings to a connection; Unsupported if they do not hold and are not locked then."""
+        """Apply the last settings to a connection; Unsupported if they do not hold; `failed` is DuckDB's own error."""
         with suppress(failed):
             for statement in _LAST:
                 connection.execute(statement)
@@ -213,7 +213,7 @@ class DuckDBSource(FileSource):
 
 
 def _value(column: str, kind: str) -> str:
-    """Return SQL text of a value's part of a row's hash: no two values, and no two rows of them, are written alike."""
+    """Return SQL text of part of a row's hash for a `column` of type `kind`: no two values, no two rows are alike."""
     text = f"CAST({column} AS VARCHAR)"
     length, whole = (f"octet_length({column})", column) if kind == "BLOB" else (f"strlen({text})", text)
     short = f"WHEN {length} < 1000 THEN concat(strlen({text}), ':', {text})"

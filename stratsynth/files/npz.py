@@ -162,7 +162,7 @@ def _refuse_large(path: Path, size: int, most: int) -> None:
 
 
 def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """Refuse, with a ValueError, a member `info` of a zip file that is no array of numbers or larger than its size."""
+    """Refuse (ValueError) a member `info` of a zip archive that is no array of numbers or larger than its size."""
     from numpy.lib import format as npy
 
     with archive.open(info) as member:

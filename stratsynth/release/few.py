@@ -97,7 +97,10 @@ def _warnings(
     cells: Mapping[Cell, SmallGroup],
     measured: Mapping[str, MeasuredCount],
 ) -> Iterator[str]:
-    """Yield at most one text, size and merge of a schema's groups that `where` allows, if `cells` has them all."""
+    """Yield at most one text, size and merge of a schema's groups that `where` allows, if `cells` has them all.
+
+    `order` are the groups' columns; `measured` are counts by group's label.
+    """
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
         group

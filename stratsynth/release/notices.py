@@ -96,7 +96,7 @@ def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> lis
 
 
 def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
-    """True if a group's comparison is off by over `quantile` deviations of noise and sampling of weights up to `most`.
+    """True if the comparison `c` is off by over `quantile` deviations of noise and sampling of weights up to `most`.
 
     Drawn at random from a population with the declared shares, its total of weights up to `most` would vary by `most`
     times the declared number at most.

@@ -35,7 +35,7 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:
-    """Return a figure: shares of `columns` by level, in rows drawn by `seed` and `real` ones; save it to `path`.
+    """Return a figure: shares of a release's `columns` by level, in rows by `seed` and `real` ones; save it to `path`.
 
     UsageError if the file exists or is of another kind; with `real` also if it lies in a release.
     """

@@ -127,7 +127,10 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of the request `wanted` on a model; UsageError if none can be drawn."""
+    """Return (condition, rows) pairs of the request `wanted` on a model; UsageError if none can be drawn.
+
+    The strata of a certificate are the groups of `n_by_group` without `by`.
+    """
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}

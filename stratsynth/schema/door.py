@@ -186,7 +186,7 @@ class SchemaDoor:
 
     @staticmethod
     def from_domain_json(path: str | PathLike[str]) -> Schema:
-        """Return the schema of mbi's domain file, {column: number of values}: columns of whole numbers from 0.
+        """Return the schema of mbi's domain file `path`, {column: number of values}: columns of whole numbers from 0.
 
         Raises:
             SchemaError: No such file, or no such table.

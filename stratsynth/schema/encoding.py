@@ -139,7 +139,7 @@ def smallest(size: int) -> np.dtype[Any]:
 
 
 def width(schema: Schema, *, numbers: bool = True) -> int:
-    """Return the bytes of one encoded row: codes, numbers of numeric columns if wanted, and a weight if it has one."""
+    """Return the bytes of one encoded row of a schema: codes, with `numbers` those of numeric columns, and a weight."""
     columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
     real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
     return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

@@ -238,7 +238,7 @@ class Stratified(Groupwise[Any]):
         return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """Return {stratum of the layout: allotment}, parts of `allot` less `asked`, rho of counts of everybody."""
+        """Return {stratum of the layout: allotment} by public facts: parts of `allot` less `asked`, rho of counts."""
         if self.budgets is None:
             left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
@@ -260,7 +260,10 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the mechanism `name` in strata by `by`: by its own settings if it makes strata, else in a `Stratified`."""
+    """Return the mechanism `name` in strata by `by`: by its own settings if it makes strata, else in a `Stratified`.
+
+    `weights`, `groups` and `budgets` are those of the strata.
+    """
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

@@ -129,7 +129,10 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """Return a program that fits the inner mechanism to everybody by `allot`; returns a model by shares."""
+        """Return a program that fits the inner mechanism to everybody by `allot`; returns a model by shares.
+
+        The groups' shares, public facts, are a table that the mechanism knows.
+        """
         model = yield from self.inner.steps(self._knowing(public), allot, rng)
         return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 

@@ -139,9 +139,10 @@ def _course(run: Run) -> Counter[Any]:
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Yield findings on two tables of a world fitted (`build`, `driver`) in both orders, each in a process of its own.
+    """Yield findings on two tables of a world fitted in both orders, each order in a process of its own.
 
-    All questions are answered from the first table, so all runs must be equal.
+    `build` makes the mechanism, fitted in the budget by the driver. All questions are answered from the first table, so
+    all runs must be equal.
     """
     one = world.table(rng, "any")
     many = world.stranger(one, rng, "many")
@@ -164,7 +165,7 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit the frame `rows` once, `build` in a world.
+    """Fit the frame `rows` once, by the mechanism that `build` makes in a world, in this budget, driver and seed.
 
     Return (the fit's record, findings on failures, missing charges and changes outside).
     """

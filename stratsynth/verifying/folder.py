@@ -164,7 +164,10 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charged strata are the certificate's groups, for parallel composition; add the outcome to `notes`."""
+    """Check that charged strata are the certificate's groups, for parallel composition; add the outcome to `notes`.
+
+    Charges are those `stated`; levels have to be the schema's.
+    """
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

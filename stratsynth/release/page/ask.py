@@ -56,7 +56,7 @@ def page_squares(certificate: Certificate, measurements: pa.Table, schema: Schem
 
 
 def ask(certificate: Certificate, squares: Squares) -> Section | None:
-    """Return the Section in which a reader chooses questions, by a certificate's groups; None if nothing answers."""
+    """Return the Section in which a reader asks `squares`, by a certificate's groups; None if nothing answers."""
     found = _answered_sets(squares, squares.tables.schema, certificate.strata.by)
     if not found:
         return None
