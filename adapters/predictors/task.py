@@ -215,10 +215,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Pr
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """Return the design inside a group, without constant columns: coefficients `names` are added to the intercept.
-
-    Columns that do not vary there are constant in the group's part of the schema.
-    """
+    """Return the design inside a group: constant columns' coefficients, of `names`, are added to the intercept."""
     inner = within(schema, (group,))
     columns = tuple(name for name in design.columns if name in inner.columns)
     own = Coded(

@@ -138,7 +138,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 
 def _comparison(found: Evaluation, tables: Sequence[pd.DataFrame]) -> str:
-    """Text table of an evaluation, a line a group, largest first, then all: people, errors, rates in `tables`."""
+    """Text table of the evaluation `found`, a line a group, largest first, then all: people, errors, rates."""
     from stratsynth.evaluation.evaluations.page import everybody_and_groups
 
     groups, everybody = everybody_and_groups(found, "pooled")

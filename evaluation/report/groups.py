@@ -239,7 +239,7 @@ def smallest_groups(
 
 
 def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield a sentence for each release, `mine` or `other`, without anybody of some of the groups `few`: worst."""
+    """Yield a sentence for each release, `mine` or `other`, that shows nobody of some of the groups `few`."""
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
         kept = [s for s in gone if s.error(keeper).known]

@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table of the SELECT `node`; refuse all but columns and a condition."""
+    """Return (schema, name, alias) of the one table of a connection in the SELECT `node`; refuse all but columns."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"

@@ -115,7 +115,7 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return (grouping of the code list `name` to count by `size` and `noise`, 0: single codes; the reason); or refuse.
+    """Return (grouping of the column `name`, a code list, by `size` and `noise`, 0: single codes; reason); or refuse.
 
     `defining` is the reason why single codes must stay; empty if there is none.
     """
