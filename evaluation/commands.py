@@ -285,7 +285,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path of a synthetic table, or of the one in a release folder; refuse a release without rows."""
+    """Return the path of the synthetic table `place`, or in that release folder; refuse a release without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -294,7 +294,7 @@ def _table(place: Path) -> Path:
 
 
 def _rows(place: Path) -> Path:
-    """Return the path of a synthetic table, of a folder of Parquet files, or of the table in a release folder."""
+    """Return the path of the synthetic table or folder of Parquet `place`, or of the table in that release folder."""
     return _table(place) if (place / "certificate.json").is_file() else place
 
 
@@ -309,7 +309,10 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals from counts, by group; write the scores into the new folder `out`, and print them."""
+    """Score k-way marginals of `synthetic` against `real` by group; write the scores to `out`, and print them.
+
+    At most `cliques` marginals of the schema are scored; `as_json` prints JSON.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
@@ -329,7 +332,10 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions of `target` by group, write the scores as files into the new folder `out`, and print them."""
+    """Score predictions of `target` of `real` rows by group, write the scores to the new folder `out`, print them.
+
+    `schema` is of the rows, `settings` are those of `evaluate_predictions`; `as_json` prints JSON.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 
@@ -342,7 +348,7 @@ def _evaluate_predictions(
 def _tell(
     found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
-    """Print scores: as JSON of facts, frames and file names for programs, else the page and the place of the files."""
+    """Print scores `found`: as JSON of facts, frames and `files` for programs, else the page and the place `out`."""
     from stratsynth.report.text import render
 
     if as_json:
@@ -383,7 +389,7 @@ def _weighed_alike(schema: Path, *releases: Path) -> None:
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:
-    """Return the certificate of a release folder; None for a table alone."""
+    """Return the certificate of the release folder `place`, a dict; None if `place` is a file."""
     from stratsynth.release.certificate import read_certificate
 
     return read_certificate(place) if place.is_dir() else None

@@ -79,7 +79,7 @@ class CellRunner:
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield `metric:direct` and its frame, for each rate of a released model's predictions of the hold-out."""
+        """Yield (`metric:direct`, its frame) for each rate of a release's predictions of the hold-out, by `seed`."""
         goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
         assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
         assert held is not None  # noqa: S101
@@ -122,7 +122,7 @@ def _baseline(name: str) -> dict[str, Any]:
 def scores(
     real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric, frame) for every metric of `made` rows against `real` ones, in everybody and each group.
+    """Yield (metric, frame) for every metric of `scoring`, of `made` rows against `real` ones, in everybody and groups.
 
     With a hold-out these include models trained on `made`, as `accuracy:forest`.
     """
@@ -157,7 +157,7 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (`metric:model`, frame), as `accuracy:forest`, of models trained on `train` and tested on the hold-out."""
+    """Yield (`metric:model`, frame) of `scoring`, of models trained on `train` by `seed` and tested on `holdout`."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train,
@@ -196,7 +196,10 @@ def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
-    """One frame of all metrics' scores in the columns of `comparison.parquet`; each row has `facts` and `seconds`."""
+    """One frame of the scores in `parts`, by metric, in columns of `comparison.parquet`.
+
+    Rows have `facts`, `seconds`.
+    """
     return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
 
 

@@ -96,7 +96,7 @@ def grid_page(
     stamp: str,
     chapters: Sequence[Section] = (),
 ) -> Page:
-    """Return the page of a grid's results, from the tidy frame and the paired tests.
+    """Return the page of a grid's results, by the tidy `frame` of scores, paired `tests`, schema, under a `stamp`.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
@@ -161,7 +161,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """Yield a figure of error against epsilon for each mechanism: a panel for everybody and for each smallest group."""
+    """Yield a figure of error against epsilon for each mechanism of the runs: panels for everybody, smallest groups."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Axis.over(runs.epsilons, log=True)
@@ -213,7 +213,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Return the numbers, from the first on, whose places on the scale are at least `least` percent apart."""
+    """Return those `values`, from the first on, whose places on the scale are at least `least` percent apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:
@@ -249,7 +249,7 @@ def _heat(runs: Runs) -> Figure:
 
 
 def _worst(runs: Runs) -> Iterator[Figure]:
-    """Yield one figure of the marginals with the largest mean error, of everybody or else of groups; or none."""
+    """Yield one figure of the runs' marginals with the largest mean error, of everybody or else of groups; or none."""
     frame = runs.cliques
     frame = frame[(frame["epsilon"] == runs.epsilon) & frame["value"].notna()]
     if frame.empty:

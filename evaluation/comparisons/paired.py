@@ -57,7 +57,10 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of p-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
+    """Array of p-values of Student's two-sided t test that the mean of `differences` over the last axis is 0.
+
+    The value is NaN where there is no interval.
+    """
     from scipy.stats import t
 
     mean, error, count = _mean(differences)
@@ -178,7 +181,10 @@ def _differences(
 
 
 def _verdict(row: dict[Any, Any]) -> str:
-    """Verdict on a paired test, as `mst, vanilla is better`; empty with too few repetitions, or within chance."""
+    """Verdict on a paired test, the dict `row`, as `mst, vanilla is better`.
+
+    The verdict is empty with few repetitions, or within chance.
+    """
     if row["repetitions"] < ENOUGH or not row["p_holm"] < 1 - COVERAGE:
         return ""
     sign, direction = (1 if row["difference"] > 0 else -1), better(str(row["metric"]))
@@ -190,6 +196,6 @@ def _verdict(row: dict[Any, Any]) -> str:
 
 
 def setting_name(mechanism: str, stratification: str) -> str:
-    """Name of a setting for readers: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
+    """Name of a setting, mechanism and stratification: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
     whole = stratification in (VANILLA, DIRECT)
     return f"{mechanism}, {stratification}" if whole else f"{mechanism} by {stratification}"

@@ -139,5 +139,5 @@ def _models(said: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """Mapping from the name of each setting to its value, without the path of the hold-out."""
+    """Mapping from the name of each setting in `scoring` to its value, without the path of the hold-out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

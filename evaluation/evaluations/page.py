@@ -91,13 +91,13 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return a list of the groups' errors, and everybody's, in the releases beside and in this one, called `name`."""
+    """Return (list of groups' errors, everybody's) of an evaluation, in its release `name` and those beside."""
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
 
 def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
-    """Return a paragraph on the smallest groups' errors in this release, called `name`, and in the `other`."""
+    """Return a paragraph on the smallest groups' errors in an evaluation's release `name`, and in the `other`."""
     what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
     return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
 
@@ -169,7 +169,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Return further figures of the disparity card: heading -> function from a group to its figure."""
+    """Return {heading: function from a group to its figure} of further figures of an evaluation's disparity card."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {
@@ -188,7 +188,7 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Return a figure, a table of parity errors (Definition 10), one a row; None without any. `what` names them."""
+    """Return a figure, a table of the parity errors in `frame` (Definition 10); None without any. `what` names them."""
     said = {
         "marginals": "Sum of the errors of all groups and, weighted by 1 / number of groups, the error of everybody.",
         "means": "The same sum for relative errors of the means of all variables.",
@@ -226,7 +226,7 @@ def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
 
 
 def _where(evaluation: Evaluation) -> Section:
-    """Return the section with a heat map, column by group: the mean error of the marginals that contain the column."""
+    """Return the section with an evaluation's heat map, column by group: mean error of marginals with the column."""
     frame = evaluation.cliques[evaluation.cliques["scope"] == GROUP]
     by = list(evaluation.by)
     sized = frame.groupby(by, sort=False)["value"].mean().sort_values(ascending=False, na_position="last")
@@ -259,7 +259,7 @@ def _where(evaluation: Evaluation) -> Section:
 
 
 def _worst(evaluation: Evaluation) -> Section:
-    """Return the section on the marginals with the largest errors, for everybody and in single groups."""
+    """Return the section on an evaluation's marginals with the largest errors, for everybody and in single groups."""
     frame = evaluation.cliques
 
     def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:

@@ -92,7 +92,7 @@ Weighed = tuple[Array, Array]
 
 
 def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
-    """Mapping from each of `names` to raw numbers and weights (1 without `weigh`); of `EncodedRows`, clipped."""
+    """Mapping from each of `names` to raw numbers of `data`, weights (1 without `weigh`); `EncodedRows` are clipped."""
     if isinstance(data, EncodedRows):
         each = np.ones(data.rows) if data.weights is None else data.weights
         return {name: _known(data.numbers[name], each) for name in names}

@@ -215,7 +215,7 @@ def interrupted(recipe, workers, how):
 
 
 def go_on(recipe, workers):
-    """The same again: nothing that was kept is computed again, and nothing charged twice."""
+    """Run it again: nothing that was kept is computed again, and nothing charged twice."""
     before = kept(Path("out"))
     assert 3 <= len(before) < 13
     done = stratsynth("compare", "recipe.toml", "-o", "out", "--workers", workers, cwd=recipe.parent)

@@ -32,7 +32,7 @@ def pages(made):
 
 
 def part(text, heading):
-    """What stands below a heading, up to the next."""
+    """Text below a heading, up to the next."""
     found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
     assert found, heading
     return found[1]
