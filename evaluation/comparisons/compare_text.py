@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.evaluation.comparisons.findings import TESTS, by_epsilon, pairs_figure
+from stratsynth.evaluation.comparisons.numbers import numbers_sections
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.scores.declared import with_mean
@@ -67,6 +68,7 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
     ]
     where = f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV."
     sections = [
+        *numbers_sections(frame),
         Section("errors", "Every setting", figures=errors),
         *_differences(differences, facts),
         *_roads(folder),

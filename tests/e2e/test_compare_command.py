@@ -119,6 +119,9 @@ def test_the_grid_is_one_tidy_frame_with_differences_and_a_summary(recipe):
     assert len(error) == 4 * 5
     assert set(error["group"].dropna()) == {"1|a", "1|b", "2|a", "2|b"}
     assert (own["seconds"] > 0).all()
+    mean = own[own["metric"] == "mean_error:AGE"]
+    assert len(mean) == 4 * 5
+    assert "Means: error in per cent of the real mean" in done.stdout
     assert "accuracy:forest" in set(own["metric"])
     base = frame[frame["stratification"] == "(baseline)"]
     assert set(base["mechanism"]) == {"(subsample)", "(resampled)", "(independent)", "(real rows)"}
