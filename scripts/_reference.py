@@ -46,6 +46,7 @@ _WORDS = {
     "Mapping": "table",
     "Sequence": "list",
     "list": "list",
+    "dict": "table",
     "tuple[int, ...]": "list of whole numbers",
     "tuple[float, ...]": "list of numbers",
     "Sequence[int]": "list of whole numbers",

@@ -159,8 +159,9 @@ def scores(
             yield name, score.overall(score.of(pair), pair.by, pair.few)
     if "numbers" in scoring.metrics and numbers is None:
         yield from encoded_number_scores(real, made, scoring)
-    elif "numbers" in scoring.metrics:
-        yield from number_scores(*numbers, real.schema, scoring)
+    elif "numbers" in scoring.metrics and numbers is not None:
+        true, raw = numbers
+        yield from number_scores(true, raw, real.schema, scoring)
     if "mean_disparity" in scoring.metrics:
         gaps = mean_disparity(real, made, real.schema, scoring.by)
         yield "mean_disparity", _of_no_group(gaps[gaps["variable"] == LARGEST].assign(scope=BETWEEN), scoring.by)

@@ -77,7 +77,8 @@ def number_scores(
     found = headline_frame(real, made, wanted, scoring.by, groups_of(schema, scoring.by)[1])
     if sizes:
         found = found.assign(value=found["value"].abs(), low=np.nan, high=np.nan)
-    for (column, statistic), frame in found.groupby(["variable", "statistic"], sort=False):
+    for names, frame in found.groupby(["variable", "statistic"], sort=False):
+        column, statistic = map(str, names)
         if statistic in METRICS:
             yield f"{METRICS[statistic]}:{column}", frame
         elif statistic == LACKING or statistic.startswith("above"):
@@ -86,8 +87,8 @@ def number_scores(
 
 def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield sizes of errors as `number_scores` does, of two tables of encoded rows: those of a baseline."""
-    tables = [raw_numbers(table, real.schema, scoring.by) for table in (real, made)]
-    yield from number_scores(*tables, real.schema, scoring, sizes=True)
+    true, other = (raw_numbers(table, real.schema, scoring.by) for table in (real, made))
+    yield from number_scores(true, other, real.schema, scoring, sizes=True)
 
 
 def numbers_sections(frame: pd.DataFrame, by: Sequence[str] = (), schema: Schema | None = None) -> list[Section]:
@@ -173,7 +174,7 @@ def _groups(part: pd.DataFrame, by: Sequence[str], schema: Schema | None) -> Fig
     """Return a figure, a table of the groups' mean errors, farthest off first; groups of few numbers are left out."""
     keys = [*by, "item", "mechanism", "stratification"]
     epsilons = sorted(set(part["epsilon"]))
-    rows: list[list[Value]] = []
+    rows: list[tuple[float, list[Value]]] = []
     small = set()
     for key, some in part.groupby(keys, sort=False):
         levels, (item, mechanism, stratification) = key[: len(by)], map(str, key[len(by) :])
@@ -182,10 +183,11 @@ def _groups(part: pd.DataFrame, by: Sequence[str], schema: Schema | None) -> Fig
             continue
         cells = [_cell(some[some["epsilon"] == epsilon]) for epsilon in epsilons]
         name = group_name(dict(zip(by, levels, strict=True)), schema)
-        rows.append([name, item, setting_name(mechanism, stratification), int(some["n"].iloc[0]), *cells])
-    rows.sort(key=lambda row: -max(cell.key for cell in row[4:]))
+        row: list[Value] = [name, item, setting_name(mechanism, stratification), int(some["n"].iloc[0]), *cells]
+        rows.append((_rms(some), row))
+    ordered = [row for _, row in sorted(rows, key=lambda one: -one[0])][:GROUPS]
     heads = [Column("Group", "text"), Column("column", "text"), Column("setting", "text"), Column("numbers", "count")]
-    table = Table("", [*heads, *(Column(f"epsilon {e:g}") for e in epsilons)], rows[:GROUPS], rest="more in the files")
+    table = Table("", [*heads, *(Column(f"epsilon {e:g}") for e in epsilons)], ordered, rest="more in the files")
     note = (
         f"In per cent of each group's real mean, farthest off first. No claim is made of groups with fewer than "
         f"{ENOUGH_NUMBERS:,} numbers in either table: {several(len(small), 'pair')} of a group and a column, left out."

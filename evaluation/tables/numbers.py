@@ -96,7 +96,9 @@ def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray
     for name in by:
         column = schema.column(name)
         data = table.column(name)
-        codes = (encode_categorical if isinstance(column, Categorical) else encode_numeric)(column, data)[0]
+        codes = (encode_categorical(column, data) if isinstance(column, Categorical) else encode_numeric(column, data))[
+            0
+        ]
         known &= codes >= 0
         group = group * schema.size(name) + codes
     return np.where(known, group, -1)
