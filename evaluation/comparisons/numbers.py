@@ -9,7 +9,7 @@ sizes without a sign.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -109,26 +109,39 @@ def numbers_sections(frame: pd.DataFrame, by: Sequence[str] = (), schema: Schema
     return [Section("numbers", "Numbers", text=[WORDS], figures=figures)]
 
 
+def numbers_summary(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a list of everybody's errors, a mapping for JSON for each metric, setting and epsilon.
+
+    `mean` and `deviation` are over the repetitions with a value, `rms` is the root of their mean square; null where
+    there are too few of them.
+    """
+    kind = frame["metric"].str.partition(":")[0]
+    own = frame[kind.isin(TITLES) & (frame["scope"] == EVERYBODY) & (frame["stratification"] != BASELINE)]
+    keys = ["metric", "mechanism", "stratification", "epsilon"]
+    found = []
+    for names, part in own.groupby(keys, sort=False):
+        values = part["value"].dropna().to_numpy(float)
+        figures = {
+            "mean": float(values.mean()) if len(values) else None,
+            "deviation": float(values.std(ddof=1)) if len(values) > 1 else None,
+            "rms": _rms(part) if len(values) else None,
+        }
+        found.append({**dict(zip(keys, names, strict=True)), "repetitions": len(values), **figures})
+    return found
+
+
 def numbers_lead(frame: pd.DataFrame, epsilon: float) -> list[str]:
     """Return a list of sentences on the columns of numbers that a setting gets wrong most, by mean and by median."""
     found = []
+    summary = [row for row in numbers_summary(frame) if row["epsilon"] == epsilon and row["rms"] is not None]
     for statistic in (MEAN, MEDIAN):
-        here = frame[
-            frame["metric"].str.startswith(f"{METRICS[statistic]}:")
-            & (frame["scope"] == EVERYBODY)
-            & (frame["stratification"] != BASELINE)
-            & (frame["epsilon"] == epsilon)
-            & frame["value"].notna()
-        ]
-        sizes = {
-            (str(keys[0]), str(keys[1]), str(keys[2])): _rms(part)
-            for keys, part in here.groupby(["metric", "mechanism", "stratification"], sort=False)
-        }
-        if sizes:
-            (metric, *setting), size = max(sizes.items(), key=lambda item: item[1])
+        here = [row for row in summary if row["metric"].startswith(f"{METRICS[statistic]}:")]
+        if here:
+            row = max(here, key=lambda row: row["rms"])
             found.append(
-                f"Of the {statistic}s of numbers, that of {metric.partition(':')[2]} is farthest off, by "
-                f"{short(size)} %, under {setting_name(*setting)} at epsilon {epsilon:g}."
+                f"Of the {statistic}s of numbers, that of {row['metric'].partition(':')[2]} is farthest off, by "
+                f"{short(row['rms'])} %, under {setting_name(row['mechanism'], row['stratification'])} at epsilon "
+                f"{epsilon:g}."
             )
     return found
 

@@ -59,9 +59,9 @@ def _doubt(row: Mapping[Any, Any], few: int) -> str:
 
 def numbers_section(evaluation: Evaluation) -> Section | None:
     """Return the section on numbers, everybody's and each group's; None for a schema without columns of numbers."""
-    frame = evaluation.numbers
-    if frame is None:
+    if evaluation.numbers is None:
         return None
+    frame = _farthest_first(evaluation.numbers)
     figures = [_everybody(evaluation, frame), _shares(evaluation, frame)]
     figures += [_groups(evaluation)] if evaluation.by else []
     return Section("numbers", "Numbers", figures=[*figures, _deciles(evaluation, frame)])
@@ -70,6 +70,14 @@ def numbers_section(evaluation: Evaluation) -> Section | None:
 def _release(evaluation: Evaluation) -> pd.DataFrame | None:
     frame = evaluation.numbers
     return None if frame is None else frame[frame["table"] == RELEASE]
+
+
+def _farthest_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """Frame with the rows of each column together, those of the release's worst mean first, unknown ones last."""
+    means = frame[(frame["table"] == RELEASE) & (frame["scope"] == EVERYBODY) & (frame["statistic"] == MEAN)]
+    order = means.assign(size=means["value"].abs()).sort_values("size", ascending=False, kind="stable")["variable"]
+    place = {name: i for i, name in enumerate(order)}
+    return frame.assign(place=frame["variable"].map(place)).sort_values("place", kind="stable").drop(columns="place")
 
 
 def _off(row: Mapping[str, Any] | None) -> Cell:
@@ -121,7 +129,7 @@ def _everybody(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
     """Return a figure, a table of everybody's means, medians and deciles: a row a column and release."""
     here = _by_statistic(frame[frame["scope"] == EVERYBODY], "variable", "table")
     rows = [[name, *_named(evaluation, table), *_main(found)] for (name, table), found in here.items()]
-    table = Table("Columns farthest off are found by pressing a heading.", [*_head(evaluation), *_main_columns()], rows)
+    table = Table("The means that are farthest off come first.", [*_head(evaluation), *_main_columns()], rows)
     return Figure("Means, medians and deciles, everybody", NOTE, table, numbers=table.numbers("numbers"))
 
 
