@@ -240,3 +240,13 @@ def test_the_document_is_the_one_that_was_written_before(whole):
     kept = {"facts": facts, "numbers": made["frames"]["numbers"]}
     rounded = json.loads(json.dumps(kept), parse_float=lambda digits: round(float(digits), 9))
     assert rounded == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_the_column_that_is_farthest_off_comes_first():
+    columns = {name: Numeric(lower=0, upper=99, integer=True, bins=2) for name in ("right", "wrong", "nought")}
+    real = pd.DataFrame({"right": range(50), "wrong": range(50), "nought": 0})
+    shown = evaluate(real, real.assign(wrong=range(50, 100), nought=1), Schema(columns), k=1, apart=False)
+    page = Page(shown.page("this release", None))
+    rows, _ = page.numbers("INTERNAL-numbers")
+    assert [row["column"] for row in rows] == ["wrong", "right", "nought"], "what is per cent of 0 comes last"
+    assert "With fewer than 1,000 numbers this is mostly chance." in page.text
