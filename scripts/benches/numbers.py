@@ -67,7 +67,7 @@ def run(
     """Figures for every size and epsilon, over `seeds` subsamples and fits each."""
     people = of_file(acs) if acs is not None else built_in()
     rows = len(people.frame)
-    figures = []
+    figures: list[Figure] = []
     for size in sorted({min(size, rows) for size in sizes or (*SIZES, rows)}):
         for epsilon in epsilons:
             for weighed in (False, True) if people.weights is not None else (False,):
