@@ -171,17 +171,18 @@ def _groups(evaluation: Evaluation) -> Figure:
     claimed = {key: found for key, found in inside.items() if min(found[MEAN]["n"], found[MEAN]["n_synthetic"]) >= few}
     ordered = sorted(claimed.items(), key=lambda item: -np.nan_to_num(abs(item[1][MEAN]["value"]), nan=-1))
     rows = [
-        [group_name(dict(zip(evaluation.by, key, strict=False)), evaluation.schema), key[-1], *_main(found)]
+        [group_name(dict(zip(evaluation.by, key, strict=False)), evaluation.schema), key[-1], *_main(found)[:-1]]
         for key, found in ordered
     ]
     small = len(inside) - len(claimed)
     note = (
         f"The means that are farthest off come first. No claim is made of groups with fewer than {few:,} numbers in "
-        f"either table: {several(small, 'pair')} of a group and a column, left out here, and `small` in numbers.csv."
+        f"either table: {several(small, 'pair')} of a group and a column, left out here; numbers.csv has them, "
+        "marked small, and the P99, deciles and shares of every group."
     )
     table = Table(
         "",
-        [Column("Group", "text"), Column("column", "text"), *_main_columns()],
+        [Column("Group", "text"), Column("column", "text"), *_main_columns()[:-1]],
         rows[:GROUPS],
         most=BRIEFLY,
         ends=(BRIEFLY, 0),
