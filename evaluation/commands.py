@@ -108,6 +108,14 @@ def evaluate(
     above: Annotated[
         float | None, typer.Option(metavar="X", help="The number above which the target counts as 1.")
     ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=X,...",
+            help="Numbers, the shares above which are compared, as PINCP=100000,200000; by default the schema's last "
+            "three starts of a bin.",
+        ),
+    ] = None,
     area: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of areas, to score each.")] = None,
     quasi: Annotated[
         str | None,
@@ -146,6 +154,7 @@ def evaluate(
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
     others = dict(_named_place(text) for text in beside or [])
+    limits = dict(_thresholds(text) for text in threshold or [])
     if (synthetic is None) == (predictions is None):
         raise UsageError("evaluate: give --synthetic for a table of rows, or --predictions for predictions.")
     if marginals_only:
@@ -155,6 +164,7 @@ def evaluate(
             "--target": target,
             "--positive": positive,
             "--above": above,
+            "--threshold": threshold or None,
             "--area": area,
             "--quasi": quasi,
             "--beside": beside or None,
@@ -173,6 +183,8 @@ def evaluate(
         _evaluate_marginals(given, _rows(synthetic), schema, out, columns, k=k, cliques=cliques, as_json=as_json)
         return
     if predictions is not None:
+        if limits:
+            raise UsageError("evaluate: --threshold is of synthetic rows; leave it or --predictions out.")
         if target is None:
             raise UsageError("evaluate: name the column that was predicted with --target.")
         _evaluate_predictions(
@@ -203,6 +215,7 @@ def evaluate(
         target=target,
         positive=levels,
         above=above,
+        thresholds=limits or None,
         area=area,
         quasi=known,
         seed=seed,
@@ -211,8 +224,8 @@ def evaluate(
         intervals=synthetic if synthetic.is_dir() else None,
     )
     files = output.write(found, out, certificate=_certificate(synthetic))
-    groups = {"groups": card.disparity_card(found)}
-    _tell(found, found.page("this release", None), groups, files, out, as_json=as_json)
+    frames = {"groups": card.disparity_card(found)} | ({} if found.numbers is None else {"numbers": found.numbers})
+    _tell(found, found.page("this release", None), frames, files, out, as_json=as_json)
 
 
 def compare(
@@ -367,6 +380,17 @@ def _named_place(text: str) -> tuple[str, Path]:
     if not (name and equals and place):
         raise UsageError(f"--beside {text!r} is not NAME=RELEASE, as in vanilla=releases/vanilla.")
     return name, Path(place)
+
+
+def _thresholds(text: str) -> tuple[str, list[float]]:
+    from stratsynth.errors import UsageError
+    from stratsynth.schema.text import number
+
+    name, equals, given = text.partition("=")
+    numbers = [number(part) for part in given.split(",")]
+    if not (name and equals) or None in numbers:
+        raise UsageError(f"--threshold {text!r} is not COLUMN=NUMBER,..., as in PINCP=100000,200000.")
+    return name, [one for one in numbers if one is not None]
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.evaluation.comparisons.findings import TESTS, by_epsilon, pairs_figure
+from stratsynth.evaluation.comparisons.numbers import numbers_sections, numbers_summary
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.scores.declared import with_mean
@@ -70,6 +71,7 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
     ]
     where = f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV."
     sections = [
+        *numbers_sections(frame),
         Section("errors", "Every setting", figures=errors),
         *_differences(differences, facts),
         *_roads(folder),
@@ -81,13 +83,14 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
-    """Return a JSON text: facts, paired differences but single groups', the folder's file names, `frame`'s stamp."""
+    """Return a JSON text: facts, errors of numbers, paired differences but those of single groups, names of files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     found = {
         "stamp": frame.attrs["stamp"],
         "facts": facts,
+        "numbers": numbers_summary(frame),
         "paired": json.loads(overall.drop(columns="stamp").to_json(orient="records")),
         "files": files,
     }

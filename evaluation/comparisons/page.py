@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.comparisons.findings import findings
+from stratsynth.evaluation.comparisons.numbers import numbers_lead, numbers_sections
 from stratsynth.evaluation.comparisons.paired import DIRECT, ENOUGH
 from stratsynth.evaluation.comparisons.runs import BASELINE, Runs
 from stratsynth.evaluation.report import BANNER
@@ -41,6 +42,7 @@ def comparison_page(
     facts: Mapping[str, str] | None = None,
     banner: str | None = BANNER,
     findings: Sequence[Section] = (),
+    numbers: pd.DataFrame | None = None,
 ) -> Page:
     """Return the page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
 
@@ -66,9 +68,11 @@ def comparison_page(
         facts: Further facts for the section "How it was made".
         banner: The notice of an INTERNAL page; None for research on public data.
         findings: Further sections, before the last.
+        numbers: The tidy frame of a grid, for sentences and a section on means and medians; None for neither.
     """
     runs = Runs(frame, metric, epsilon, schema)
     sections = [
+        *([] if numbers is None else numbers_sections(numbers, runs.by, runs.schema)),
         Section("card", "Who got what", figures=list(_cards(runs))),
         *([Section("epsilon", "Error against epsilon", figures=list(_lines(runs)))] if len(runs.epsilons) > 1 else []),
         *([Section("where", "Every group under every method", figures=[_heat(runs)])] if runs.groups else []),
@@ -80,7 +84,7 @@ def comparison_page(
         title=title,
         subtitle=f"{several(len(runs.methods), 'method')}, {several(len(runs.groups), 'group')}, "
         f"epsilon {listed([f'{e:g}' for e in runs.epsilons])}, {several(runs.seeds, 'seed')}",
-        lead=list(_lead(runs)),
+        lead=[*([] if numbers is None else numbers_lead(numbers, runs.epsilon)), *_lead(runs)],
         sections=sections,
         internal=banner,
         made_with="Made by stratsynth compare. Figures are means over seeds; every single one is in the table "
@@ -113,7 +117,7 @@ def grid_page(
     facts = {"Data": stamp}
     banner = BANNER if stamp == STAMP else None
     return comparison_page(
-        drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)]
+        drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)], numbers=frame
     )
 
 

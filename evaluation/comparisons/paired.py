@@ -32,6 +32,8 @@ ENOUGH = 5
 """Smallest number of repetitions for a verdict: from fewer, a spread is hardly known."""
 HIGHER = ("k_marginal_score", "accuracy", "f1", "auc", "r2", "demographic_parity_ratio")
 """Metrics whose larger values are better."""
+SIGNED = ("mean_error", "median_error", "P90_error", "P99_error", "share_error")
+"""Metrics that have a sign in the tidy frame; settings are compared by their sizes."""
 NEITHER = ("prevalence", "selection_rate", "bias")
 """Metrics with no better direction; for all others smaller is better."""
 
@@ -105,7 +107,7 @@ def paired(
     test, and `p_holm` allows for the number of tests of the same metric and scope: all pairs, epsilons and groups in
     the frame. The verdict says which is better (of a metric that is neither: higher) where `p_holm` is below .05 over
     `ENOUGH` repetitions or more, and nothing otherwise. Intervals cover one by one: of twenty true equalities, one is
-    excluded by chance.
+    excluded by chance. Of errors with a sign their sizes are compared.
 
     Args:
         frame: Result of `compare`.
@@ -127,7 +129,8 @@ def paired(
     heads = own[keys].iloc[np.unique(place, return_index=True)[1]].reset_index(drop=True)
     values = np.full((len(heads), len(settings), len(seeds)), np.nan)
     # cube (rows of `heads`, settings, repetitions), NaN without a value
-    values[place, which, seed] = own["value"]
+    sizes = own["value"].abs().where(own["metric"].str.partition(":")[0].isin(SIGNED), own["value"])
+    values[place, which, seed] = sizes
     chosen = list(combinations(settings, 2)) if pairs is None else list(pairs)
     parts = [
         _differences(heads, values[:, number[one]], values[:, number[two]], one, two)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT = (
     "Only marginals were scored, from counts, so that the tables need not fit into memory: no intervals, baselines, "
-    "models or matches. Score samples of both tables for these."
+    "models, matches, means or quantiles. Score samples of both tables for these."
 )
 WEIGHED = "Real rows count as their %s, and synthetic rows 1 each; the numbers of real rows count rows."
 

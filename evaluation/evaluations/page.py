@@ -12,6 +12,7 @@ from stratsynth.evaluation.evaluations.columns_page import single_columns
 from stratsynth.evaluation.evaluations.coverage_page import coverage_section
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
+from stratsynth.evaluation.evaluations.numbers_page import headline, numbers_section
 from stratsynth.evaluation.evaluations.use import use
 from stratsynth.evaluation.lens.page import lens_section
 from stratsynth.evaluation.report import BANNER
@@ -41,7 +42,7 @@ HEAT = 40
 """Largest number of groups, the columns of a heat map, by error; the files have all."""
 GROUPS = 400
 """Largest number of groups, the rows of a card, by error; the files have all."""
-BRIEF = ("card", "worst", "use", "fidelity")
+BRIEF = ("numbers", "card", "worst", "use", "fidelity")
 """Chapters that a terminal shows."""
 NUMBERS = (
     "Beside the card, in its numbers: from and to are the interval of the release's error; independent is each column "
@@ -64,6 +65,7 @@ def evaluation_page(
     """
     groups, everybody = everybody_and_groups(evaluation, name)
     sections = [
+        numbers_section(evaluation),
         _card(evaluation, groups, everybody),
         *([_where(evaluation)] if evaluation.by else []),
         _worst(evaluation),
@@ -105,16 +107,17 @@ def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
 def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
+        *headline(evaluation),
         (
             "The error compares the release's tables with those of the real people. It is 0 where they are equal, and "
             f"2 where they have nothing in common; it is the mean over {facts['cliques']:,} tables of "
             f"{several(facts['k'], 'column')}. "
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
-        )
+        ),
     ]
     if "weighted" in facts:
         lead.append(str(facts["weighted"]))
-    if (far := farthest(evaluation.raw)) is not None:
+    if (far := farthest(evaluation.raw)) is not None and far["variable"] not in _headlined(evaluation):
         lead.append(sentence(far))
     if gone := facts["real_rows_left_out"] + facts["synthetic_rows_left_out"]:
         lead.append(f"{gone:,} rows are left out, as the schema says of values that it does not know.")
@@ -136,6 +139,11 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             "rows in one of the tables for a verdict; they are shown all the same."
         )
     return lead
+
+
+def _headlined(evaluation: Evaluation) -> set[str]:
+    """Set of the columns that the head of the page names already."""
+    return {row["variable"] for row in evaluation.facts["headline"].values() if row is not None}
 
 
 def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:

@@ -75,6 +75,12 @@ def short(value: float | None, digits: int = 3) -> str:
     return f"{value:.{min(places, 4)}f}".replace("-", "−")
 
 
+def signed(value: float | None, digits: int = 3) -> str:
+    """Return a number with its sign and `digits` significant digits; a dash for None and NaN."""
+    text = short(value, digits)
+    return f"+{text}" if value is not None and value > 0 else text
+
+
 def percent(share: float | None) -> str:
     """Return a share, 1 being all, as "12.3 %"; a dash for None, NaN and infinity."""
     return "–" if share is None or not math.isfinite(share) else f"{100 * share:.3g} %".replace("-", "−")

@@ -57,8 +57,8 @@ def rows(text):
         (
             "[compare]",
             (
-                "mechanisms stratifications epsilons seeds metrics k cliques holdout target positive above models "
-                "workers pairs"
+                "mechanisms stratifications epsilons seeds metrics k cliques holdout target positive above thresholds "
+                "models workers pairs"
             ),
         ),
     ],
