@@ -31,7 +31,7 @@ TOGETHER = 2**20
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Answer each query: an Answer, of arrays with one entry per cell (row-major), in the order of the queries.
+    """Answer each query by the least squares: an Answer, of arrays with one entry per cell, in the queries' order.
 
     Raises:
         UsageError: A column or level that the schema does not know, or a query that makes no sense.
@@ -55,7 +55,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Return two Answers with intervals of probability `level`: counts of all cells, rates of `columns` within `by`.
+    """Return two Answers of the least squares, intervals at `level`: counts of all cells, rates of `columns` in `by`.
 
     Both are row-major, and the same as the answers to two queries of these columns, for a schema's own columns.
     """
@@ -115,7 +115,7 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """Return, for each of `number` queries and each cell, the index of the cell with the levels of `versus`."""
+    """Return, for each of `number` queries like `query` and each cell, the index of the cell with `versus`'s levels."""
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
     index = list(np.unravel_index(np.arange(cells), shape))

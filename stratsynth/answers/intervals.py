@@ -192,7 +192,7 @@ def difference(answer: Answer, other: Answer, same: NDArray[np.bool_], correlate
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Return both ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
+    """Return (lower, upper) ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if there is no bound."""
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
     sound = (square > 0) & (inside >= -ROUNDING * linear**2)
@@ -204,7 +204,10 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """Return an Answer on `value` of noise `sd`, its interval `both` widened to hold `noise`; NaN where an end is."""
+    """Return an Answer on `value` of noise `sd`, `both` widened to hold `noise`, and the mask `measured`.
+
+    NaN if unknown.
+    """
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
     parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]

@@ -124,7 +124,7 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return lists by column of `FIGURES`, for each query: from the release's means, else by least squares."""
+        """Return {column of `FIGURES`: list} for each query of `queries`: from means, else by least squares."""
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
         for number, query in enumerate(queries):

@@ -82,7 +82,7 @@ def page_squares(
 
 
 def ask(certificate: Certificate, squares: Squares) -> Section | None:
-    """Return the Section in which a reader chooses questions; None where no table answers anything."""
+    """Return the Section in which a reader asks `squares`, by a certificate's groups; None if nothing answers."""
     found = _answered_sets(squares, squares.tables.schema, certificate.strata.by)
     if not found:
         return None
