@@ -227,9 +227,12 @@ def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Intera
     if not centres:
         return None
     centre, sums = max(centres.items(), key=lambda item: len(item[1]))
-    copies = [_average([each for each in sums if each.stratum == leaf.label], unit) for leaf in tables.leaves]
+    of: dict[str, list[ClippedSum]] = {}
+    for each in sums:
+        of.setdefault(each.stratum, []).append(each)
+    copies = [_average(of.get(leaf.label, ()), unit) for leaf in tables.leaves]
     values, variances = np.array([[value] for value, _ in copies]), np.array([variance for _, variance in copies])
-    total, variance = _average([each for each in sums if not each.stratum], unit)
+    total, variance = _average(of.get("", ()), unit)
     if math.isinf(variance) or not tables.by:
         return centre / unit, Interaction(values, variances, None, math.inf)
     return centre / unit, Interaction.of(values, variances, np.array([total]), variance)
