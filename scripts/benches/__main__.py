@@ -23,6 +23,7 @@ NAMES = (
     "census",
     "weights",
     "answers",
+    "intervals",
     "scale",
     "prior",
     "known",
@@ -51,8 +52,8 @@ def _parser() -> argparse.ArgumentParser:
         "--acs",
         metavar="FILE",
         help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
-        "not simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
-        "records with PWGTP (Parquet), besides simulated people",
+        "not simulated people; of answers for --only tables; intervals, census: a state's person records of 2024; "
+        "weights: person records with PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
         "--only",
@@ -81,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, answers, frames, census --only numbers: repetitions, 5 by default, of "
-        "answers 1,000, of the last two 1",
+        help="pooled, prior, predict, first, answers, intervals, frames, census --only numbers: repetitions, 5 by "
+        "default, of answers 1,000, of intervals 300, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -143,7 +144,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior', 'census'} else name}")
-    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name == "answers" else 5
+    seeds = arguments.seeds if arguments.seeds is not None else {"answers": 1_000, "intervals": 300}.get(name, 5)
     epsilons = {"epsilons": arguments.epsilons} if arguments.epsilons else {}
     numbers = {"acs": arguments.acs, "sizes": arguments.sizes, "seeds": arguments.seeds or 1, **epsilons}
     settings: dict[str, Any] = {
@@ -176,6 +177,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             **epsilons,
         },
         "answers": {"seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out},
+        "intervals": {"seeds": seeds, "acs": arguments.acs},
         "weights": {"samples": arguments.samples, "acs": arguments.acs},
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},

@@ -57,6 +57,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
                 rules,
                 returns=model.returns,
                 chapters=model.sections,
+                laws=release.inside,
             )
             write_text(parts / REPORT, render(page))
             files.save(model, parts / "model")

@@ -224,7 +224,7 @@ class Release:
                 their bins, so ranges are of whole bins.
             by: Columns whose every group gets a result.
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
-                same group; "mean" or "quantile", of numbers known by their bin.
+                same group; "mean" or "quantile", of numbers known by their bin, or of a mean by measured sums.
             level: The confidence level of each interval.
             quantile: The quantile's probability; 0.5 is the median.
             versus: Levels of some of these columns: results are differences from the cell that has them.
@@ -232,9 +232,12 @@ class Release:
         Returns:
             A row for each group and cell: the columns of `by` and of the cells, `estimate`, `noise_sd`, the interval
             for the private rows themselves (`noise_low`, `noise_high`), that for a population of which they would be a
-            simple random sample (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `assumed`: strata
-            that lack a table are taken by their declared sizes, and the intervals allow for twice these;
-            `not_estimable`), `model` (the model's value where there is no estimate) and `note`.
+            simple random sample (`low`, `high`), `status`, `above` (of means up to a column's `clip`: the most that
+            numbers above it may add), `model` (the model's value where there is no estimate) and `note`. Status `ok`
+            is measured, and `small` measured with 0 in the noise interval: intervals hold as often as `level` says.
+            `bounded` ones hold at least as often: numbers may lie anywhere in their bins, and strata that lack a table
+            have from none to all of their measured records in a cell; in `assumed` ones at most twice the declared
+            records. `not_estimable` has no interval.
 
         Raises:
             UsageError: A release without noisy tables, or a question that makes no sense.
@@ -271,7 +274,8 @@ class Release:
         """Object that answers queries from the noisy tables; `answers.frames` takes many queries at once."""
         from stratsynth.answers import Answers
 
-        return Answers(self.model.schema, self.statement, lambda: self.measurements, lambda: self.model)
+        schema, certificate = self.model.schema, self.statement
+        return Answers(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Return an array of predictions for some rows. They cost no privacy, and nothing of `data` is kept.

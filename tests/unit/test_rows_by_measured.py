@@ -135,7 +135,7 @@ def test_one_count_has_one_number(name):
     text = html.render(release_page(release.certificate, release.measurements, release.model.schema))
     asked = json.loads(re.search(r'data-asked="([^"]*)"', text)[1].replace("&#34;", '"').replace("&quot;", '"'))
     work = next(a for a in asked if a["columns"] == "WORK")
-    answer = next(figures for kind, group, figures in work["answers"] if (kind, group) == ("count", "everybody"))
+    answer = next(figures for kind, group, figures, _ in work["answers"] if (kind, group) == ("count", "everybody"))
     assert sum(row[0] for row in answer) == pytest.approx(stated[0].measured, rel=1e-3)
     if name != "mst":
         assert "Published, measured, synthetic" in text

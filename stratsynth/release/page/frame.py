@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
 CLAIMED = "The guarantee rests in part on a claim of other people's, as stated above."
 TABLES = 100
@@ -49,6 +50,7 @@ def release_page(
     *,
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
+    laws: Mapping[str, Inside] | None = None,
 ) -> Page:
     """Return the Page of report.html.
 
@@ -61,9 +63,10 @@ def release_page(
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     certificate = Certificate.from_dict(record)
-    squares = page_squares(certificate, measurements, schema)
+    squares = page_squares(certificate, measurements, schema, laws)
     asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
     estimates, squares = None if squares is None else sizes_by(squares), None
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
