@@ -38,7 +38,7 @@ WEIGHT = "PWGTP"
 
 
 @runtime_checkable
-class Problem(Protocol):
+class FolktablesProblem(Protocol):
     """A problem of folktables, such as `folktables.ACSEmployment` or a `folktables.BasicProblem` of one's own."""
 
     @property
@@ -55,7 +55,7 @@ class Problem(Protocol):
 
 
 def from_folktables(
-    problem: Problem,
+    problem: FolktablesProblem,
     source: Any,
     *,
     states: Sequence[str] | None = None,
@@ -99,7 +99,7 @@ def from_folktables(
     """
     from stratsynth.data.table import open_table
 
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, FolktablesProblem):
         raise UsageError(
             f"census: a problem of folktables is wanted, such as ACSEmployment, not {quoted_value(problem)}."
         )
@@ -212,7 +212,7 @@ def _year_of(source: Any, year: int | None) -> int:
     return int(own)
 
 
-def _names(problem: Problem, columns: Sequence[str], year: int) -> list[str]:
+def _names(problem: FolktablesProblem, columns: Sequence[str], year: int) -> list[str]:
     """Return the names of a problem's columns and of `columns`, without the weight; UsageError for a renamed one."""
     if isinstance(columns, str) or not is_list(columns):
         raise UsageError("census: columns is a list of names.")
@@ -227,7 +227,7 @@ def _names(problem: Problem, columns: Sequence[str], year: int) -> list[str]:
     return [name for name in named if name != WEIGHT]
 
 
-def _kept(frame: pd.DataFrame, problem: Problem, year: int) -> pd.DataFrame:
+def _kept(frame: pd.DataFrame, problem: FolktablesProblem, year: int) -> pd.DataFrame:
     """Return the records that a task of folktables keeps, by conditions on one record; all of another problem's."""
     import pyarrow as pa
 
