@@ -142,7 +142,8 @@ class FairSGD(Mechanism[Regression | Network]):
             "Model": task.form.described,
             "Groups": groups,
             "Mitigation": what,
-            "Descent": f"{task.descent.described(steps, task.sampling)}; {averaged}",
+            "Descent": f"{task.descent.described(steps, task.sampling)}, about {learned.batch:,.0f} records a step; "
+            f"{averaged}",
             "Clip": f"{learned.clip:.3g} for a row's gradient, penalties included",
         }
         if learned.groups:

@@ -83,8 +83,8 @@ class DPFermi(Mechanism[Designed]):
     rate: float | None = at(None, above=0, most=1e6)
     """Learning rate of the coefficients; by default (1 + momentum) over the largest curvature of a row's loss."""
     momentum: float | None = at(None, least=0, below=1)
-    """Factor m of the last direction: direction <- m direction + gradient. By default 0.9 for a regression, and 0 for a
-    network and with `protect = "sensitive"`."""
+    """Factor m of the last direction: direction <- m direction + gradient. By default 0.5 for a regression with a
+    penalty, 0.9 without one, and 0 for a network and with `protect = "sensitive"`."""
     ascent: float = at(0.1, above=0, most=1e6)
     """Learning rate of W, the adversary's coefficients."""
     clip: float | None = at(None, above=0, most=1e6)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.adapters.predictors.defaults import Pace
+from stratsynth.adapters.predictors.defaults import AGAINST, MOMENTUM, Pace
 from stratsynth.adapters.predictors.descent import Region, largest_norm
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.settings import check_columns, sampled
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.fermi.mechanism import DPFermi
     from stratsynth.adapters.predictors.designed import Designed
     from stratsynth.mechanisms import Public
+    from stratsynth.questions.sums.gradients import Link
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
@@ -161,7 +162,8 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
     if samples:
         pace = Pace(SAMPLED_STEPS, 1.0, RATE / largest_norm(design) ** 2, 0.0).as_set(settings)
     else:
-        pace = Pace.of(settings, public, budget, design, "logistic" if schema.size(target) == LOGISTIC else "softmax")
+        link: Link = "logistic" if schema.size(target) == LOGISTIC else "softmax"
+        pace = Pace.of(settings, public, budget, design, link, AGAINST if settings.penalty else MOMENTUM)
     return FermiProblem(
         settings,
         schema,

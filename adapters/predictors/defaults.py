@@ -39,6 +39,8 @@ UNCUT = 8_000.0
 """Reach from which no gradient is cut."""
 MOMENTUM = 0.9
 """Part of the last direction that a step keeps: descents go further in as many steps, and average their noise."""
+AGAINST = 0.5
+"""The same against an adversary, who learns from step to step: with more of it large penalties do not settle."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,17 @@ class Pace:
     """Part of the last direction that a step keeps."""
 
     @classmethod
-    def of(cls, settings: Any, public: Public, budget: Budget, design: Coded, link: Link) -> Pace:
-        """Return the pace of a regression with this link: by `settings`, and where they are None by public numbers."""
+    def of(
+        cls, settings: Any, public: Public, budget: Budget, design: Coded, link: Link, usual: float = MOMENTUM
+    ) -> Pace:
+        """Return the pace of a regression with this link: by `settings`, and where they are None by public numbers.
+
+        The momentum is `usual` where the settings have none.
+        """
         far = reach(public, budget)
         part = UNDECLARED_CLIP if far is None else min(1.0, max(LEAST_CLIP, far / UNCUT))
         clip = part * RESIDUAL[link] * largest_norm(design)
-        momentum = MOMENTUM if settings.momentum is None else settings.momentum
+        momentum = usual if settings.momentum is None else settings.momentum
         # a heavy ball diverges from twice this rate on
         rate = (1 + momentum) / (CURVATURE[link] * largest_norm(design) ** 2)
         return cls(steps_by(far), clip, rate, momentum).as_set(settings)
