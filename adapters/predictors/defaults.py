@@ -40,7 +40,7 @@ UNCUT = 8_000.0
 MOMENTUM = 0.9
 """Part of the last direction that a step keeps: descents go further in as many steps, and average their noise."""
 AGAINST = 0.5
-"""The same against an adversary, who learns from step to step: with more of it large penalties do not settle."""
+"""Momentum against an adversary, who learns from step to step: with more of it large penalties do not settle."""
 
 
 @dataclass(frozen=True)
