@@ -129,7 +129,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
-        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; captions and texts for readers."""
+        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

@@ -178,7 +178,7 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse, for `protect = "sensitive"`, features or target that are groups or not public, and public groups.
+    """Refuse settings of `protect = "sensitive"` with feature or target `columns` groups, or not public in a schema.
 
     Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
     """
@@ -211,7 +211,10 @@ SAMPLED_STEPS = 1000
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return declared sizes, true classes (1 for parity) x groups, or None; refuse unknown and missing labels."""
+    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None.
+
+    Refuse labels that the schema does not know, and missing ones.
+    """
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

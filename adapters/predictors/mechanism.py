@@ -192,14 +192,14 @@ class GroupRegression(Mechanism[Regression | Network]):
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
         if self.model == "network":
             self.network(public, budget)
         self.task(public, budget)
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups' layout if they are asked by themselves; None if all records are asked together."""
+        """Return the groups' layout, by public facts, if they are asked by themselves; None if all records together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once
@@ -236,7 +236,10 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Return each group's records times a row's weight, at least one row's, and the part of `rho` that is left."""
+        """Program for a part of `rho` that returns (records x row weight by group of `families`; the rho left).
+
+        Nothing is asked if sizes are public facts.
+        """
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:
