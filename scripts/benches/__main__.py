@@ -29,6 +29,7 @@ NAMES = (
     "known",
     "strata",
     "first",
+    "fair",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
@@ -53,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
         "not simulated people; of answers for --only tables; intervals, census: a state's person records of 2024; "
-        "weights: person records with PWGTP (Parquet), besides simulated people",
+        "weights: person records with PWGTP (Parquet), besides simulated people; fair: person records (Parquet)",
     )
     parser.add_argument(
         "--only",
@@ -76,21 +77,23 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, census --only numbers: instead of the usual",
+        help="pooled, prior, frames, fair, census --only numbers: instead of the usual",
     )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, answers, intervals, frames, census --only numbers: repetitions, 5 by "
-        "default, of answers 1,000, of intervals 300, of the last two 1",
+        help="pooled, prior, predict, first, fair, answers, intervals, frames, census --only numbers: repetitions, 5 by "
+        "default, of fair 3, of answers 1,000, of intervals 300, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
         "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
     )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
-    parser.add_argument("--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people")
+    parser.add_argument(
+        "--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people; fair: of a file's"
+    )
     parser.add_argument(
         "--sizes",
         type=int,
@@ -100,8 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
-    parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
-    parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
+    parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
+    parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
     parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first: CSV or Parquet besides")
     parser.add_argument(
         "--millions",
@@ -183,6 +186,12 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
+        "fair": {
+            "seeds": arguments.seeds or 3,
+            "rows": arguments.rows,
+            **{key: getattr(arguments, key) for key in ("adult", "law", "acs")},
+            **epsilons,
+        },
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))
