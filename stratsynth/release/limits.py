@@ -43,6 +43,10 @@ OF_THIS = {
         "The number of records that was declared, or what their weights come to. It was taken for public knowledge.",
     ),
     "row_count": ("Number of records", "How many records there are: the exact number is public with the columns."),
+    "exact_totals": (
+        "Exact totals",
+        "The exact totals of the private rows that rows are raked to are in the release without noise.",
+    ),
     "undeclared": (
         "Undeclared disclosures",
         "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
