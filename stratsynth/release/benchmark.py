@@ -19,6 +19,7 @@ from stratsynth.models.base import Returns
 from stratsynth.models.calibrated import Calibrated, pool_of
 from stratsynth.models.controls import CONVERGED, kinds_of, raked, summed
 from stratsynth.models.rules import Moved
+from stratsynth.release import limits
 from stratsynth.release.controls import Benchmark, ReadTable
 from stratsynth.release.declared import NORMAL_95, TOO_CLOSE, Comparison
 from stratsynth.release.grouping import FIRST, renewed
@@ -38,7 +39,7 @@ POOL = 2**18
 """Rows of the fitted model that are raked."""
 EACH = 1_000
 """Rows of each control cell that are raked at least, where the model has such rows."""
-FAR = 0.01
+FAR = 0.05
 """Part of everybody by which a cell may miss its total; controls that are missed by more are refused."""
 LEAST_CELLS = 2
 """Smallest number of cells of which a fit that is too close can be told."""
@@ -108,12 +109,14 @@ def _refuse_far(
     if fitted.missed[table] <= FAR:
         return
     read = found[table]
-    have = np.bincount(places[table], start * fitted.ratios, read.control.totals.size)
+    have = summed(places[table], start * fitted.ratios, read.control.totals.size)
     cell = int(np.argmax(np.abs(have - read.control.shares)))
+    before = summed(places[table], start, len(have))[cell]
     raise UsageError(
         f"benchmark: {read.table.name} cannot be reached from this release with ratios of at most {most:g}: "
         f"{read.called(cell)} has {read.control.shares[cell]:.3%} of everybody there, and {have[cell]:.3%} of the "
-        f"rows at best ({np.bincount(places[table], start, len(have))[cell]:.3%} before). Are these the same people?"
+        f"rows at best ({before:.3%} before). Are these the same people? Where noise lost a small cell, join it to "
+        "others, or raise `trim`."
     )
 
 
@@ -182,9 +185,10 @@ def _restated(release: Release, section: Mapping[str, Any]) -> CertificateRecord
     place = sum(each["kind"] in FIRST for each in kept)
     first = [each for each in own if each["kind"] in FIRST]
     said = [*kept[:place], *first, *kept[place:], *(each for each in own if each not in first)]
-    return CertificateRecord(
-        {**{k: v for k, v in record.items() if k != "notices"}, **({"notices": said} if said else {})}
+    record = CertificateRecord(
+        {**record, "notices": said} if said else {k: v for k, v in record.items() if k != "notices"}
     )
+    return CertificateRecord({**record, limits.KEY: limits.sentences(record.statement)})
 
 
 def benchmark_notices(certificate: Certificate) -> Iterator[dict[str, str]]:

@@ -86,6 +86,12 @@ def disclosed(certificate: Certificate) -> dict[str, str]:
                 " It is a release itself: who is in both is protected by both guarantees together, which add up only "
                 "where unit and neighbours are the same."
             )
+    if certificate.benchmark is not None:
+        cited = dict.fromkeys(table.citation for table in certificate.benchmark.tables if not table.exact)
+        if cited:
+            found["Published totals"] = (
+                f"{'; '.join(cited)}. They were taken for public as they are, and rows have them."
+            )
     said = (
         OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}."))
         for item in certificate.unprotected

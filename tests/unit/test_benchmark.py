@@ -140,6 +140,7 @@ def test_pages_show_published_measured_and_synthetic(folder):
     unsaved = html.render(release_page(release.certificate, release.measurements, release.model.schema))
     assert "Published, measured, synthetic" in unsaved
     assert f"{CITED} 2" in release.cite()
+    assert any(line.startswith(f"Published totals: {CITED} 1; {CITED} 2.") for line in release.statement.not_protected)
 
 
 def test_a_release_without_tables_has_no_measured_numbers(plain):
