@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 POOL = 2
 """Rows of the pool for each row that is drawn."""
+ENOUGH = 2
+"""Rows that may be given out of a cell for each row of it in the pool; of cells that lack more, more are drawn."""
 LEAST = 5_000
 """Smallest pool, in rows."""
 ROUNDS = 500
@@ -156,7 +158,8 @@ class Calibrated(TableModel):
             shares, places = np.full(size, 1 / max(size, 1)), tuple(c.places(rows) for c in self.controls)
             pool = RowPool(rows, shares, places)
         else:
-            pool = pool_of(self.base, self.controls, [n * share for share in self.reached], size, rng, moved)
+            wanted = [np.floor(n * share / ENOUGH + 0.5) for share in self.reached]
+            pool = pool_of(self.base, self.controls, wanted, size, rng, moved)
         moved.add(-n, 0, 0)  # of the pool's rows, these are counted once more where they are given out
         if n == 0:
             return pool.rows

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.answers.ask import answers
 from stratsynth.answers.query import Query
 from stratsynth.errors import UsageError
 from stratsynth.models.base import Returns
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 POOL = 2**18
 """Rows of the fitted model that are raked."""
-EACH = 1_000
+EACH = 100
 """Rows of each control cell that are raked at least, where the model has such rows."""
 FAR = 0.05
 """Part of everybody by which a cell may miss its total; controls that are missed by more are refused."""
@@ -160,15 +161,13 @@ def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | Non
             where = {name: [schema.levels(name)[i] for i in sorted(c)] for name, c in read.control.where(cell).items()}
             queries.append(Query(where=where, level=LEVEL))
     try:
-        answers = release.answers.many(queries)
+        answered = answers(release.answers.squares, queries)
     except UsageError:  # a release without noisy tables
         return None, [[{} for _ in range(read.control.totals.size)] for read in found]
-    columns = (answers[name] for name in ("estimate", "noise_low", "noise_high", "status"))
+    figures = [(float(a.estimate[0]), float(a.noise_low[0]), float(a.noise_high[0])) for a in answered]
     each = [
-        {"measured": value, "low": low, "high": high}
-        if status in ("ok", "small") and all(map(math.isfinite, (value, low, high)))
-        else {}
-        for value, low, high, status in zip(*columns, strict=True)
+        {"measured": value, "low": low, "high": high} if all(map(math.isfinite, (value, low, high))) else {}
+        for value, low, high in figures
     ]
     everybody, cells = each[0].get("measured"), iter(each[1:])
     return everybody, [[next(cells) for _ in range(read.control.totals.size)] for read in found]

@@ -23,7 +23,7 @@ tables = [
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("totals")
     path = small.write_recipe(folder)
-    small.people(3000).to_csv(folder / "people.csv", index=False)
+    small.people(3000).assign(WORK=["yes", "N", "no"] * 1000).to_csv(folder / "people.csv", index=False)
     small.edit(path, "declared_size = 100", "declared_size = 3000")
     (folder / "sex_age.csv").write_text(SEX_AGE, encoding="utf-8")
     (folder / "work.csv").write_text("WORK,count\nN,300\nyes|no,700\n", encoding="utf-8")
