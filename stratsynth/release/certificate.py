@@ -154,7 +154,7 @@ def certificate(
 
 
 def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False) -> dict[str, Any]:
-    """Return the record's entries that are fixed before the first answer; absent ones are left out.
+    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones.
 
     `exact` is True for a fit whose rows are raked to exact totals of the private rows.
     """
@@ -190,7 +190,7 @@ def _meaning(
     known: Coverage | None,
     first: FirstAnswer | None,
 ) -> dict[str, Any]:
-    """Return the record's entries on declared and measured numbers, `notices` and `small_groups`, but empty ones."""
+    """Return a dict: a certificate's non-empty entries on declared and `measured` numbers, notices, small groups."""
     margin = MARGIN if measured is None else measured.margin
     declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
     how: dict[str, Any] = {}
@@ -213,7 +213,7 @@ def _meaning(
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """Return the record's entry with column, maximum and missing value of row weights; {} if every row counts 1."""
+    """Return the certificate's entry, a dict: column, maximum, missing value of the table's row weights; or {}."""
     weight = table.schema.row_weight
     if weight.column is None:
         return {}
@@ -221,7 +221,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the record's value of `strata`: `by`, `cells`, `merged`; more for small groups, families, own budgets."""
+    """Return the certificate's `strata`, a dict: `by`, `cells`, `merged`; more for small groups, families, budgets."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -241,7 +241,7 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """Return the record's value of `weights`: source and citation, and the share that rules removed, if any.
+    """Return a prepared fit's `weights` in its certificate, a dict: source and citation, share that rules removed.
 
     If the groups are no strata, `by` has their columns.
     """

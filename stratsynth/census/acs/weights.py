@@ -34,7 +34,7 @@ class WeightFacts:
 
 
 def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
-    """Return the facts of the weights in a public-use file of another year than the schema's.
+    """Return the facts of the weights in the public-use file `source`, of another year than the schema's `year`.
 
     Raises:
         UsageError: A file that has an account, or is of the schema's year: its weights may be those of the very records
