@@ -179,8 +179,14 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
 
 
 def sections_digest(record: Mapping[str, Any]) -> str:
-    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it."""
-    return digest(json.dumps({key: record[key] for key in FIXED if key in record}, sort_keys=True))
+    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it.
+
+    The sizes that groups of rows follow are decided later, as post-processing: `groups` of `weights` is no part of it.
+    """
+    fixed = {key: record[key] for key in FIXED if key in record}
+    if isinstance(fixed.get("weights"), Mapping):
+        fixed["weights"] = {key: value for key, value in fixed["weights"].items() if key != "groups"}
+    return digest(json.dumps(fixed, sort_keys=True))
 
 
 def _meaning(

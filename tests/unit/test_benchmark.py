@@ -293,6 +293,17 @@ def test_a_fit_rakes_its_release(tmp_path):
     assert verify(release.save(tmp_path / "release", rows=200, seed=1)).ok
 
 
+def test_its_ledger_holds_what_was_fixed_before_rows_were_raked(tmp_path):
+    people_of().to_csv(tmp_path / "people.csv", index=False)
+    ledger = tmp_path / "people.ledger"
+    table = open_table(tmp_path / "people.csv", schema=small.SCHEMA, declared_size=ROWS, ledger=ledger)
+    release = fit(small.stratified(), table, small.BUDGET, groups="measured", benchmark=controls(SEX_AGE))
+    assert release.statement.weights.groups == "measured"
+    assert verify(release.save(tmp_path / "release", rows=50), ledger=ledger).ok
+    again = fit(small.stratified(), table, small.BUDGET).benchmarked(controls(WORK))
+    assert verify(again.save(tmp_path / "again", rows=50), ledger=ledger).ok
+
+
 def test_a_paid_fit_whose_totals_are_out_of_reach_is_kept_and_says_so(tmp_path):
     totals = pd.DataFrame([("1", "a", 10), ("1", "b", 10), ("2", "a", 10), ("2", "b", 70)])
     far = controls(totals.set_axis(["SEX", "GROUP", "count"], axis=1))
