@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.answers import Answers
     from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
+    from stratsynth.release.controls import Benchmark, ControlTable
     from stratsynth.schema.inside import Inside
     from stratsynth.schema.where import Conditions, Value
 
@@ -341,6 +342,27 @@ class Release:
         from stratsynth.release.grouping import by_measured_sizes
 
         return by_measured_sizes(self)
+
+    def benchmarked(self, benchmark: Benchmark | Sequence[ControlTable]) -> Release:
+        """Return the release with rows that have published totals: control tables of public figures; free.
+
+        Its model is raked to them (iterative proportional fitting), so that every sample has them but for a few rows;
+        answers of `query` stay those of the measurements. The certificate lists the tables, and says what the raking
+        took: see `benchmark` there.
+
+        Args:
+            benchmark: Tables of published totals, `[ControlTable("totals.csv", citation="...")]`; or a `Benchmark` of
+                them, with another largest ratio of a row than 5.
+
+        Raises:
+            UsageError: A release that draws no rows or was raked before; tables that cannot be read, that contradict
+                each other, or that the release is too far from; exact totals of the private rows, which belong in the
+                fit.
+        """
+        from stratsynth.release.benchmark import benchmarked
+        from stratsynth.release.controls import Benchmark
+
+        return benchmarked(self, Benchmark.of(benchmark))
 
     def save(
         self,

@@ -17,6 +17,7 @@ from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
 from stratsynth.release.page.agreement import agreement_figure
 from stratsynth.release.page.ask import ask, page_squares
+from stratsynth.release.page.benchmark import benchmark_figures
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,
@@ -78,7 +79,11 @@ def release_page(
             "groups",
             "The groups",
             facts=list(words.group_facts(certificate, names.group)),
-            figures=[*([] if compared is None else [compared]), *([_sizes(sized, names)] if sized else [])],
+            figures=[
+                *benchmark_figures(certificate),
+                *([] if compared is None else [compared]),
+                *([_sizes(sized, names)] if sized else []),
+            ],
         ),
         *([] if asked is None else [asked]),
         *own,
