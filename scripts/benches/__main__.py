@@ -83,8 +83,8 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, fair, answers, intervals, frames, census --only numbers: repetitions, 5 by "
-        "default, of fair 3, of answers 1,000, of intervals 300, of the last two 1",
+        help="pooled, prior, predict, first, fair, answers, intervals, frames, census --only numbers: repetitions, 5 "
+        "by default, of fair 3, of answers 1,000, of intervals 300, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
