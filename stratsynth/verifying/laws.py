@@ -59,7 +59,10 @@ def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:
     ):
         notes.findings.append("The model draws numbers within bins by other laws than measurements.parquet gives.")
     else:
-        notes.checked.append("Tails follow from the noisy counts in measurements.parquet, within the declared slopes.")
+        sums = " and clipped sums" if any(one.summed for one in stated) else ""
+        notes.checked.append(
+            f"Tails follow from the noisy counts{sums} in measurements.parquet, within the declared slopes."
+        )
         if any(one.places or one.heaps for one in stated):
             notes.checked.append("Places and multiples within bins follow from the noisy sums in measurements.parquet.")
     if densities and certificate.prior is None:
