@@ -30,6 +30,7 @@ from stratsynth.answers.tables import of_tables, read_tables
 from stratsynth.certificate import InsideStated
 from stratsynth.errors import StratsynthError
 from stratsynth.models import Returns
+from stratsynth.models.calibrated import Calibrated
 from stratsynth.release.measured_bins import bin_answers, bin_counts, within
 from stratsynth.release.tail_sums import with_sum
 from stratsynth.schema import Numeric
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
-    from stratsynth.models import Model
+    from stratsynth.models import Model, TableModel
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
@@ -94,7 +95,7 @@ def laws(
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer.
-        model: Loads the model; called only if strata are split again.
+        model: Loads the model; called only if strata are split again, or a clipped sum tells of a tail.
         densities: Weights of the places of bins in a prior's rows, by column.
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
@@ -113,14 +114,20 @@ def laws(
         if name in answers:
             law = within(column, law, answers[name], inside.get(name))
         summed = None
-        if name in sums and squares is not None and tail is not None and not why:
-            summed = with_sum(name, column, law, sums[name], squares)
+        if name in sums and squares is not None and tail is not None and not why and column.within != PRIOR:
+            summed = with_sum(name, column, law, sums[name], squares, _drawn(model()).oneway(name))
             law = summed or law
         if tail is not None or law.density is not None or law.heaps is not None:
             found[name] = law
         if name in found or column.round or column.within == PRIOR:
             stated.append(_stated(name, column, law, why, density, summed=summed is not None))
     return found, tuple(stated)
+
+
+def _drawn(model: Model) -> TableModel:
+    """Return the model of a release's rows before they were raked to published totals."""
+    own = model.table_model()
+    return own.base if isinstance(own, Calibrated) else own
 
 
 def _squares(

@@ -88,7 +88,7 @@ class _Own:
 
     period: float
     numbers: Floats
-    """Those from 0 to below the period, ascending."""
+    """Ascending, from 0 to below the period."""
 
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:

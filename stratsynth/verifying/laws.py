@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from stratsynth.schema.inside import Inside
     from stratsynth.verifying.verdict import Notes
 
-TOLERANCE = 1e-6
-"""Relative difference of two slopes that the order of sums may make."""
+TOLERANCE = 1e-4
+"""Relative difference of two slopes that the order of sums, and a model in 32 bits on another machine, may make."""
 
 
 def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:

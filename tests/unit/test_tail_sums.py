@@ -10,7 +10,7 @@ import pytest
 
 import stratsynth as ss
 from helpers.releases import copied, edited
-from stratsynth import Budget, Categorical, Numeric, Schema
+from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights
 from stratsynth.adapters import Independent
 from stratsynth.answers.clipped import ClippedSum
 from stratsynth.noise import SeededEntropy
@@ -29,7 +29,7 @@ TAIL = Tail(6, 2.0, 4)
 
 
 class Exact:
-    """Least squares whose counts are COUNTS, each with noise of one standard deviation."""
+    """Least squares whose number of records is that of COUNTS, with noise of a standard deviation."""
 
     def __init__(self, noise=1e-6):
         self.noise = noise
@@ -38,14 +38,17 @@ class Exact:
         return functions.factors["PINCP"] @ COUNTS, np.ones(functions.number, bool)
 
     def covariance(self, one, other):
-        return self.noise**2 * (one.factors["PINCP"] * other.factors["PINCP"]).sum(axis=1)
+        return np.full(one.number, self.noise**2)
 
 
-def total(slope, law, noise=1e-6, off=0.0):
+LEVELS = COUNTS / COUNTS.sum()
+
+
+def total(slope, law, noise=1e-6, off=0.0, counts=COUNTS):
     """Return the clipped sum of numbers whose tail has a slope, and whose other bins follow the law."""
     means = np.array(middles(INCOME, law))
     means[6] = clipped_mean(INCOME, TAIL, slope)
-    return ClippedSum("", "PINCP", 500_000.0, float(COUNTS @ (means - 500_000)) + off, noise)
+    return ClippedSum("", "PINCP", 500_000.0, float(counts @ (means - 500_000)) + off, noise)
 
 
 def placed(slope=2.0):
@@ -56,7 +59,7 @@ def placed(slope=2.0):
 
 
 def slope(law, noise=1e-6, squares=None, **more):
-    found = with_sum("PINCP", INCOME, law, total(law=law, noise=noise, **more), squares or Exact())
+    found = with_sum("PINCP", INCOME, law, total(law=law, noise=noise, **more), squares or Exact(), LEVELS)
     return found.tail.slope
 
 
@@ -73,7 +76,7 @@ def test_the_clipped_mean_of_a_tail_is_the_integral_of_its_law():
 def test_an_exact_sum_of_measured_bins_gives_the_slope(true):
     assert slope(placed(), slope=true) == pytest.approx(true, rel=1e-3)
     joined = replace(placed(), tail=Tail(5, 2.0, 4))  # noise hides the last two bins
-    bare = with_sum("PINCP", INCOME, joined, total(2.0, joined), Exact())
+    bare = with_sum("PINCP", INCOME, joined, total(2.0, joined), Exact(), LEVELS)
     assert (bare.tail.first, bare.tail.begin) == (5, 4)
 
 
@@ -91,8 +94,20 @@ def test_the_louder_the_sum_or_the_counts_the_nearer_the_slope_of_the_counts():
         found = clipped_mean(INCOME, TAIL, slope(placed(), slope=4.0, noise=noise))
         assert found == pytest.approx(wanted, rel=1e-3)
     assert slope(placed(), slope=4.0, noise=1e12) == pytest.approx(2.0, abs=1e-3)
-    assert slope(placed(), slope=4.0, squares=Exact(1e6)) == pytest.approx(2.0, abs=1e-3)
+    assert slope(placed(), slope=4.0, squares=Exact(1e5)) == pytest.approx(2.0, abs=1e-3)
     assert slope(placed(), slope=4.0, squares=Exact(10.0)) > 3
+
+
+def test_the_slope_is_the_one_by_which_the_rows_of_the_model_have_the_mean():
+    """The model has a tenth more people in the tail than there are: what they have is less."""
+    law, rows = placed(), COUNTS * np.where(np.arange(7) == 6, 1.1, 1.0)
+    wanted = float(COUNTS @ np.array(middles(INCOME, law))) / COUNTS.sum()
+    mean = total(3.0, law).value / COUNTS.sum() + 500_000
+    found = with_sum("PINCP", INCOME, law, total(3.0, law), Exact(), rows / rows.sum())
+    means = np.array(middles(INCOME, law))
+    means[6] = clipped_mean(INCOME, TAIL, found.tail.slope)
+    assert mean < 0.99 * wanted
+    assert rows @ means / rows.sum() == pytest.approx(mean, rel=1e-4)
 
 
 def test_bins_whose_places_nobody_measured_weaken_the_sum():
@@ -103,10 +118,10 @@ def test_bins_whose_places_nobody_measured_weaken_the_sum():
 def test_a_clip_below_the_tail_says_nothing():
     law = placed()
     low = replace(INCOME, clip=300_000)
-    assert with_sum("PINCP", low, law, total(4.0, law), Exact()) is None
-    assert with_sum("PINCP", INCOME, Inside(), total(4.0, law), Exact()) is None
+    assert with_sum("PINCP", low, law, total(4.0, law), Exact(), LEVELS) is None
+    assert with_sum("PINCP", INCOME, Inside(), total(4.0, law), Exact(), LEVELS) is None
     nothing = SimpleNamespace(estimate=lambda f: (np.full(f.number, math.nan), np.zeros(f.number, bool)))
-    assert with_sum("PINCP", INCOME, law, total(4.0, law), nothing) is None
+    assert with_sum("PINCP", INCOME, law, total(4.0, law), nothing, LEVELS) is None
 
 
 def people(n=30_000):
@@ -117,10 +132,10 @@ def people(n=30_000):
     return pd.DataFrame({"SEX": np.where(np.arange(n) % 2, "1", "2"), "PINCP": rng.integers(low, top, endpoint=True)})
 
 
-def released(**keys):
+def released(how=None, frame=None, **keys):
     schema = Schema({**SCHEMA.columns, "PINCP": replace(INCOME, **keys)})
-    table = ss.open_table(people(), schema=schema, declared_size=30_000)
-    return ss.fit(Independent(), table, Budget(3, 1e-9), entropy=SeededEntropy(7), seed=1)
+    table = ss.open_table(people() if frame is None else frame, schema=schema, declared_size=30_000)
+    return ss.fit(how or Independent(), table, Budget(3, 1e-9), entropy=SeededEntropy(7), seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +167,18 @@ def test_certificate_page_and_verdict_say_what_the_slope_is_made_of(both, tmp_pa
         found = copied(folder, tmp_path / next(iter(change)))
         edited(found, lambda record, change=change: record["inside"][0].update(change))
         assert any("other laws of numbers within bins" in line for line in ss.verify(found).findings)
+
+
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")
+def test_rows_by_measured_sizes_have_a_slope_of_their_own_and_hold(tmp_path):
+    """Of the rich there are twice as many as declared, all of them men."""
+    frame = people().assign(SEX=lambda f: np.where((f.PINCP > 50_000) | (np.arange(len(f)) % 2), "1", "2"))
+    shares = pd.DataFrame({"SEX": ["1", "2"], "share": [0.4, 0.6]})
+    how = Stratified(Independent(), ["SEX"], Weights.public(shares, citation="made up for testing"))
+    declared = released(how, frame, places=0.1)
+    measured = declared.by_measured_sizes()
+    (one,), (other,) = declared.statement.inside, measured.statement.inside
+    assert other.summed
+    assert other.slope == measured.inside["PINCP"].tail.slope != one.slope
+    folder = measured.save(tmp_path / "release", rows=100)
+    assert all("NOT PRIVATE" in line for line in ss.verify(folder).findings)
