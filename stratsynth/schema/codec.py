@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.errors import SchemaError, Unsupported
 from stratsynth.schema import typed
-from stratsynth.schema.bins import LOG
+from stratsynth.schema.bins import LOG, SMOOTH
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
+from stratsynth.schema.smooth import places
 from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import INFINITE, meaning
 
@@ -154,7 +155,7 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array
     """Return an Arrow array of numbers drawn in the bins of `codes`; special codes as they are, other codes null."""
     bins, words = len(column.extents), column.words
     real = codes < bins
-    drawn = _within(column, np.minimum(codes, bins - 1), rng)
+    drawn = _within(column, codes, rng)
     if column.dtype != "string":
         for i, word in enumerate(column.special):
             if (value := _special(column, word)) is not None:
@@ -213,8 +214,8 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
-    """Return for each code (of a bin) a number drawn in its bin, by the column's shape."""
-    low, top = np.asarray(column.extents, np.float64)[codes].T
+    """Return for each code a number drawn in its bin, by the column's shape; for those of no bin, any number."""
+    low, top = np.asarray(column.extents, np.float64)[np.minimum(codes, len(column.extents) - 1)].T
     if column.shape == LOG:
         unit = float(column.transform_unit)
         first, last = (np.copysign(np.log1p(np.abs(x) / unit), x) for x in (low, top + column.integer))
@@ -222,6 +223,10 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArra
         with np.errstate(over="ignore"):  # at the largest numbers there are
             drawn = np.copysign(np.expm1(np.abs(place)) * unit, place)
         drawn = np.clip(np.floor(drawn) if column.integer else drawn, low, top)  # rounding must not leave the bin
+    elif column.shape == SMOOTH:
+        share = places(column, codes, rng)
+        drawn = np.clip(low * (1 - share) + (top + column.integer) * share, low, top)
+        drawn = np.floor(drawn) if column.integer else drawn + 0.0
     elif column.integer:
         drawn = rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True)
     else:

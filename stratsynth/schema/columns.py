@@ -15,7 +15,7 @@ from typing import TypeAlias
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
 from stratsynth.errors import SchemaError
 from stratsynth.schema import checks, declared, typed
-from stratsynth.schema.bins import LOG, SHAPES, Binned
+from stratsynth.schema.bins import LOG, SHAPES, SPACINGS, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
@@ -166,7 +166,8 @@ class Numeric(Binned, Categories):
     than `bins`."""
 
     shape: str = "even"
-    """Law of synthetic numbers within a bin: "even", or "log", even on that scale, as in a long tail."""
+    """Law of synthetic numbers within a bin: "even"; "log", even on that scale, as in a long tail; or "smooth", along a
+    curve through the counts of all bins, as of ages. Single whole numbers that are smooth may be counted in bands."""
 
     digits: int | None = None
     """Number of decimals of synthetic numbers, from 0 to 9; None for as many as a float has."""
@@ -214,7 +215,7 @@ class Numeric(Binned, Categories):
                 object.__setattr__(self, key, tuple(self._number(key, item) for item in given))
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
-        checks.choice("spacing", self.spacing, SHAPES)
+        checks.choice("spacing", self.spacing, SPACINGS)
         checks.choice("shape", self.shape, SHAPES)
         self._check_unit()
         if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):

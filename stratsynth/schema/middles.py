@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from stratsynth.schema.bins import EVEN, scale, unscale
+from stratsynth.schema.bins import LOG, scale, unscale
 
 if TYPE_CHECKING:
     from stratsynth.schema.columns import Numeric
@@ -20,7 +20,7 @@ def middles(column: Numeric) -> tuple[float, ...]:
 
 
 def _middle(column: Numeric, low: float, top: float) -> float:
-    if column.shape == EVEN or low == top:
+    if column.shape != LOG or low == top:
         return low / 2 + top / 2
     unit = column.transform_unit
     first, last = scale(low, unit), scale(top + 1 if column.integer else top, unit)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import nearest
 from stratsynth.schema import checks
-from stratsynth.schema.columns import Categorical
+from stratsynth.schema.bins import SMOOTH
+from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.text import MISSING, check_text
 
 if TYPE_CHECKING:
@@ -191,13 +192,17 @@ def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
 
 
 def is_counted(declared: Schema, counted: Schema) -> bool:
-    """True if `counted` is the declared schema with code lists in declared groups, and no other difference."""
+    """True if `counted` is the declared schema with code lists in declared groups, smooth numbers in bands, no more."""
     schema = declared
     for name, column in declared.columns.items():
         if isinstance(column, Nested) and name in counted.columns:
             ways = (column.grouped(which) for which in range(len(column.groupings) + 1))
             own = next((way for way in ways if way == counted.column(name)), column)
             schema = regrouped(schema, name, own)
+        elif isinstance(column, Numeric) and column.shape == SMOOTH and isinstance(counted.columns.get(name), Numeric):
+            ends = counted.column(name).breaks
+            own = replace(column, edges=ends, bins=None) if set(ends) < set(column.breaks) else column
+            schema = replace(schema, columns={**schema.columns, name: own})
     return schema == counted
 
 
