@@ -28,6 +28,7 @@ NAMES = (
     "known",
     "strata",
     "first",
+    "ordered",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
@@ -64,16 +65,18 @@ def _parser() -> argparse.ArgumentParser:
         "--base",
         choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"),
         default="mst",
-        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known: the mechanism, or all of them",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known, ordered: the mechanism, or all of them",
     )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
-    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
+    parser.add_argument(
+        "--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior, ordered: instead of the usual"
+    )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, answers: repetitions, 5 by default, of answers 1,000",
+        help="pooled, prior, predict, first, ordered, answers: repetitions, 5 by default, of answers 1,000",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -85,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
-    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first: CSV or Parquet besides")
+    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides")
     parser.add_argument(
         "--millions",
         type=int,
@@ -163,6 +166,12 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables},
         "first": {"tables": arguments.tables, "seeds": seeds},
+        "ordered": {
+            "tables": arguments.tables,
+            "base": arguments.base,
+            "seeds": seeds,
+            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))

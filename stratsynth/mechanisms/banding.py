@@ -2,7 +2,7 @@
 
 Of a column of single whole numbers with `shape = "smooth"`, tables are mostly noise where each number has few records:
 noise is as large in a cell of one year of age as in one of five. So it is counted in the narrowest bands that have on
-average enough records for the noise of a one-way table of the fit; if none has, in the widest. Numbers are drawn within
+average enough records for the noise of a one-way table of the fit. Numbers are drawn within
 a band along a curve through the counts of all bands, so that nothing is paid for them.
 """
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FEW = 20
 """Number of values up to which a column is always counted by single values."""
-WIDTHS = (1, 2, 5, 10)
-"""Widths of bands, in whole numbers: bands begin at their multiples."""
-ENOUGH = 30.0
-"""Least mean count of a band, in standard deviations of its noise; measured by `scripts/bench ordered`."""
+LEAST = {1: 30.0, 2: 30.0, 5: 10.0, 10: 0.0}
+"""Width of bands, in whole numbers -> least mean count of a band, in standard deviations of its noise. Bands begin at
+multiples of their width. Measured by `scripts/bench ordered`: below 30 single years of age lose more in tables than they
+tell, bands of two are seldom better than bands of five, and of ten where five drown."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,10 @@ def _of(rule: Rule) -> tuple[Mapping[str, Any], ...]:
 
 def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
     """Return the width of a column's bands by `size` and `noise`, and why."""
-    enough = ENOUGH * noise
-    for width in WIDTHS:
-        if size * width / len(column.extents) >= enough:
-            return width, f"the narrowest with {enough:,.0f} records a band on average, {ENOUGH:g} times the noise"
-    return WIDTHS[-1], f"the widest; none has {enough:,.0f} records a band on average, {ENOUGH:g} times the noise"
+    width = next(width for width, least in LEAST.items() if size * width / len(column.extents) >= least * noise)
+    if not LEAST[width]:
+        return width, "the widest; narrower ones have too few records on average for the noise"
+    return width, f"the narrowest with {LEAST[width] * noise:,.0f} records on average, {LEAST[width]:g} times the noise"
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:

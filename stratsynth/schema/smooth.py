@@ -33,7 +33,7 @@ def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray
     half = top / 2 - low / 2 + column.integer / 2  # half a bin's width, which cannot overflow
     counts = np.bincount(codes, minlength=column.size).astype(np.float64)
     bins = np.flatnonzero(~(np.isin(low, column.spikes) & (top - low <= 0)))
-    found = rng.random(len(codes))
+    found = _spread(codes, counts, rng)
     filled = counts[bins] > 0
     for run in np.split(bins, np.flatnonzero(np.diff(filled)) + 1):
         if len(run) < 2 or not counts[run[0]]:
@@ -48,6 +48,13 @@ def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray
         level = below[mine] + found[rows] * (below[mine + 1] - below[mine])
         found[rows] = np.clip(np.interp(level, curve, np.arange(len(curve)) / POINTS) - mine, 0.0, 1.0)
     return found
+
+
+def _spread(codes: NDArray[np.int64], counts: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
+    """Return a random number from 0 to 1 for each code, in random order; those of one code are spread evenly."""
+    rank = np.empty(len(codes))
+    rank[np.argsort(codes + rng.random(len(codes)))] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts.astype(np.intp))
+    return (rank + rng.random(len(codes))) / np.maximum(counts, 1.0)[codes]
 
 
 def _curve(width: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
