@@ -234,6 +234,18 @@ class CodeListStated(CertificatePart, frozen=True):
     why: str
 
 
+class BandsStated(CertificatePart, frozen=True):
+    """A column of smooth whole numbers, and the bands in which it was counted."""
+
+    column: str
+    values: Annotated[int, described("Number of values between its bounds.")]
+    bands: int
+    width: Annotated[int, described("Values in a band that no bound and no rule cuts.")]
+    records: Annotated[Number | None, described("Declared records of a band, on average.")]
+    noise: Annotated[Number | None, described("Noise of a count that they were compared with.")]
+    why: str
+
+
 class AgreementStated(CertificatePart, frozen=True):
     """The equivalence test by which declared and measured numbers of records are compared."""
 
@@ -349,6 +361,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     charges: tuple[ChargeStated, ...]
     prior: PriorStated | None = None
     code_lists: tuple[CodeListStated, ...] = ()
+    bands: tuple[BandsStated, ...] = ()
     first_question: FirstQuestionStated | None = None
     declared_and_measured: tuple[ComparisonStated, ...] = ()
     measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (

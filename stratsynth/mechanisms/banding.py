@@ -141,3 +141,14 @@ def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[floa
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):
         starts |= {code for code in range(1, numbers) if (code in box[name]) != (code - 1 in box[name])}
     return (*(column.breaks[code] for code in sorted(starts)), column.breaks[-1])
+
+
+def in_words(item: Mapping[str, Any]) -> str:
+    """Return a sentence on one column, from its `CountedBands.to_dict`, for plans, certificates and reports."""
+    if item["width"] == 1:
+        return f"{item['column']}: each of its {item['values']:,} values is counted ({item['why']})"
+    return (
+        f"{item['column']}: its {item['values']:,} values are counted in {item['bands']:,} bands of {item['width']} "
+        f"({item['why']}); within a band numbers are drawn along a curve through the counts of all bands, and were not "
+        "measured"
+    )

@@ -74,6 +74,7 @@ FIXED = (
     MECHANISM_WORDS,
     "composition",
     "code_lists",
+    "bands",
 )
 """Keys of the entries that are fixed before the first answer: a ledger's reservation holds their digest, and one of the
 prior's."""
@@ -170,6 +171,7 @@ def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
         "composition": COMPOSITION,
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
+        **({"bands": [each.to_dict() for each in prepared.bands]} if prepared.bands else {}),
     }
 
 

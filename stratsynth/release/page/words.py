@@ -10,6 +10,7 @@ from typing import Any
 
 from stratsynth.certificate import Certificate, FirstQuestionStated, Title
 from stratsynth.errors import ReleaseError
+from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
@@ -334,7 +335,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield (caption, text) pairs on how a release was made: mechanism, charges, account, schema, code lists."""
+    """Yield (caption, text) pairs on how a release was made: mechanism, charges, account, schema, code lists, bands."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
@@ -348,3 +349,4 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
     yield "Schema", f"Its stated source: {schema.origin}{reviewed}. sha256 {schema.sha256}"
     yield from (("Code list", f"{described(each.to_dict())}.") for each in certificate.code_lists)
+    yield from (("Bands", f"{in_words(each.to_dict())}.") for each in certificate.bands)
