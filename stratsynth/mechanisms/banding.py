@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.mechanisms.nesting import noise_of, records_of
 from stratsynth.models.base import Returns
 from stratsynth.schema import Numeric, Schema
-from stratsynth.schema.bins import SMOOTH
+from stratsynth.schema.bins import EVEN, SMOOTH
 from stratsynth.schema.rules import Rule
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def _is_ordered(column: object) -> bool:
     return (
         type(column) is Numeric
         and column.shape == SMOOTH
+        and column.spacing == EVEN
         and column.integer
         and not column.spikes
         and len(column.extents) > FEW
