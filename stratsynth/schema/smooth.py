@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 POINTS = 32
 """Number of points in a bin at which the curve is computed; it is straight between them."""
+LEAST = 1e-9
+"""Smallest width of a bin on the curve, as a fraction of the widest one's: ends that are as good as equal are told apart."""
 FEW = 100.0
 """Number of records, spread evenly, that are added to the drawn ones: few rows say nothing about the curve."""
 
@@ -38,7 +40,7 @@ def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray
     for run in np.split(bins, np.flatnonzero(np.diff(filled)) + 1):
         if len(run) < 2 or not counts[run[0]]:
             continue
-        width = half[run] / half[run].max()
+        width = np.maximum(half[run] / max(half[run].max(), 1e-300), LEAST)
         curve = _curve(width, counts[run] + FEW * width / width.sum())
         number = np.full(column.size, -1)
         number[run] = np.arange(len(run))

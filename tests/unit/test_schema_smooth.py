@@ -27,6 +27,7 @@ def ages(**keys: object) -> Numeric:
         Numeric(lower=0.0, upper=1.0, edges=(0, 0.25, 0.5, 1), spikes=(0.25,), shape="smooth"),
         Numeric(lower=0.0, upper=9.5, bins=4, digits=1, shape="smooth"),
         Numeric(lower=-1e308, upper=1.7e308, bins=3, shape="smooth"),
+        Numeric(lower=-2.0, upper=0.0, edges=(-2, 0), spikes=(-2.220446049250313e-16,), shape="smooth"),
         Numeric(lower=-(2**53), upper=2**53, bins=3, integer=True, shape="smooth"),
     ],
 )
