@@ -65,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
         "--base",
         choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"),
         default="mst",
-        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known, ordered: the mechanism, or all of them",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known, ordered: the mechanism, or all of "
+        "them",
     )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
@@ -88,7 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
-    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides")
+    parser.add_argument(
+        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides"
+    )
     parser.add_argument(
         "--millions",
         type=int,

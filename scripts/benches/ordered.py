@@ -84,9 +84,7 @@ def _in_fives(column: Numeric) -> Numeric:
     return replace(column, edges=edges, bins=None, shape=EVEN)
 
 
-def _compared(
-    name: str, frame: pd.DataFrame, schema: Schema, kind: str, epsilon: float, seeds: int
-) -> list[Figure]:
+def _compared(name: str, frame: pd.DataFrame, schema: Schema, kind: str, epsilon: float, seeds: int) -> list[Figure]:
     """Compare the three ways of one mechanism; columns that are not smooth are as drafted."""
     smooth = _smooth(schema)
     fives = {column: _in_fives(numbers) for column, numbers in smooth.items()}

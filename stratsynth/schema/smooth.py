@@ -7,7 +7,7 @@ where the next bin is fuller. Counts are those of the rows that are being drawn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 POINTS = 32
 """Number of points in a bin at which the curve is computed; it is straight between them."""
 LEAST = 1e-9
-"""Smallest width of a bin on the curve, as a fraction of the widest one's: ends that are as good as equal are told apart."""
+"""Smallest width of a bin on the curve, as a fraction of the widest one's: its ends must not be equal numbers."""
 FEW = 100.0
 """Number of records, spread evenly, that are added to the drawn ones: few rows say nothing about the curve."""
 
@@ -54,8 +54,8 @@ def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray
 
 def _spread(codes: NDArray[np.int64], counts: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
     """Return a random number from 0 to 1 for each code, in random order; those of one code are spread evenly."""
-    rank = np.empty(len(codes))
-    rank[np.argsort(codes + rng.random(len(codes)))] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts.astype(np.intp))
+    rank, before = np.empty(len(codes)), np.cumsum(counts) - counts
+    rank[np.argsort(codes + rng.random(len(codes)))] = np.arange(len(codes)) - np.repeat(before, counts.astype(np.intp))
     return (rank + rng.random(len(codes))) / np.maximum(counts, 1.0)[codes]
 
 

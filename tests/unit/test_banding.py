@@ -22,7 +22,9 @@ CHILD = Rule(when={"AGEP": "< 17"}, never={"MAR": "1"})
 
 def schema(rules: tuple[Rule, ...] = (), **keys: object) -> Schema:
     age = Numeric(**{"lower": 0, "upper": 99, "integer": True, "shape": "smooth", **keys})
-    return Schema({"SEX": Categorical(levels=("1", "2")), "MAR": Categorical(levels=("1", "2")), "AGEP": age}, rules=rules)
+    return Schema(
+        {"SEX": Categorical(levels=("1", "2")), "MAR": Categorical(levels=("1", "2")), "AGEP": age}, rules=rules
+    )
 
 
 def table(of: Schema, rows: int = 3000, **keys: object) -> ss.open_table:
@@ -156,6 +158,7 @@ def test_a_plan_says_it():
         lambda of: replace(of, unit=Unit(column="WHO", max_rows=3)),
         lambda of: replace(of, row_weight=RowWeight(5, "W")),
         lambda of: replace(of, columns={**of.columns, "AGEP": replace(of.columns["AGEP"], upper=98)}),
+        lambda of: replace(of, columns={**of.columns, "AGEP": replace(of.columns["AGEP"], edges=(-5, 50, 105))}),
         lambda of: replace(of, columns={**of.columns, "AGEP": replace(of.columns["AGEP"], missing=True)}),
         lambda of: replace(of, columns={**of.columns, "AGEP": replace(of.columns["AGEP"], public=True)}),
         lambda of: replace(of, columns={**of.columns, "AGEP": Categorical(levels=("0", "1"))}),
