@@ -28,8 +28,8 @@ FEW = 20
 LEAST = {1: 30.0, 2: 30.0, 5: 10.0, 10: 0.0}
 """Width of bands, in whole numbers -> least mean count of a band, in standard deviations of its noise.
 
-Bands begin at multiples of their width. Measured on ages by `scripts/bench ordered`: with fewer records wider bands have
-a better score, and mostly better pairs with single years too."""
+Bands begin at multiples of their width. Measured on ages by `scripts/bench ordered`: with fewer records wider bands
+have a better score, and mostly better pairs with single years too."""
 
 
 @dataclass(frozen=True)
