@@ -132,6 +132,15 @@ def test_a_public_table_of_single_values_keeps_them():
     assert found.bands[0].why == "a public table has its single values"
 
 
+def test_rows_of_a_prior_are_counted_in_the_same_bands():
+    rows = pd.DataFrame({"SEX": ["1", "2"] * 50, "MAR": ["1", "2"] * 50, "AGEP": range(100)})
+    prior = ss.Prior.public(rows, citation="U.S. Census Bureau, 2020 Census, a sample")
+    found = prepare("mst", schema(), BUDGET, 1000, prior=prior).public
+    assert found.schema.size("AGEP") == 10
+    assert found.prior is not None
+    assert found.prior.schema == found.schema
+
+
 def test_a_release_says_it_and_draws_single_ages():
     release = ss.fit("mst", table(schema()), BUDGET)
     [said] = release.certificate["bands"]
