@@ -17,13 +17,23 @@ def test_bands_of_five_begin_at_multiples_of_five():
     assert column.shape == "even"
 
 
-def test_three_ways_have_a_score_and_two_errors_each():
+def test_rows_that_are_the_real_ones_are_without_error_in_all_three_ways(monkeypatch):
     rng = np.random.default_rng(0)
     sexes, states = rng.choice(["1", "2"], 600), rng.choice(["1", "2"], 600)
     frame = pd.DataFrame({"SEX": sexes, "MAR": states, "AGEP": rng.integers(3, 63, 600)})
+    other = frame.assign(AGEP=rng.integers(3, 63, 600))
+    ways = []
+
+    def drawn(_: object, schema: Schema, *__: object) -> pd.DataFrame:
+        ways.append((schema.size("AGEP"), schema.column("AGEP").shape))
+        return frame if schema.size("AGEP") == 60 else other
+
+    monkeypatch.setattr(ordered, "_drawn", drawn)
     figures = ordered._compared("made up", frame, SCHEMA, "mst", 1.0, 1)
-    assert [figure.unit for figure in figures] == ["of 1000", "of 2", "of 2"] * 3
-    assert all(0 <= figure.value <= 1000 for figure in figures)
+    assert ways == [(60, "even"), (13, "even"), (60, "smooth")]
     assert [figure.name.split(":")[0] for figure in figures[::3]] == [
         f"made up, mst, epsilon 1, {way}" for way in ordered.WAYS
     ]
+    assert [figure.value for figure in figures[:3]] == [figure.value for figure in figures[6:]] == [1000, 0, 0]
+    assert figures[3].value < 1000
+    assert min(figures[4].value, figures[5].value) > 0
