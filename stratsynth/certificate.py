@@ -309,6 +309,21 @@ class MeasuredStated(CertificatePart, frozen=True):
     pairs_in_some: Annotated[Count, described("Number of further pairs, measured together in some groups only.")] = 0
 
 
+class InsideStated(CertificatePart, frozen=True):
+    """The law by which numbers of a column are drawn within bins, where it is more than an even or logarithmic one."""
+
+    column: str
+    shape: Annotated[str, described("Declared law within a bin: even, log, or pareto, log with a Pareto tail.")]
+    slope: Annotated[Amount | None, described("Slope of the tail: its density falls as x to the -slope - 1.")] = None
+    slopes: Annotated[tuple[Amount, Amount] | None, described("Smallest and largest slope that is declared.")] = None
+    start: Annotated[Number | None, described("Number at which the tail starts.")] = None
+    bins: Annotated[Count, described("Number of bins that the tail has; they are one for drawing.")] = 0
+    fitted: Annotated[bool, described("True if the slope is one of noisy counts, cut to the declared slopes.")] = False
+    why: Annotated[str, described("Why the slope is the middle of the declared ones.")] = ""
+    prior: Annotated[Count, described("Number of bins in which numbers are drawn as the prior's rows have them.")] = 0
+    rounded: Annotated[bool, described("True if numbers are multiples of declared units.")] = False
+
+
 class Notice(CertificatePart, frozen=True):
     """A sentence that a reader has to know."""
 
@@ -368,6 +383,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
         None
     )
     agreement: AgreementStated | None = None
+    inside: Annotated[tuple[InsideStated, ...], described("Laws of numbers within bins; a tail is a model.")] = ()
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()
     not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()

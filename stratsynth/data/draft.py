@@ -21,6 +21,7 @@ from stratsynth.data.guess_people import named_as_people, repeats
 from stratsynth.data.guess_types import exact_types, frame_kind, unreadable, with_type
 from stratsynth.data.load import places
 from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
+from stratsynth.data.money import heavy_bin
 from stratsynth.data.remarks import together
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
@@ -294,7 +295,7 @@ def check(schema: Schema, source: Source) -> Check:
         left_out=int((~kept).sum()),
         columns=columns,
         rules=broken_rules(schema, table),
-        warnings=(*weight_warnings(schema, header), *_people(schema, table)),
+        warnings=(*weight_warnings(schema, header), *_people(schema, table), *_heavy(schema, table)),
     )
 
 
@@ -304,6 +305,17 @@ def _people(schema: Schema, table: pa.Table) -> list[str]:
         return []
     named = [name for name in schema.names if named_as_people(name)]
     return repeats((name, spellings.counted(table.column(name))) for name in named)
+
+
+def _heavy(schema: Schema, table: pa.Table) -> list[str]:
+    """Return a sentence for columns one of whose bins holds most of the money."""
+    found = []
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            codes, numbers, _ = encoding.encode_numeric(column, table.column(name))
+            real = (codes >= 0) & (codes < len(column.extents))
+            found.append((name, heavy_bin(column, codes[real], np.abs(numbers[real]))))
+    return [f"{names}: {text}" for names, text in together((name, text) for name, text in found if text)]
 
 
 def refuse_release_folder(path: str | Path) -> None:

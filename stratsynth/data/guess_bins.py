@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
+from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import EXACT, Numeric
+from stratsynth.schema.drawn import PARETO
 
 MOST_IN_A_BIN = 0.4
 """Largest share of the numbers in one bin of equal width; above it, edges follow quantiles."""
@@ -27,6 +29,14 @@ SINGLE = 20
 ROUGH, MOST_ROUGH = 0.1, 0.5
 """Mean distance of a count from the middle of its neighbours', as a share of the mean count, up to which numbers are
 smooth: beside twice what chance makes of it, and in any case."""
+MOST_TIMES = 20
+"""Largest quotient of the larger bound and the usual size, the median of absolute values, for bins of equal width."""
+LONG = 100
+"""Quotient of the upper bound and the usual size from which the draft has a Pareto tail."""
+LOG_BINS = 20
+"""Number of bins on a logarithmic scale: more of them make means worse, as noise cannot be below 0 in the last."""
+UNITS = 10
+"""Quotient of the usual size and the unit of that scale, from which on its bins grow."""
 FEW_VALUES = 20
 """Largest number of different values for which bins of equal width are kept."""
 MOST_CODES, EACH_CODE = 500, 20
@@ -37,6 +47,15 @@ QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.99
 """Quantiles at which a skewed column is cut; beyond the last of them, powers of ten."""
 DIGITS = 2
 """Significant digits of the edges in a drafted column."""
+
+_LOGARITHMIC = (
+    "bins are of equal width on a logarithmic scale. Replace `lower`, `upper` and `transform_unit`, which were seen, "
+    'by public numbers; shape "pareto" is for incomes, payments and fortunes, and "log" for what ends at a known number'
+)
+_SEEN = (
+    "`edges` follow what was seen, to two digits. Replace them by public ones, narrow where most people are and wide "
+    "in the tail"
+)
 
 Counts = Mapping[float, int]
 """Number of rows of each value."""
@@ -69,18 +88,34 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
         most = max(spikes, key=rest.__getitem__)
         notes.append(f"{rest[most] / rows:.0%} of the numbers are exactly {most:g}; `spikes` keeps such numbers apart")
     others = {value: count for value, count in rest.items() if value not in spikes}
-    share = _fullest(Numeric(**keys), others) if others else 0.0
-    if share > MOST_IN_A_BIN and len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
-        edges = _edges(others, lower, upper, whole=whole)
-        size = _round(_quantile(sorted(others.items()), 0.5, size=True), 1)
-        keys |= {"edges": edges, "shape": "log", "transform_unit": max(size, 1.0) if whole else size or 1.0}
-        notes.append(
-            f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means: `edges` follow what "
-            "was seen, to two digits. Replace them by public ones, narrow where most people are and wide in the tail"
-        )
-    elif others:
-        keys |= _number_of_bins(others, lower, upper)
-    return keys, notes
+    if len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
+        found, why = _skewed(keys, others)
+        return keys | found, notes + why
+    return keys | (_number_of_bins(others, lower, upper) if others else {}), notes
+
+
+def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], list[str]]:
+    """Return further arguments of `Numeric`, and notes, for the numbers besides spikes: bins by how they are spread.
+
+    Bounds far above the usual size make bins of equal width on a logarithmic scale, which give nothing away but the
+    bounds and the first digit of a size. Quantiles of the data are the last resort.
+    """
+    lower, upper, whole = keys["lower"], keys["upper"], keys["integer"]
+    share = _fullest(Numeric(**keys), counts)
+    usual = _quantile(sorted(counts.items()), 0.5, size=True)
+    unit = _round(usual / UNITS, 1)
+    unit = max(unit, 1.0) if whole else unit or 1.0
+    ruin = f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means"
+    if max(abs(lower), abs(upper)) > MOST_TIMES * usual:
+        shape = PARETO if upper > LONG * usual else LOG
+        log: dict[str, Any] = {"bins": LOG_BINS, "spacing": LOG, "shape": shape, "transform_unit": unit}
+        if _fullest(Numeric(**keys, **log), counts) <= MOST_IN_A_BIN:
+            return log, [f"{ruin}: {_LOGARITHMIC}"]
+    if share > MOST_IN_A_BIN:
+        size = _round(usual, 1)
+        found = {"edges": _edges(counts, lower, upper, whole=whole), "shape": "log"}
+        return found | {"transform_unit": max(size, 1.0) if whole else size or 1.0}, [f"{ruin}: {_SEEN}"]
+    return _number_of_bins(counts, lower, upper), []
 
 
 def _is_smooth(counts: Sequence[int]) -> bool:
@@ -109,7 +144,7 @@ def looks_coded(counts: Counts) -> bool:
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
     """Return further arguments of `Numeric` for numbers of `digits` decimals: a bin for each if few are in bounds."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
-    if last - first >= MANY_VALUES or "edges" in keys:
+    if last - first >= MANY_VALUES or keys.keys() & {"edges", "spacing"}:
         return {"digits": digits}
     edges = tuple(place / 10**digits for place in range(first, last + 2))
     return {"lower": edges[0], "upper": edges[-2], "digits": digits, "edges": edges, "bins": None, "spikes": ()}

@@ -205,7 +205,9 @@ class Fit:
         from stratsynth.questions.sums.published import PublishedSum
         from stratsynth.release import Release
         from stratsynth.release.certificate import Measured, certificate
+        from stratsynth.release.laws import laws_of
         from stratsynth.release.measurements import measurements_table
+        from stratsynth.release.shown import CertificateRecord
 
         answers, options = reserved.answers, self.options
         tables = measurements_table(answers.measurements)
@@ -219,7 +221,10 @@ class Fit:
             tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
             usable=answers.usable,
         )
-        release = Release(model, stated, tables, self.table.declared_size)
+        inside, laws_stated = laws_of(self.prepared, model, stated.statement, tables)
+        if laws_stated:
+            stated = CertificateRecord({**stated, "inside": [each.to_dict() for each in laws_stated]})
+        release = Release(model, stated, tables, self.table.declared_size, inside)
         return release if options.groups == "declared" else release.by_measured_sizes()
 
 

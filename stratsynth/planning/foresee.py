@@ -20,6 +20,7 @@ from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.release.coverage import covered, source_of_unmeasured, unmeasured_line
 from stratsynth.schema.weight_names import weight_warnings
+from stratsynth.schema.wide_bins import wide_bins
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -192,7 +193,12 @@ def plan(
         measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),
         first_words=str(prepared.first),
-        warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
+        warnings=(
+            *weight_warnings(schema),
+            *_without_mean(schema),
+            *([unmeasured] if unmeasured else []),
+            *wide_bins(schema),
+        ),
     )
 
 

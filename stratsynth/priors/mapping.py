@@ -22,8 +22,10 @@ from stratsynth.errors import UsageError, nearest
 from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.intervals import effective
 from stratsynth.models.rules import broken
-from stratsynth.schema import Categorical, Nested
+from stratsynth.schema import Categorical, Nested, Numeric
+from stratsynth.schema.drawn import PRIOR
 from stratsynth.schema.encoding import encode_categorical, encode_numeric, row_weights, smallest
+from stratsynth.schema.inside import density_of
 from stratsynth.schema.values import check_type
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ MOST_COPIES = 8
 """Largest number of copies of a row for a missing column, which has at most one copy per level."""
 LENT_LEVEL = 0.5
 """Total weight, in people, of the rows relabelled to a level that the prior lacks."""
+LENT_PLACE = 0.05
+"""Weight, in people, of each place of a bin in which the prior has a number: places without one can be drawn too."""
 ROWS_OF_LEVEL = 20
 """Number of rows relabelled to such a level."""
 LEAST_KEPT = 0.5
@@ -163,6 +167,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
     own = row_weights(schema.row_weight, data) if weigh else None
     weights = np.ones(data.num_rows) if own is None else effective(own)
     rows, weights = {name: code[known] for name, code in codes.items()}, np.asarray(weights, np.float64)[known]
+    densities = _densities(schema, theirs, data, rows, weights, known)
     copies = max((min(schema.size(name), MOST_COPIES) for name in rules.without), default=1)
     rows, weights = _thinned(rows, weights, MOST_ROWS // copies)
     thinned = int(known.sum()) - len(weights)
@@ -185,7 +190,36 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
         **({"without": list(rules.without)} if rules.without else {}),
         "sha256": digest([rows[name] for name in schema.names], weights),
     }
-    return PriorRows(schema, rows, weights, record, digest(record), lent=lent)
+    identity = digest(record, densities) if densities else digest(record)
+    return PriorRows(schema, rows, weights, record, identity, densities, lent=lent)
+
+
+def _densities(
+    schema: Schema,
+    theirs: Mapping[str, str],
+    data: pa.Table,
+    rows: Codes,
+    weights: NDArray[np.float64],
+    known: NDArray[np.bool_],
+) -> dict[str, NDArray[np.float64]]:
+    """Return weights of the places of bins among all rows' numbers, of the columns that are drawn by them.
+
+    Args:
+        schema: The columns.
+        theirs: The prior's name for each column that it has.
+        data: The rows, by the prior's names.
+        rows: Their level numbers, of the rows that are `known`.
+        weights: Their weights, of these rows.
+        known: Mask of the rows that the schema lets in.
+    """
+    found = {}
+    for name, other in theirs.items():
+        column = schema.column(name)
+        if isinstance(column, Numeric) and column.within == PRIOR:
+            _, values, _ = encode_numeric(column, data.column(other))
+            real = rows[name] < len(column.extents)
+            found[name] = density_of(column, values[known][real], rows[name][real], weights[real], LENT_PLACE)
+    return found
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:

@@ -36,7 +36,7 @@ def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: P
     import pyarrow.parquet as pq
 
     _check_parent(out)
-    drawing = Drawing.of(release.table_model, release.statement, wanted, seed)
+    drawing = Drawing.of(release.table_model, release.statement, wanted, seed, release.inside)
     with new_file(out) as file, steps("sampling", drawing.pieces, None) as done:
         writer = None
         for number in range(drawing.pieces):
@@ -59,7 +59,8 @@ def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out:
     import pyarrow.parquet as pq
 
     known = _begun(out)
-    drawing = Drawing.of(release.table_model, release.statement, wanted, known.get("seed") if seed is None else seed)
+    chosen = known.get("seed") if seed is None else seed
+    drawing = Drawing.of(release.table_model, release.statement, wanted, chosen, release.inside)
     rows = [[{column: sorted(codes) for column, codes in where.items()}, number] for where, number in drawing.parts]
     request = digest(dict(release.certificate), rows, drawing.seed, PIECE)
     if known.get("request", request) != request:

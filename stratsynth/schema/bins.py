@@ -11,7 +11,7 @@ import math
 from functools import cached_property
 
 EVEN, LOG, SMOOTH = "even", "log", "smooth"
-SPACINGS, SHAPES = (EVEN, LOG), (EVEN, LOG, SMOOTH)
+SPACINGS, SHAPES, LINEAR = (EVEN, LOG), (EVEN, LOG, SMOOTH), (EVEN, SMOOTH)
 """Spacings of bins, even on the numbers or on the scale sign(x) log(1 + |x| / u); laws of numbers within a bin, even on
 either, or along a curve through the counts of all bins."""
 LEAST = 1e-300

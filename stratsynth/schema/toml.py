@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.files.reading import read_bytes
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.drawn import DrawnWithin
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.temporal import KINDS, Temporal
@@ -116,11 +117,13 @@ def dumped(tables: Mapping[str, Any]) -> str:
     """Return a dict of plain tables as TOML text, in which lists fill their lines."""
     import tomli_w  # only writers need it
 
-    return _LIST.sub(_filled, tomli_w.dumps(tables))
+    return _LIST.sub(_filled, _PAIR.sub(r"\1[\2, \3],", tomli_w.dumps(tables)))
 
 
-_LIST = re.compile(r"\[\n((?:    [^\[\]\n{]*,\n)+)\]")
-"""A list of texts or numbers as tomli_w writes it; a list with a bracket in a text does not match, and stays."""
+_PAIR = re.compile(r"(    )\[\n +([-+.\w]+),\n +([-+.\w]+),\n    \],")
+"""A pair of numbers in a list, as tomli_w writes it."""
+_LIST = re.compile(r"\[\n((?:    (?:[^\[\]\n{]*|\[[-+.\w]+, [-+.\w]+\]),\n)+)\]")
+"""A list of texts, numbers or pairs as tomli_w writes it; a list with a bracket in a text does not match, and stays."""
 _WIDTH = 108
 
 
@@ -159,7 +162,8 @@ def _keys(column: Column) -> dict[str, Any]:
     temporal = isinstance(column, Temporal)
     kind = column.kind if isinstance(column, Temporal) else next(k for k, c in _KINDS.items() if type(column) is c)
     keys: dict[str, Any] = {"kind": kind}
-    for key in fields(column):
+    drawn = {key.name for key in fields(DrawnWithin)}
+    for key in sorted(fields(column), key=lambda key: key.name in drawn):  # which come last
         value = getattr(column, key.name)
         if value in (key.default, {}) or (temporal and key.name in IMPLIED):
             continue
