@@ -47,6 +47,7 @@ _WORDS = {
     "Mapping": "table",
     "Sequence": "list",
     "list": "list",
+    "dict": "table",
     "tuple[int, ...]": "list of whole numbers",
     "tuple[float, ...]": "list of numbers",
     "tuple[float, float]": "two numbers",
@@ -198,7 +199,7 @@ def _first(thing: Any) -> str:
 def _keys(cls: type, leave: Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
     """The fields of a dataclass: name, type with the range it is declared with, default, and its docstring."""
     rows = []
-    drawn = {key.name for key in fields(DrawnWithin)}
+    drawn = {key.name for key in fields(DrawnWithin)} if issubclass(cls, DrawnWithin) else set()
     for field in sorted(fields(cls), key=lambda key: key.name in drawn):
         if field.name in leave:
             continue

@@ -24,7 +24,7 @@ Texts = tuple[str, ...]
 
 
 def described(text: str) -> Any:
-    """Return msgspec's annotation that gives a field this description in the JSON Schema."""
+    """Return msgspec's annotation that gives a field the description `text` in the JSON Schema."""
     return Meta(description=text)
 
 
@@ -397,7 +397,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """Return the certificate with the content of a mapping: the only validator of its form.
+        """Return the certificate with the content of the mapping `record`: the only validator of its form.
 
         Raises:
             ValueError: The first key that is missing or has another type or range than stated here.

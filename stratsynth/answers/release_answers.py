@@ -114,7 +114,7 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return lists by column of `FIGURES`, for each query: from the release's means, else by least squares."""
+        """Return {column of `FIGURES`: list} for each query of `queries`: from means, else by least squares."""
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
         for number, query in enumerate(queries):
@@ -157,7 +157,7 @@ class Answers:
         return {**figures, "status": status, "model": guessed, "note": notes}
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return an answer with strata that lack a table assumed where they hide it, and the mask of such cells."""
+        """Return (answer of a query, strata that lack a table assumed where they hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares.tables, query) if taken.any() else None
         if other is None:

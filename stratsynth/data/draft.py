@@ -129,7 +129,7 @@ def _is_decimal(kind: pa.DataType | str) -> bool:
 
 
 def _texts(source: Source) -> dict[str, str]:
-    """Return "text" by column declared as text, which is drawn as text; {} for CSV, where every column is."""
+    """Return {column: "text"} of the columns that `source` declares as text, which is drawn as text; {} for CSV."""
     declared = source.types()
     if declared is None:
         return {}
@@ -137,7 +137,7 @@ def _texts(source: Source) -> dict[str, str]:
 
 
 def draft(source: Source) -> str:
-    """INTERNAL. Return the TOML text of a draft schema for a table, with notes for its reviewer."""
+    """INTERNAL. Return the TOML text of a draft schema for the table `source`, with notes for its reviewer."""
     return drafted(source).to_toml()
 
 
@@ -270,7 +270,7 @@ class Check:
 
 
 def check(schema: Schema, source: Source) -> Check:
-    """INTERNAL. Read a table against a schema, and return the numbers of rows and values that do not fit.
+    """INTERNAL. Read the table `source` against a schema; return a `Check`: numbers of rows and values that do not fit.
 
     If columns are absent or twice there, only their names; no row is read then.
     """
@@ -300,7 +300,7 @@ def check(schema: Schema, source: Source) -> Check:
 
 
 def _people(schema: Schema, table: pa.Table) -> list[str]:
-    """Return sentences on columns that look like people with several rows, where no unit is declared."""
+    """Return sentences on columns of `table` that look like people with several rows; [] if the schema has a unit."""
     if schema.most_rows > 1:
         return []
     named = [name for name in schema.names if named_as_people(name)]

@@ -62,7 +62,7 @@ Counts = Mapping[float, int]
 
 
 def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return keyword arguments of `Numeric` for numbers with these counts, and notes for its reviewer."""
+    """Return (keyword arguments of `Numeric`, notes for its reviewer) for numbers with `counts`, `whole` or real."""
     notes: list[str] = []
     codes = set(_codes(counts)) if whole else set()
     rest = {value: count for value, count in counts.items() if value not in codes}
@@ -127,7 +127,7 @@ def _is_smooth(counts: Sequence[int]) -> bool:
 
 
 def looks_coded(counts: Counts) -> bool:
-    """True if whole numbers look like codes, as of occupations: some hundred, far apart, without common step or zero.
+    """True if numbers (`counts`: rows by number) look like codes: some hundred, far apart, no common step or zero.
 
     Amounts have a zero, or a step such as 1,000, or lie densely where most people are.
     """
@@ -142,7 +142,7 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Return further arguments of `Numeric` for numbers of `digits` decimals: a bin for each if few are in bounds."""
+    """Return a dict of more arguments of `Numeric`, beside `keys`, for numbers of `digits` decimals; few get bins."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
     if last - first >= MANY_VALUES or keys.keys() & {"edges", "spacing"}:
         return {"digits": digits}
@@ -151,7 +151,7 @@ def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
 
 
 def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
-    """Return {"bins": number} so that bins in these bounds are at most 1/5 sd wide, up to 60; {} for 20 or fewer."""
+    """Return {"bins": n}, bins from `lower` to `upper` at most 1/5 sd of `counts` wide, n <= 60; {} for n <= 20."""
     rows = sum(counts.values())
     mean = math.fsum(value / rows * count for value, count in counts.items())
     square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
@@ -161,7 +161,7 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """Return lower and upper bounds: `least` and `most`, rounded outward to half the power of ten in their distance."""
+    """Return (lower, upper): `least`, `most` rounded outward to half the power of ten between; `whole`: to 1."""
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -173,7 +173,7 @@ def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, fl
 
 
 def _codes(counts: Counts) -> Iterator[float]:
-    """Yield numbers at the ends that look like codes: nines, eights, sevens far above all others, or negatives."""
+    """Yield numbers of `counts` at the ends that look like codes: 9s, 8s, 7s far above all others, or negatives."""
     seen = sorted(counts)
     for _ in range(CODES):
         if len(seen) <= MANY_VALUES // 2:
@@ -189,7 +189,7 @@ def _codes(counts: Counts) -> Iterator[float]:
 
 
 def _fullest(column: Numeric, counts: Counts) -> float:
-    """Return the share, 0 to 1, of the numbers that lie in the column's fullest bin."""
+    """Return the share, 0 to 1, of the numbers of `counts` that lie in the column's fullest bin."""
     bins: dict[int, int] = {}
     for value, count in counts.items():
         place = bisect_right(column.breaks, value)
@@ -198,7 +198,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Return ends of bins from `lower` to `upper`, ascending: rounded quantiles of `counts`, powers of ten beyond."""
+    """Return ends of bins from `lower` to `upper`, `whole` or not: rounded quantiles of `counts`, powers of ten."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
@@ -208,14 +208,17 @@ def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[
 
 
 def _ladder(lower: float, upper: float) -> Iterator[float]:
-    """Yield powers of ten, with both signs, up to the bounds: finer bins of few people would add noise to means."""
+    """Yield powers of ten, of both signs, from `lower` to `upper`'s size: finer bins would add noise to means."""
     most = math.floor(math.log10(max(abs(lower), abs(upper))))
     for power in range(most - 8, most + 1):
         yield from (10.0**power, -(10.0**power))
 
 
 def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
-    """Return the smallest value that at least a share `q` of the rows do not exceed; of absolute values with `size`."""
+    """Return the least value in `ordered`, (value, rows), that a share `q` of rows is up to.
+
+    With `size`, absolute values count in place of the values.
+    """
     if size:
         ordered = sorted((abs(value), count) for value, count in ordered)
     wanted, before = q * sum(count for _, count in ordered), 0

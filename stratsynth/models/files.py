@@ -32,7 +32,10 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def restore(kind: str, schema: Schema, state: State) -> Model:
-    """Return the model of a registered kind with this state; ReleaseError for a damaged state or unknown kind."""
+    """Return the model, in a schema, of a registered kind with this state.
+
+    ReleaseError for a damaged state or an unknown kind.
+    """
     if kind not in installed():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
@@ -86,7 +89,7 @@ def made_of_prior(folder: Path) -> bool:
 
 
 def mixed_by(folder: Path) -> tuple[str, ...] | None:
-    """Return the columns by which a stored mixture splits its groups; None for another kind of model.
+    """Return the names of columns by which a stored mixture in `folder` splits groups; None for other models.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.
@@ -102,7 +105,7 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
 
 
 def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
-    """Return the weight of each stratum in a stored mixture; None for another kind of model.
+    """Return {stratum: weight} of the mixture stored in `folder`; None for another kind of model.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.

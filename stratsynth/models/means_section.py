@@ -22,7 +22,7 @@ NOTE = (
 
 
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
-    """Return the Section of means with 95 % intervals, from the rows of `Estimate.estimates`.
+    """Return the Section of means with 95 % intervals, from `table`, the rows of `Estimate.estimates`.
 
     `named` turns a group's label into its name for readers.
     """
@@ -32,7 +32,10 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
-    """Return the Figure of one column's means, from `rows` of estimates: a line for all records and for each group."""
+    """Return a Figure of one column's means, from `rows` of estimates.
+
+    A line is for all records, or for a group by its name for readers, `named`.
+    """
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [

@@ -126,7 +126,7 @@ class TranslatedSource(Source):
         return self._translated(columns, self.source.read(self._theirs(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, translated."""
+        """Yield tables of the schema's `columns`, translated from the source's batches."""
         for batch in self.source.batches(self._theirs(columns)):
             yield self._translated(columns, batch)
 
@@ -143,7 +143,7 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return a prior's rows as level numbers of a schema; weights are people, scaled to their effective number (Kish).
+    """Return `source`'s rows as level numbers of a schema by `rules`, `stated` in a certificate; weights as Kish.
 
     Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
@@ -223,7 +223,10 @@ def _densities(
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return each value's level number in column `name`; -1 for unknown ones if the rules "drop" them, else refused."""
+    """Return the level number of each value of `data`, column `name`.
+
+    Unknown values are -1 if the rules "drop" them, and refused otherwise.
+    """
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:
@@ -245,7 +248,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
 
 
 def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
-    """Return the column with its values, as text, replaced by `values` where it has them; null stays."""
+    """Return the column `data` with its values, as text, replaced by `values` where it has them; null stays."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -256,7 +259,7 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
 
 
 def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
-    """Return at most `most` rows, evenly spaced among those of positive weight, scaled to the same total weight."""
+    """Return (at most `most` of the rows, codes by column, evenly spaced; weights scaled to the same total)."""
     chosen = np.flatnonzero(weights > 0)
     if chosen.size <= most:
         return rows, weights
@@ -278,7 +281,7 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return rows, weights and mask: `copies` of each row for missing columns, and rows added for missing levels.
+    """Return (rows, weights, mask): `copies` of each row for columns `without`, and rows added for missing levels.
 
     The mask tells the rows that were added for levels.
     """

@@ -30,7 +30,7 @@ RULES = "rules.json"
 
 
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
-    """Write a release's folder with certificate, model, measurements, page, tables (CSV if `csv`); return its path."""
+    """Write a release's folder: certificate, model, measurements, page, `rows` rows by `seed` (also CSV); its path."""
     from stratsynth.data.writing import write_table
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
@@ -102,7 +102,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder", *, probe: bool = False) -> Path:
-    """Return the path for a new release; UsageError if something is there, or no folder can be made there.
+    """Return the path of `folder` for a new release; UsageError, with `remedy`, if something is there, or it fails.
 
     With `probe`, a folder is made there and removed, as nothing else shows whether one can be.
     """

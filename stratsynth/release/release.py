@@ -151,7 +151,10 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return n synthetic rows as an Arrow table, as `sample` draws them; `moved` counts what rules change."""
+        """Return n synthetic rows as an Arrow table, as `sample` with these arguments.
+
+        `moved` counts what rules change.
+        """
         import pyarrow as pa
 
         wanted, model = SampleRequest(n, {} if where is None else where, n_by_group, by, balance), self.table_model

@@ -94,7 +94,10 @@ class Drawing:
         seed: int | None,
         inside: Mapping[str, Inside],
     ) -> Drawing:
-        """Return the sample `wanted` of a model: its conditions with numbers of rows, and its seed; no row is drawn."""
+        """Return the sample `wanted` of a model and its certificate: numbers of rows, seed, laws `inside`.
+
+        No row is drawn.
+        """
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
@@ -149,7 +152,10 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of the request `wanted`, conditions by column; UsageError if none can be drawn."""
+    """Return (condition, rows) pairs of the request `wanted` on a model; UsageError if none can be drawn.
+
+    The strata of a certificate are the groups of `n_by_group` without `by`.
+    """
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}

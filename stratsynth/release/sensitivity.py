@@ -179,7 +179,7 @@ class GroupSizes:
 
     @classmethod
     def of(cls, release: Release, strata: Sequence[Stratum]) -> GroupSizes:
-        """Return the sizes of the groups `strata`, as the certificate's comparison has them."""
+        """Return the measured sizes of the groups `strata`, as the release's certificate compares them; else empty."""
         from stratsynth.release.grouping import measured_rows
 
         if not release.certificate.get("agreement"):  # an older certificate, or none
@@ -193,7 +193,7 @@ class GroupSizes:
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Return DRAWN rows of one group, as codes by column, that break no rule; drawn with seed 0."""
+    """Return DRAWN rows of the group `stratum` of a model, as codes by column, that break no rule; seed 0."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
@@ -269,7 +269,7 @@ def _tip(
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return lower and upper ends of shares, an entry a stratum, by the table `given`; unnamed ones keep their share.
+    """Return (lower, upper) ends of shares of `strata`, by the table `given`; unnamed ones keep their share.
 
     Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
     1.

@@ -58,7 +58,7 @@ def blame(place: str) -> Iterator[None]:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """Return the text of a schema file; SchemaError if it is unreadable, too large or not UTF-8."""
+    """Return the text of the schema file `path`; SchemaError if it is unreadable, too large or not UTF-8."""
     with blame(str(path)):
         try:
             content = read_bytes(Path(path), MAX_BYTES, error=SchemaError)
@@ -72,7 +72,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the fields of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
+    """Return {field: value} of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
 
     Raises:
         SchemaError: An invalid schema, with the line, or the column and the key.
@@ -104,7 +104,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _weight(given: object) -> RowWeight:
-    """Return the weight of rows that the table [weight] describes; SchemaError for another value or wrong keys."""
+    """Return the row weights that the table [weight], `given`, describes; SchemaError for another value, wrong keys."""
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
@@ -201,7 +201,7 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Raise SchemaError for a number as a bound of a date, moment or time: a year alone would count as days."""
+    """Raise SchemaError for a number as a bound, in `given`, of a date, moment or time (`kind`): days, not years."""
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):
@@ -227,7 +227,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Raise SchemaError for a key in a table that is not in `known`, or one of `required` that is missing."""
+    """Raise SchemaError for a key of the table `given` that is not in `known`, or one of `required` that is missing."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")

@@ -132,13 +132,13 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return each record's place among all groups."""
+    """Return an int array: each coded record's place among all groups, the cells of the schema."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
 
 def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], smooth: float) -> NDArray[np.float64]:
-    """Return each group's part of the weights, after `smooth` records of average weight were added to each group."""
+    """Return each group's part of the weights of records in `cells`, after `smooth` average ones were added to each."""
     sums = np.bincount(cells, weights, minlength=groups) + smooth * weights.mean()
     found: NDArray[np.float64] = sums / sums.sum()
     return found
@@ -147,7 +147,10 @@ def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], 
 def _standard_errors(
     file: Source, weight: str, cells: NDArray[np.intp], found: NDArray[np.float64], smooth: float
 ) -> NDArray[np.float64] | None:
-    """Return standard errors of shares by the file's replicate weights; None if it has not all of them."""
+    """Return standard errors of the groups' shares `found`, `cells` being records' groups, by replicate weights.
+
+    None if the file has not all replicate weights. `smooth` is as for the shares.
+    """
     from stratsynth.schema import values
 
     names = [f"{weight}{i}" for i in range(1, REPLICATES + 1)]
