@@ -12,6 +12,7 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
+from stratsynth.mechanisms.with_sums import check_sums_served
 from stratsynth.models.base import Returns
 from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
@@ -65,6 +66,7 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
     """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public."""
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
+    check_sums_served(how, table.backend.reads)
     check_served(how.name, how.needs, table.backend.reads, database=database)
     if how.public_rows_only and not table.public:
         raise Unsupported(

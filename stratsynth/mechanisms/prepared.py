@@ -18,12 +18,15 @@ from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.banding import CountedBands, banded
+from stratsynth.mechanisms.bin_sums import BinSums
+from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
 from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
+from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, with_sums, without_sums
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
@@ -86,6 +89,16 @@ class Prepared(Terms):
         )
 
     @cached_property
+    def sums(self) -> ClippedSums | None:
+        """Clipped sums that are asked beside the mechanism's questions; None where no column declares a clip."""
+        return stated_sums(self.mechanism, self.public, self.allot)
+
+    @cached_property
+    def bin_sums(self) -> BinSums | None:
+        """Questions about numbers within bins, asked beside the mechanism's; None where no column declares any."""
+        return stated_bin_sums(self.mechanism, self.public, self.allot)
+
+    @cached_property
     def lacking(self) -> tuple[str, ...]:
         """Labels of the strata in which the prior has no rows of its own; empty without strata or prior rows."""
         layout = self.strata
@@ -145,7 +158,7 @@ def prepare(
             has no place in the schema.
         Unsupported: A schema, size or budget that the mechanism cannot serve.
     """
-    mechanism = as_mechanism(mechanism)
+    mechanism = without_sums(as_mechanism(mechanism))
     if not isinstance(schema, Schema):
         raise UsageError(
             f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {quoted_value(schema)}."
@@ -195,9 +208,10 @@ def prepare(
     counted, bands = banded(mechanism, public, budget, allot)
     if counted is not public.schema:
         public, found = facts(counted)
-    if public.schema is schema:
-        return Prepared(mechanism, public, budget, allot, None, lists, bands, found, first)
-    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists, bands, found, first)
+    declared = None if public.schema is schema else schema
+    allot = allot if declared is None else mechanism.price(public, budget)
+    how = with_sums(mechanism, public, allot)
+    return Prepared(how, public, budget, allot, declared, lists, bands, found, first)
 
 
 def check_budget(budget: object) -> None:

@@ -75,6 +75,8 @@ FIXED = (
     "composition",
     "code_lists",
     "bands",
+    "sums",
+    "bin_sums",
 )
 """Keys of the entries that are fixed before the first answer: a ledger's reservation holds their digest, and one of the
 prior's."""
@@ -172,6 +174,8 @@ def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **({"bands": [each.to_dict() for each in prepared.bands]} if prepared.bands else {}),
+        **({} if prepared.sums is None else {"sums": prepared.sums.to_dict()}),
+        **({} if prepared.bin_sums is None else {"bin_sums": prepared.bin_sums.to_dict()}),
     }
 
 

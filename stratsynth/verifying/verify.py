@@ -17,6 +17,7 @@ from stratsynth.verifying.laws import check_laws
 from stratsynth.verifying.measured import check_measured
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
+from stratsynth.verifying.sums import check_sums
 from stratsynth.verifying.verdict import NEVER, Notes, Verdict
 from stratsynth.verifying.words import check_words
 
@@ -66,6 +67,7 @@ def verify(
         _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
         _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_sums(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_measured(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_laws(certificate, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))

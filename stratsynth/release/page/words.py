@@ -20,6 +20,7 @@ from stratsynth.release.coverage import coverage_line
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page.inside import inside_line
+from stratsynth.release.page.sums import sums_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
 
@@ -351,4 +352,6 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     yield "Schema", f"Its stated source: {schema.origin}{reviewed}. sha256 {schema.sha256}"
     yield from (("Code list", f"{described(each.to_dict())}.") for each in certificate.code_lists)
     yield from (("Bands", f"{in_words(each.to_dict())}.") for each in certificate.bands)
+    if certificate.sums is not None:
+        yield "Clipped sums", sums_line(certificate.sums)
     yield from (("Within bins", inside_line(each)) for each in certificate.inside)
