@@ -362,7 +362,7 @@ class InsideStated(CertificatePart, frozen=True):
     """The law by which numbers of a column are drawn within bins, where it is more than an even or logarithmic one."""
 
     column: str
-    shape: Annotated[str, described("Declared law within a bin: even, log, or pareto, log with a Pareto tail.")]
+    shape: Annotated[str, described("Declared law within a bin: even, log, smooth, or pareto, log with a Pareto tail.")]
     slope: Annotated[Amount | None, described("Slope of the tail: its density falls as x to the -slope - 1.")] = None
     slopes: Annotated[tuple[Amount, Amount] | None, described("Smallest and largest slope that is declared.")] = None
     start: Annotated[Number | None, described("Number at which the tail starts.")] = None

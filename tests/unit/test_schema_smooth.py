@@ -89,3 +89,8 @@ def test_a_spike_is_no_part_of_the_curve():
 
 def test_no_row_is_no_number():
     assert len(drawn(ages(), np.zeros(0, int))) == 0
+
+
+def test_means_of_bins_are_their_middles():
+    assert ages().middles == ages(shape="even").middles
+    assert ages(transform="log", transform_unit=10).middles[0] == 2
