@@ -358,6 +358,44 @@ class MeasuredStated(CertificatePart, frozen=True):
     pairs_in_some: Annotated[Count, described("Number of further pairs, measured together in some groups only.")] = 0
 
 
+class ControlCell(CertificatePart, frozen=True):
+    """A cell of a control table."""
+
+    levels: Annotated[dict[str, str], described("Its levels by column, as the table writes them.")]
+    published: Annotated[Amount, described("Its published total.")]
+    measured: Annotated[Number | None, described("Its noisy number, by least squares over all tables.")] = None
+    low: Annotated[Number | None, described("Lower end of the interval for the noise of that.")] = None
+    high: Annotated[Number | None, described("Upper end.")] = None
+    rows: Annotated[Count | None, described("Number of rows of the synthetic table in it.")] = None
+
+
+class ControlTableStated(CertificatePart, frozen=True):
+    """A table of published totals that rows were raked to."""
+
+    citation: str
+    columns: Texts
+    cells: tuple[ControlCell, ...]
+    sha256: Annotated[str, described("Hash of columns, groups of levels and totals.")]
+    year: Annotated[int | None, described("The year that its totals are of.")] = None
+    file: Annotated[str | None, described("SHA-256 of its file.")] = None
+    exact: Annotated[bool, described("True for exact totals of the private rows, which are not protected.")] = False
+
+
+class BenchmarkStated(CertificatePart, frozen=True, kw_only=True):
+    """The published totals that rows were raked to, and what that took."""
+
+    tables: tuple[ControlTableStated, ...]
+    level: Annotated[float, Meta(gt=0, lt=1, description="Level of each interval of a measured number.")]
+    people: Annotated[Number | None, described("Noisy number of everybody, in the unit of the measured ones.")] = None
+    most: Annotated[Amount, described("The largest ratio that a row may have, relative to the fitted model.")]
+    largest: Annotated[Amount, described("The largest ratio of a row.")]
+    efficiency: Annotated[Amount, described("Kish's: 1 over the mean of squared ratios, of rows of the fitted model.")]
+    trimmed: Annotated[Count, described("Number of combinations of cells whose rows are at the largest ratio.")] = 0
+    trimmed_share: Annotated[Amount, described("Their part of the rows.")] = 0.0
+    missed: Annotated[Amount, described("Largest part of everybody by which a cell misses its total for that.")] = 0.0
+    rows: Annotated[Count | None, described("Number of rows of the synthetic table.")] = None
+
+
 class InsideStated(CertificatePart, frozen=True):
     """The law by which numbers of a column are drawn within bins, where it is more than an even or logarithmic one."""
 
@@ -436,6 +474,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
         None
     )
     agreement: AgreementStated | None = None
+    benchmark: Annotated[BenchmarkStated | None, described("Absent where rows follow the fitted model.")] = None
     inside: Annotated[tuple[InsideStated, ...], described("Laws of numbers within bins; a tail is a model.")] = ()
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()

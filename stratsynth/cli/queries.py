@@ -65,12 +65,26 @@ def query(
 ) -> None:
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
-    Two intervals: noise_low to noise_high for the private rows themselves, low to high for a population of which they
-    would be a simple random sample. The error of bins is in neither, nor is the design of a survey: how its rows were
-    drawn, and its replicate weights. Where small strata lack a table, a count, share or rate is assumed by their
-    declared sizes, and its intervals allow for twice these. If no measured table covers a question, it is
-    not_estimable, and `model` is the value of the model, without an interval. Reads no data, spends nothing.
-    """
+    Two intervals, binning included: noise_low to noise_high for the private rows themselves, low to high for a
+    population of which they would be a simple random sample. The design of a survey is in neither: how its rows were
+    drawn, and its replicate weights.
+
+    \b
+    status
+    ok             measured: intervals hold as often as --level says; those of
+                   whole numbers with a bin each, at least as often
+    small          the same, of a count or share whose noise interval holds 0
+    bounded        at least as often: numbers may lie anywhere in their bins; or
+                   strata that lack a table may have from none to all of their
+                   measured records in the cell
+    assumed        the same by declared sizes: at most twice these
+    not_estimable  no interval: no measured table covers the question, noise
+                   hides the rows, or bins leave a mean too much room. `model`
+                   is the value of the model, or of numbers as drawn in bins
+
+    A column with a `clip` in the schema has means of min(x, clip), from measured sums; `above` is the most that numbers
+    above it may add: the mean itself is from noise_low to noise_high + above. Reads no data, spends nothing.
+    """  # noqa: D301 - the command keeps the lines of a paragraph that starts with a backspace
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers
 
@@ -165,14 +179,11 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """Return the Page of the results `found`, lists by column, without empty `model` and `note`.
-
-    `conditions` follow.
-    """
+    """Return the Page of results, lists by column, without columns of special cases if empty; `conditions` follow."""
     shown = {
         name: values
         for name, values in found.items()
-        if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)
+        if name not in {"above", "model", "note"} or any(value and not _unknown(value) for value in values)
     }
     columns = [
         Column(name, "number" if any(isinstance(value, float) for value in values) else "text")

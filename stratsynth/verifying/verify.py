@@ -11,6 +11,7 @@ from stratsynth.release.certificate import read_record
 from stratsynth.release.consistency import read_stated
 from stratsynth.verifying.account import check_account
 from stratsynth.verifying.agreement import check_agreement
+from stratsynth.verifying.benchmark import check_benchmark
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
 from stratsynth.verifying.laws import check_laws
@@ -72,6 +73,7 @@ def verify(
         _guarded(notes, lambda: check_laws(certificate, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_agreement(certificate, folder, notes))
+        _guarded(notes, lambda: check_benchmark(certificate, folder, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
