@@ -61,7 +61,7 @@ def _tables(stated: BenchmarkStated, model: Calibrated) -> Iterator[str]:
 
 
 def _words(certificate: Certificate) -> Iterator[str]:
-    """Yield a sentence if notices and disclosures are not those that the benchmark gives."""
+    """Yield a sentence if a certificate's notices and disclosures are not those that its benchmark, or none, gives."""
     stated = certificate.benchmark
     exact = stated is not None and any(table.exact for table in stated.tables)
     if exact != (EXACT in certificate.unprotected):
@@ -75,7 +75,10 @@ def _words(certificate: Certificate) -> Iterator[str]:
 
 
 def _rows(stated: BenchmarkStated, model: Calibrated, folder: Path) -> Iterator[str]:
-    """Yield a sentence for each control table whose cells have other numbers of synthetic rows than is stated."""
+    """Yield a sentence for each control table of `stated`, a certificate's benchmark, that a folder's rows do not fit.
+
+    Cells have to have the stated numbers of synthetic rows, and the totals that the model was raked to.
+    """
     import pyarrow.parquet as pq
 
     path = folder / "synthetic.parquet"
