@@ -46,7 +46,7 @@ def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> Non
 
 
 def _tables(stated: BenchmarkStated, model: Calibrated) -> Iterator[str]:
-    """Yield a sentence for each control table that is not the model's."""
+    """Yield a sentence for each control table of a certificate's benchmark, `stated`, that is not its model's."""
     if len(stated.tables) != len(model.controls) or stated.most != model.most:
         yield "Its control tables are not those that the model is raked to."
         return
