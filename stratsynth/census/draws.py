@@ -33,7 +33,7 @@ def draws(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint32]:
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return `z`, overwritten by the finalizer of SplitMix64 (Steele, Lea and Flood 2014), one to one on 64 bits."""
+    """Return the array `z`, overwritten by SplitMix64's finalizer, one to one on 64 bits (Steele, Lea, Flood 2014)."""
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)
