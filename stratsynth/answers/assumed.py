@@ -192,7 +192,10 @@ class _Part:
         return self.squares.estimate(self._of_kept(asked))[0]
 
     def _fraction(self, cells: Sequence[str]) -> Floats:
-        """Return the part of each cell among the records of its declared group, by the strata with tables."""
+        """Return an array, by `cells` (columns): their parts of their declared group's records, in strata with tables.
+
+        From 0 to 1; 1 in a group without records.
+        """
         by = self.squares.tables.by
         groups = [name for name in cells if name in by]
         whole = self._over(groups, self._count(groups, everything=True), cells)

@@ -44,7 +44,7 @@ def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) 
 
 
 def on_scale(column: Numeric, numbers: Floats) -> Floats:
-    """Return numbers on the scale on which the column's bins or shape are even."""
+    """Return an array of `numbers` on the scale on which a column's bins or shape are even, perhaps logarithmic."""
     if column.shape in LINEAR and column.spacing == EVEN:
         return numbers
     return np.asarray(np.copysign(np.log1p(np.abs(numbers) / column.transform_unit), numbers))

@@ -59,7 +59,7 @@ def size(source: Source) -> int | None:
 
 
 def keyed(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
-    """Return the HMAC-SHA256 under `key` of the byte pieces, one after another, as hexadecimal text."""
+    """Return the HMAC-SHA256 under `key` of the pieces of bytes, one after another, as hexadecimal text."""
     state = hmac.new(key, digestmod=hashlib.sha256)
     for piece in pieces:
         state.update(piece)
