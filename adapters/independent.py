@@ -88,9 +88,9 @@ class Product(TableModel):
         return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, drawn by `rng` independently among the levels in `where`.
+        """Return `n` rows, codes by column, drawn by `rng` independently among levels `where` (column -> numbers).
 
-        Refuse a condition of probability 0.
+        Refuse a condition of probability 0; None is no condition.
         """
         rows: Codes = {}
         for column in self.schema.names:
@@ -108,7 +108,7 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
+        """Return the model of rows whose columns in `levels` have one of these numbers, as one in columns of `schema`.
 
         A column whose levels have probability 0 is uniform on them.
         """
@@ -121,7 +121,7 @@ class Product(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Product]:
-        """Return `times` models of `rows` x this model's tables (clique, sigma) plus noise by `rng` of scale sigma."""
+        """Return a list of `times` models: `rows` x this one's `tables`, (clique, sigma), with noise by `rng`."""
 
         def noisy(name: str, sigma: float) -> NoisyTable:
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
@@ -133,9 +133,9 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma) plus noise by `rng`.
+        """Return a list of `times` mixtures, as `mixture`, of `rows` x everybody's tables with noise by `rng`.
 
-        Groups share every other column's distribution, redrawn once for all.
+        Tables are (clique, sigma). Groups share every other column's distribution, redrawn once for all.
         """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]

@@ -66,7 +66,7 @@ class Module(Scored):
         return module
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of coded rows: rows x levels of the target.
+        """Return the logits of coded rows (column -> codes): an array, rows x levels of the target.
 
         Raises:
             Unsupported: PyTorch is not installed; or the network is the caller's own, and was not given: see `using`.

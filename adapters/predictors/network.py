@@ -43,7 +43,7 @@ class Network(Scored):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of coded rows, rows x levels of the target; 0 for the first of two levels."""
+        """Return the logits of coded rows, an array, rows x levels of the target; 0 for the first of two levels."""
         h = np.tanh(self.featured(rows) @ self.hidden.T)
         found: Floats = h @ self.output[:-1] + self.output[-1]
         return found if found.shape[1] > 1 else np.column_stack([np.zeros(len(found)), found])

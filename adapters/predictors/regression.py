@@ -50,12 +50,15 @@ class Regression(Designed):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the linear predictor of each row, an array of one entry per row; `softmax` adds an axis of levels."""
+        """Return the linear predictor of coded rows, an array of one entry a row.
+
+        `softmax` has an axis of levels too.
+        """
         found: Floats = self.featured(rows) @ self.theta
         return found
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return one prediction per row: the target's mean in its unit, within its bounds, or its likeliest level."""
+        """Return an array, an entry a coded row: the target's mean, in its unit and bounds, or its likeliest level."""
         logits = self.logits(rows)
         if self.link == "linear":
             column = cast("Numeric", self.schema.column(self.target))
@@ -66,7 +69,7 @@ class Regression(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability of each level of the target, rows x levels; refuse a linear model (UsageError)."""
+        """Return the probabilities of the target's levels, coded rows x levels; UsageError for a linear model."""
         logits = self.logits(rows)
         if self.link == "linear":
             raise UsageError("predict: a linear model has no probabilities.")

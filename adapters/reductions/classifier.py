@@ -72,19 +72,22 @@ class RandomisedClassifier(Designed):
         return replace(self, deterministic=True)
 
     def _logits(self, rows: Codes) -> Floats:
-        """Return an array, rows x classifiers: each row's features times each classifier's coefficients."""
+        """Return an array, coded rows x classifiers: each row's features times each classifier's coefficients."""
         found: Floats = self.featured(rows) @ self.thetas.T
         return found
 
     def chances(self, rows: Codes) -> Floats:
-        """Return for each row the probability, 0 or 1 without chance, with which its second level is predicted."""
+        """Return an array, one entry a coded row: the probability with which its second level is predicted.
+
+        It is 0 or 1 without chance.
+        """
         said = self._logits(rows) > 0
         if self.deterministic:
             return said[:, self.best].astype(np.float64)
         return np.minimum(said @ self.weights, 1.0)
 
     def mean_probability(self, rows: Codes) -> Floats:
-        """Return for each row the mean of the classifiers' probabilities of the second level (the best one's alone).
+        """Return an array, one entry a coded row: mean of the classifiers' probabilities of the second level.
 
         Squared and log losses are of these; `chances` is the probability that a row is predicted as the second level.
         """
@@ -93,12 +96,12 @@ class RandomisedClassifier(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability with which each level is predicted, rows x 2: the exact mean over the draws."""
+        """Return an array, coded rows x 2: the probability with which each level is predicted."""
         second = self.chances(rows)
         return np.column_stack([1 - second, second])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return a level of the target for each row, as a text: that of the classifier drawn for the row.
+        """Return an array of texts, a level of the target for each coded row: that of the classifier drawn for it.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.
@@ -129,7 +132,10 @@ class RandomisedClassifier(Designed):
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return {name: table} of `rates` of groups and `goals`, if the facts have such rows; `rows` is not used."""
+        """Return a mapping from name to Arrow table, of group `rates` and `goals`, if the facts have them.
+
+        `rows` is unused.
+        """
         import pyarrow as pa
 
         return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}

@@ -93,10 +93,7 @@ def fields(line: bytes) -> list[bytes] | None:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield an open file's bytes in blocks of whole lines, each ending in a newline.
-
-    Of overlong lines overlong parts.
-    """
+    """Yield an open file's bytes in blocks of whole lines that end in newlines, overlong ones cut to overlong parts."""
     begun = b""  # a line whose end has not come yet
     while block := file.read(BLOCK):
         cut = block.rfind(b"\n") + 1

@@ -44,7 +44,7 @@ def fingerprint(source: Source, key: bytes) -> str:
 
 
 def has_copy(private: Backend, others: Iterable[Source]) -> bool:
-    """True if one of `others` has exactly the private table's content, compared under a key that is discarded."""
+    """True if one of `others`, sources, has just the content of the backend `private`; its key is discarded."""
     key = SystemEntropy().read(KEY_BYTES)
     mine = private.fingerprint(key)
     return any(fingerprint(source, key) == mine for source in others)

@@ -136,10 +136,7 @@ def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Ta
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Return the list of column names common to all files (`names`), in the first one's order.
-
-    Twice if twice in any.
-    """
+    """Return the names common to all lists of `names`, in the first one's order; a name twice in any is twice there."""
     return [
         name
         for name in dict.fromkeys(names[0])

@@ -44,9 +44,9 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
 
 
 def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Return, for drafts, a mapping from column to "int64" (whole), "ordered" or "any" (objects).
+    """INTERNAL. Types of a frame's columns for drafts: name -> "int64" (whole), "ordered", "any" (objects).
 
-    Others absent.
+    Or absent.
     """
     found: dict[str, str] = {}
     for name, kind in frame.dtypes.items():

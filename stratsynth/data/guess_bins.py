@@ -98,10 +98,11 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
 
 
 def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], list[str]]:
-    """Return further arguments of `Numeric`, and notes, for the numbers besides spikes: bins by how they are spread.
+    """Return (further arguments of `Numeric`, notes) for a column of arguments `keys`: bins that suit skewed numbers.
 
-    Bounds far above the usual size make bins of equal width on a logarithmic scale, which give nothing away but the
-    bounds and the first digit of a size. Quantiles of the data are the last resort.
+    `counts` maps numbers, without spikes, to rows. Bounds far above the usual size make bins of equal width on a
+    logarithmic scale, which give nothing away but the bounds and the first digit of a size. Quantiles of the data are
+    the last resort.
     """
     lower, upper, whole = keys["lower"], keys["upper"], keys["integer"]
     share = _fullest(Numeric(**keys), counts)

@@ -63,10 +63,7 @@ class Content:
 
 
 def has_rows(source: Source, schema: Schema, other: Content) -> bool:
-    """True if a source's rows have the content `other` under a schema.
-
-    False for rows in Spark, and for unreadable rows.
-    """
+    """True if a source's rows have the content `other` in a schema; False for Spark, and for unreadable rows."""
     if isinstance(source, SparkSource):
         return False
     try:

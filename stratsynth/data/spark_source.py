@@ -177,10 +177,7 @@ def _is_odd(kind: pa.DataType) -> bool:
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:
-    """Return a list of LANES Spark expressions, hashes of a row by the columns `names`.
-
-    Places of nulls are hashed too.
-    """
+    """Return a list of LANES Spark expressions, each a hash of a row by the columns `names` and by places of nulls."""
     from pyspark.sql import functions
 
     values = [functions.col(name) for name in names]
