@@ -79,8 +79,9 @@ def write_totals(
     from stratsynth.data.sources import open_source
 
     output_path(out)
-    check_public_inputs(declared=[data])
-    found = group_totals(open_source(data, table, query), Schema.load(schema), by, weight)
+    source, levels = open_source(data, table, query), Schema.load(schema)
+    check_public_inputs(declared=[source], schema=levels)
+    found = group_totals(source, levels, by, weight)
     found["count"] = [int(c) if float(c).is_integer() else c for c in found["count"]]
     found.to_csv(out, index=False, lineterminator="\n")
     return float(found["count"].sum()), len(found)
