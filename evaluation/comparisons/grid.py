@@ -186,7 +186,7 @@ class Grid:
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:
-        """Sizes of groups that the cell's rows follow: the recipe's; of a fit without strata there are none to follow."""
+        """Return "declared" or "measured", what the rows of groups follow: without strata, or for a predictor, declared."""
         return self.recipe.release.groups if cell.by and not cell.direct else DECLARED
 
     def weighted(self, label: str) -> bool:
