@@ -186,7 +186,7 @@ class Grid:
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:
-        """Return "declared" or "measured", what the rows of groups follow: without strata, or for a predictor, declared."""
+        """Return "declared" or "measured", what rows of groups follow: declared without strata or for a predictor."""
         return self.recipe.release.groups if cell.by and not cell.direct else DECLARED
 
     def weighted(self, label: str) -> bool:
