@@ -232,6 +232,7 @@ class CodeListStated(CertificatePart, frozen=True):
     drawn: str
     source: str | None
     why: str
+    listed: Annotated[str | None, described("The file of the list and its citation, where a table was given.")] = None
 
 
 class AgreementStated(CertificatePart, frozen=True):

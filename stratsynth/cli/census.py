@@ -30,7 +30,8 @@ Dictionary = Annotated[
 Codes = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN=FILE", help="A public list of a column's codes (code, label, group); repeat for more."
+        metavar="COLUMN=FILE",
+        help="A public list of a column's codes (code, label, group), each once; repeat for more.",
     ),
 ]
 CodesCitation = Annotated[str, typer.Option(metavar="TEXT", help="Where the lists of --codes were published.")]
@@ -214,6 +215,7 @@ def census_check(
             "rows": found.rows,
             "left_out": found.left_out,
             "rules": rules,
+            "lists": list(found.lists),
             "schema": None if found.found is None else found.found.to_dict(),
             "ok": found.fits,
         }

@@ -35,6 +35,10 @@ RENAME = (
     "A column of the strata that has one of these names, or low or high, is taken for a figure: rename it in the data "
     "and the schema."
 )
+REPLICATES = 80
+"""Number of replicate shares in a table: those of the American Community Survey, by successive differences."""
+REPLICATE = tuple(f"share_{i}" for i in range(1, REPLICATES + 1))
+"""Columns of the shares by each replicate weight, as `census shares` writes them."""
 LARGEST = 1e15
 """Largest count of a table: sums of larger figures would not be exact."""
 
@@ -157,6 +161,11 @@ def match(
 def called(items: Sequence[tuple[str, str]]) -> str:
     """Return a group's name for messages, such as `SEX=1 RAC1P=2`, from (column, level) pairs."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
+
+
+def is_figure(column: str) -> bool:
+    """True if a column of this name holds figures, and no levels of groups."""
+    return column in FIGURES or column in REPLICATE
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
