@@ -28,6 +28,7 @@ NAMES = (
     "known",
     "strata",
     "first",
+    "design",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
@@ -73,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, answers: repetitions, 5 by default, of answers 1,000",
+        help="pooled, prior, predict, first, answers, design: repetitions, 5 by default, of the last two 1,000",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -127,7 +128,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior'} else name}")
-    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name == "answers" else 5
+    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name in {"answers", "design"} else 5
     settings: dict[str, Any] = {
         "census": {"acs": arguments.acs},
         "synth": {"acs": arguments.acs, "only": only},
@@ -163,6 +164,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables},
         "first": {"tables": arguments.tables, "seeds": seeds},
+        "design": {"seeds": seeds},
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
 """Form of one condition: column, sign, level or number."""
+LAST = ("model", "note", "design_low", "design_high")
+"""Columns of results that most releases leave empty."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
 
@@ -66,10 +68,13 @@ def query(
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
     Two intervals: noise_low to noise_high for the private rows themselves, low to high for a population of which they
-    would be a simple random sample. The error of bins is in neither, nor is the design of a survey: how its rows were
-    drawn, and its replicate weights. Where small strata lack a table, a count, share or rate is assumed by their
-    declared sizes, and its intervals allow for twice these. If no measured table covers a question, it is
-    not_estimable, and `model` is the value of the model, without an interval. Reads no data, spends nothing.
+    would be a simple random sample. The error of bins is in neither, nor is the design of the survey that drew the
+    private rows: its replicate weights are not asked. A third, design_low to design_high, is design-based: of a mean
+    that a release weighs by public shares, by the replicate weights of the survey that these are of.
+
+    Where small strata lack a table, a count, share or rate is assumed by their declared sizes, and its intervals allow
+    for twice these. If no measured table covers a question, it is not_estimable, and `model` is the value of the model,
+    without an interval. Reads no data, spends nothing.
     """
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers
@@ -165,11 +170,11 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """Return the Page of results, lists by column, without `model` and `note` where empty; `conditions` follow."""
+    """Return the Page of results, lists by column, without those of `LAST` where empty; `conditions` follow."""
     shown = {
         name: values
         for name, values in found.items()
-        if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)
+        if name not in LAST or any(value and not _unknown(value) for value in values)
     }
     columns = [
         Column(name, "number" if any(isinstance(value, float) for value in values) else "text")

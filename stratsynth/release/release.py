@@ -228,7 +228,9 @@ class Release:
             for the private rows themselves (`noise_low`, `noise_high`), that for a population of which they would be a
             simple random sample (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `assumed`: strata
             that lack a table are taken by their declared sizes, and the intervals allow for twice these;
-            `not_estimable`), `model` (the model's value where there is no estimate) and `note`.
+            `not_estimable`), `model` (the model's value where there is no estimate), `note`, and a design-based
+            interval (`design_low`, `design_high`) of means that the release weighs by public shares with replicate
+            weights: NaN for all others, since those of the private rows are not asked.
 
         Raises:
             UsageError: A release without noisy tables, or a question that makes no sense.
