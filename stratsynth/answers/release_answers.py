@@ -101,7 +101,7 @@ class Answers:
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return results of several queries in order, lists by column: `query` (from 0), `cell`, `FIGURES`, `DESIGN`."""
+        """Return results of several queries, as lists by column: `query` (from 0), `cell`, `FIGURES`, `DESIGN`."""
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES, *DESIGN)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
