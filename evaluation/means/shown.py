@@ -14,7 +14,7 @@ import numpy as np
 
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
-from stratsynth.models.means_section import DESIGN, design_words
+from stratsynth.models.means_section import DESIGN
 from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 if TYPE_CHECKING:
@@ -172,13 +172,15 @@ def _designs(table: pd.DataFrame) -> list[str]:
 def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
     true = [f"{row['true']:,.5g}"] if internal else []
     interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
+    low, high = row["design_lower"], row["design_upper"]
+    based = "–" if math.isnan(low) else f"{low:,.5g} to {high:,.5g}"
     return [
         row["stratum"] or "everybody",
         row["size"],
         f"{row['value']:,.5g}",
         *true,
         interval,
-        *([design_words(row)] if design else []),
+        *([based] if design else []),
         ", ".join(_remarks(row)),
     ]
 

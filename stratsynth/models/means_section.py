@@ -39,12 +39,6 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
     return Section("means", "The means", text=[NOTE, *map(DESIGN.format, by)], figures=figures)
 
 
-def design_words(row: Mapping[Any, Any]) -> str:
-    """Return the ends of the design-based interval in a row of estimates; a dash without one."""
-    low, high = row["design_lower"], row["design_upper"]
-    return "–" if math.isnan(low) else f"{short(low)} to {short(high)}"
-
-
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str], *, design: bool) -> Figure:
     """Return the Figure of one column's means, from `rows` of estimates: a line for all records and for each group.
 
@@ -57,7 +51,7 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str],
             Points(named(row["stratum"]), [Mark("mean", row["value"], row["lower"], row["upper"], 1)], row["value"]),
             row["value"],
             Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
-            *([design_words(row)] if design else []),
+            *([_between(row["design_lower"], row["design_upper"])] if design else []),
             max(0.0, row["size"]),
             STATUS[row["status"]],
         ]
@@ -83,3 +77,8 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str],
             [[row["stratum"] or "everybody", *(row[key] for key in shown)] for row in rows],
         ),
     )
+
+
+def _between(low: float, high: float) -> Cell:
+    """Return the cell of an interval; a dash without one."""
+    return Cell("–") if math.isnan(low) else Cell(f"{short(low)} to {short(high)}", low)

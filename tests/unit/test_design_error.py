@@ -17,11 +17,13 @@ from stratsynth import cli
 from stratsynth.adapters import ClippedMean, CoinPress
 from stratsynth.census import acs
 from stratsynth.errors import ReleaseError, WeightsError
+from stratsynth.evaluation.means.shown import means_page
 from stratsynth.models.base import State
 from stratsynth.models.estimate import Estimate, Figures
 from stratsynth.models.intervals import NORMAL_95, effective, half_width
 from stratsynth.models.weighted import weighted
 from stratsynth.noise import SeededEntropy
+from stratsynth.report.text import render
 from stratsynth.strata import crossing
 from stratsynth.weights.design import DesignError
 from stratsynth.weights.table import REPLICATE
@@ -180,6 +182,17 @@ def test_it_stands_in_release_page_certificate_and_command(frame, release, tmp_p
     assert (row["low"], row["high"]) == pytest.approx((every["lower"], every["upper"]))
     assert row["noise_high"] - row["noise_low"] < row["design_high"] - row["design_low"]
     assert f"design-based, by 80 replicate weights of {CITED}" in row["note"]
+
+
+def test_the_command_shows_it_where_there_is_one(release):
+    """`stratsynth means`: a column of its own, and a sentence on its source."""
+    shown = " ".join(render(means_page(release.estimates(), 0.95, "", internal=False)).split())
+    every = release.estimates().iloc[0]
+    assert "95 % interval, simple random sampling 95 % interval, design-based" in shown
+    assert f"{every['design_lower']:,.5g} to {every['design_upper']:,.5g}" in shown
+    assert f"The design-based interval, by 80 replicate weights of {CITED}," in shown
+    without = release.estimates().assign(design_lower=math.nan, design_upper=math.nan, design_by="")
+    assert "design" not in render(means_page(without, 0.95, "", internal=False))
 
 
 def test_answers_from_tables_have_none_and_say_why(frame, capsys, tmp_path):
