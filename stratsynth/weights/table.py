@@ -179,7 +179,12 @@ def called(items: Sequence[tuple[str, str]]) -> str:
 
 def is_figure(column: str) -> bool:
     """True if a column of this name holds figures, and no levels of groups."""
-    return column in FIGURES or any(column in names for names in REPLICATE.values())
+    return column in FIGURES or is_replicate(column)
+
+
+def is_replicate(column: str) -> bool:
+    """True if a column of this name holds figures by one replicate weight."""
+    return any(column in names for names in REPLICATE.values())
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
