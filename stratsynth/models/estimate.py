@@ -245,7 +245,8 @@ class Estimate(Model):
         """Raise a UsageError: the effect of weights is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
-            "sample, noisy, or state their own error; to see others, take the weighted mean of the groups' rows of `estimates()`."
+            "sample, noisy, or state their own error; to see others, take the weighted mean of the groups' rows of "
+            "`estimates()`."
         )
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
