@@ -108,7 +108,10 @@ class AIM(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure all columns; choose, measure and fit until the budget is spent; return the last fit's learner."""
+        """Program for `allot`: measures columns; chooses, measures, fits in rounds; returns the last learner.
+
+        Columns, size and prior are public facts.
+        """
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         own = GraphicalLearner(
@@ -143,7 +146,7 @@ class AIM(Poolable[Graphical]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary fit, with random choices, for a plan; fit and return nothing."""
+        """Program that asks an ordinary fit's questions, on public facts, for `allot`, choices by `rng`; no result."""
         first = self._first(public, allot.rho)
         if public.asked:
             yield from counts(public.asked, rho=first)
@@ -151,7 +154,10 @@ class AIM(Poolable[Graphical]):
         yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all sets of columns inside one of the workload's marginals; `rho` is not used."""
+        """Return {clique: weight} of all sets of public columns inside one of the workload's marginals.
+
+        The weights do not depend on `rho`.
+        """
         return self._workload.parts(public.schema.names)
 
     @property
@@ -172,7 +178,10 @@ class AIM(Poolable[Graphical]):
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of the first round's candidates, by public facts; if empty, there is no round."""
+        """Return {clique: weight} of the first round's candidates at `rho`, by public facts.
+
+        If the mapping is empty, there is no round.
+        """
         schema, every = public.schema, self.candidate_weights(public)
         if public.size is None or not schema.names:
             return every
@@ -183,7 +192,7 @@ class AIM(Poolable[Graphical]):
         return worth_measuring(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 
     def _first(self, public: Public, rho: float) -> float:
-        """Return the rho that pays for all one-column tables: `FIRST` of `rho`, or all if no other is affordable."""
+        """Return the part of `rho` for one-column tables, by public facts: `FIRST`, or all if no more is affordable."""
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:

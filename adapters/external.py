@@ -104,7 +104,7 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Hand all rows to the synthesizer; return the rows it gives back as a model; refuse any other result."""
+        """Program that gives the synthesizer all rows for `allot`; returns its rows as a model; refuses others."""
         schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
         frame = yield from raw(self._claim(budget))
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
@@ -134,7 +134,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return the function's rows for `frame` as level numbers by column; with `values`, it is called on values."""
+        """Return the function's `rows` rows for `frame` and budget, {column: level numbers}; values drawn by `rng`."""
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -148,7 +148,7 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call `function` on decoded values, and `facts` as keywords; return its rows as level numbers by column.
+    """Call `function` on `frame`'s values, decoded by `rng`, and keywords `facts`; return its rows' level numbers.
 
     A result that is no frame, or lacks a column, is refused (TypeError).
     """
@@ -174,7 +174,10 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a model that draws from rows, level numbers by column; refuse other columns, unequal lengths."""
+        """Return a model that draws from rows, `codes` of the schema's columns.
+
+        Refuse other columns, and columns of unequal lengths.
+        """
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
             column = codes[name]
@@ -193,12 +196,12 @@ class Drawn(TableModel):
         return kept
 
     def mass(self, where: Where) -> float:
-        """Return the fraction of drawn rows that meet a condition, column -> level numbers allowed; 0 without rows."""
+        """Return the fraction of drawn rows that meet `where`, column -> level numbers allowed; 0 without rows."""
         kept = self._match(where)
         return float(kept.mean()) if kept.size else 0.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` of the table's rows that meet `where`: without replacement if there are as many, else with it."""
+        """Return `n` of the table's rows, by `rng`, that meet `where`: without replacement if there are as many."""
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:
             raise MechanismError("no row can meet this condition: the drawn table has none.")
@@ -211,7 +214,7 @@ class Drawn(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Return the model of a stored state; refuse (ReleaseError) a damaged table."""
+        """Return the model, in a schema, of a stored state; refuse (ReleaseError) a damaged table."""
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
         except (MechanismError, LookupError) as error:

@@ -44,18 +44,18 @@ class Independent(Mechanism[TableModel]):
     samples_hold: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment, its amount being rho per row; nothing is refused."""
+        """Return the whole budget as a zCDP allotment, its amount being rho per row, whatever the public facts."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Ask for all one-way tables at once and return their model; of a prior, rows reweighted to meet them."""
+        """Program for `allot` that asks all one-way tables and returns their model; of a prior, rows reweighted."""
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Run the steps without a prior, whose rows ask no question, and return their model; its fit counts as work."""
+        """Program that runs the steps for `allot` without a prior and returns their model; its fit counts as work."""
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)
@@ -72,7 +72,10 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Return the model of columns' noisy tables: negative counts become 0; without a positive one, uniform."""
+        """Return the model in a schema of one-column noisy `tables`: negative counts become 0.
+
+        Without a positive count the distribution is uniform.
+        """
         probabilities = {}
         for table in tables:
             weight = np.maximum(table.values, 0).astype(np.float64)
@@ -81,11 +84,14 @@ class Product(TableModel):
         return cls(schema, probabilities)
 
     def mass(self, where: Where) -> float:
-        """Return the probability of a condition, column -> level numbers allowed; 1 for none."""
+        """Return the probability of the condition `where`, column -> level numbers allowed; 1 for none."""
         return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, drawn independently among the levels in `where`; refuse a mass of 0."""
+        """Return `n` rows, codes by column, drawn by `rng` independently among the levels in `where`.
+
+        Refuse a condition of probability 0.
+        """
         rows: Codes = {}
         for column in self.schema.names:
             weight = self.probabilities[column]
@@ -115,7 +121,7 @@ class Product(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Product]:
-        """Return `times` models of `rows` x this model's tables (clique, sigma) plus fresh noise of scale sigma."""
+        """Return `times` models of `rows` x this model's tables (clique, sigma) plus noise by `rng` of scale sigma."""
 
         def noisy(name: str, sigma: float) -> NoisyTable:
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
@@ -127,7 +133,7 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to everybody's tables (clique, sigma) plus fresh noise.
+        """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma) plus noise by `rng`.
 
         Groups share every other column's distribution, redrawn once for all.
         """
@@ -144,7 +150,7 @@ class Product(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Return the model of a stored state; refuse (ReleaseError) arrays that are no distributions of levels."""
+        """Return the model, in a schema, of a stored state; refuse (ReleaseError) arrays that are no distributions."""
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
             array = np.asarray(state.arrays[column])

@@ -86,7 +86,10 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse too large trees of pairs, and what `mbi` cannot fit."""
+        """Return the whole budget as a zCDP allotment.
+
+        Refuse trees of pairs of public columns that are too large, and what `mbi` cannot fit.
+        """
         schema = public.schema
         if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
             raise Unsupported(
@@ -107,7 +110,7 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure the columns, choose pairs, measure these, fit; return the learner, or an arbiter with a prior."""
+        """Program on public facts, spending `allot`: columns, chosen pairs, fit; returns the learner or an arbiter."""
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -140,7 +143,7 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask for the charges of an ordinary fit, each choice after the first among two pairs; fit and return nothing.
+        """Program that asks for the charges of an ordinary fit for `allot`, later choices among two pairs; no result.
 
         Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
         trees that are too large, and structural rules make no model larger than they may.
@@ -151,7 +154,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Take the paper's three steps, a third of rho each; return the tables of columns and of a tree's pairs.
+        """Program of the paper's three steps, a third of `allot` each; returns (columns' tables, tree's pairs').
 
         Fewer than two columns get all of rho, and there are no pairs. `rehearsed` omits most candidates.
         """
@@ -163,7 +166,7 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of all pairs of columns, and of single columns; `rho` is not used."""
+        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -177,7 +180,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Return the pairs of a spanning tree, each drawn for its part of `rho` by the exponential mechanism.
+    """Program for `rho` that returns a spanning tree's pairs by tables `paid`; `rehearsed` omits most candidates.
 
     The columns of a certain public table are joined already.
     """
@@ -214,7 +217,10 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return all pairs of these columns, each once, in their order; cached, as strata with equal columns share it."""
+    """Return all pairs of the columns `names`, each once, in their order.
+
+    The result is cached, as strata with equal columns share it.
+    """
     return tuple(combinations(names, 2))
 
 
@@ -231,7 +237,7 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
 
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return the pairs' tables, without cells of rare levels: with a count in `ones` below `times` its noise scale."""
+    """Return the pairs' tables `twos`, without cells of rare levels: counts in `ones` below `times` their noise."""
     if not times:  # a negative count would be below 0 times its noise
         return tuple(MeasuredTable.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}

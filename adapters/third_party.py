@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Return `rows` synthetic rows, level numbers, by MST of dpmm 0.1.9 fitted to `frame`, without its pipeline.
+    """Return `rows` synthetic rows at epsilon, delta, level numbers (`sizes`), by MST of dpmm 0.1.9 fitted to `frame`.
 
     The pipeline drops the columns that are constant in the private rows.
 
@@ -64,7 +64,7 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
 
 
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Return `rows` synthetic rows, level numbers, by MST of OpenDP 0.16.0's mbi extra fitted to `frame`.
+    """Return `rows` synthetic rows at epsilon, delta, level numbers, by MST of OpenDP 0.16.0 fitted to `frame`.
 
     Every level of `sizes` is declared as a bin of its own, without a null level.
 
@@ -98,7 +98,7 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """Return one of `KNOWN` as a mechanism, its packages' versions in the claim; refuse other names and versions."""
+    """Return `name` of `KNOWN` as a mechanism for `rows` rows, packages' versions in the claim; refuse other names."""
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]

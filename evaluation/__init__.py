@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.scores.consistency import inconsistencies, levels_lost
     from stratsynth.evaluation.scores.coverage import interval_coverage
     from stratsynth.evaluation.scores.disparity import mean_disparity
+    from stratsynth.evaluation.scores.headline import number_errors
     from stratsynth.evaluation.scores.matching import matches
     from stratsynth.evaluation.scores.parity import parity_error
     from stratsynth.evaluation.scores.raw import raw_values
@@ -48,6 +49,7 @@ _NAMES = {
     "scores.consistency": ("inconsistencies", "levels_lost"),
     "scores.coverage": ("interval_coverage",),
     "scores.disparity": ("mean_disparity",),
+    "scores.headline": ("number_errors",),
     "scores.matching": ("matches",),
     "scores.parity": ("parity_error",),
     "scores.raw": ("raw_values",),
@@ -75,6 +77,7 @@ __all__ = [
     "levels_lost",
     "matches",
     "mean_disparity",
+    "number_errors",
     "parity_error",
     "plot_tradeoff",
     "prediction_rates",

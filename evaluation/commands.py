@@ -108,6 +108,14 @@ def evaluate(
     above: Annotated[
         float | None, typer.Option(metavar="X", help="The number above which the target counts as 1.")
     ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=X,...",
+            help="Numbers, the shares above which are compared, as PINCP=100000,200000; by default the schema's last "
+            "three starts of a bin.",
+        ),
+    ] = None,
     area: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of areas, to score each.")] = None,
     quasi: Annotated[
         str | None,
@@ -146,6 +154,7 @@ def evaluate(
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
     others = dict(_named_place(text) for text in beside or [])
+    limits = dict(_thresholds(text) for text in threshold or [])
     if (synthetic is None) == (predictions is None):
         raise UsageError("evaluate: give --synthetic for a table of rows, or --predictions for predictions.")
     if marginals_only:
@@ -155,6 +164,7 @@ def evaluate(
             "--target": target,
             "--positive": positive,
             "--above": above,
+            "--threshold": threshold or None,
             "--area": area,
             "--quasi": quasi,
             "--beside": beside or None,
@@ -173,6 +183,8 @@ def evaluate(
         _evaluate_marginals(given, _rows(synthetic), schema, out, columns, k=k, cliques=cliques, as_json=as_json)
         return
     if predictions is not None:
+        if limits:
+            raise UsageError("evaluate: --threshold is of synthetic rows; leave it or --predictions out.")
         if target is None:
             raise UsageError("evaluate: name the column that was predicted with --target.")
         _evaluate_predictions(
@@ -203,6 +215,7 @@ def evaluate(
         target=target,
         positive=levels,
         above=above,
+        thresholds=limits or None,
         area=area,
         quasi=known,
         seed=seed,
@@ -211,8 +224,8 @@ def evaluate(
         intervals=synthetic if synthetic.is_dir() else None,
     )
     files = output.write(found, out, certificate=_certificate(synthetic))
-    groups = {"groups": card.disparity_card(found)}
-    _tell(found, found.page("this release", None), groups, files, out, as_json=as_json)
+    frames = {"groups": card.disparity_card(found)} | ({} if found.numbers is None else {"numbers": found.numbers})
+    _tell(found, found.page("this release", None), frames, files, out, as_json=as_json)
 
 
 def compare(
@@ -285,7 +298,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path of a synthetic table, or of the one in a release folder; refuse a release without rows."""
+    """Return the path of the synthetic table `place`, or in that release folder; refuse a release without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -294,7 +307,7 @@ def _table(place: Path) -> Path:
 
 
 def _rows(place: Path) -> Path:
-    """Return the path of a synthetic table, of a folder of Parquet files, or of the table in a release folder."""
+    """Return the path of the synthetic table or folder of Parquet `place`, or of the table in that release folder."""
     return _table(place) if (place / "certificate.json").is_file() else place
 
 
@@ -309,7 +322,10 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals from counts, by group; write the scores into the new folder `out`, and print them."""
+    """Score k-way marginals of `synthetic` against `real` by group; write the scores to `out`, and print them.
+
+    At most `cliques` marginals of the schema are scored; `as_json` prints JSON.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
@@ -329,7 +345,10 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions of `target` by group, write the scores as files into the new folder `out`, and print them."""
+    """Score predictions of `target` of `real` rows by group, write the scores to the new folder `out`, print them.
+
+    `schema` is of the rows, `settings` are those of `evaluate_predictions`; `as_json` prints JSON.
+    """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 
@@ -342,7 +361,7 @@ def _evaluate_predictions(
 def _tell(
     found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
-    """Print scores: as JSON of facts, frames and file names for programs, else the page and the place of the files."""
+    """Print scores `found`: as JSON of facts, frames and `files` for programs, else the page and the place `out`."""
     from stratsynth.report.text import render
 
     if as_json:
@@ -361,6 +380,17 @@ def _named_place(text: str) -> tuple[str, Path]:
     if not (name and equals and place):
         raise UsageError(f"--beside {text!r} is not NAME=RELEASE, as in vanilla=releases/vanilla.")
     return name, Path(place)
+
+
+def _thresholds(text: str) -> tuple[str, list[float]]:
+    from stratsynth.errors import UsageError
+    from stratsynth.schema.text import number
+
+    name, equals, given = text.partition("=")
+    numbers = [number(part) for part in given.split(",")]
+    if not (name and equals) or None in numbers:
+        raise UsageError(f"--threshold {text!r} is not COLUMN=NUMBER,..., as in PINCP=100000,200000.")
+    return name, [one for one in numbers if one is not None]
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:
@@ -383,7 +413,7 @@ def _weighed_alike(schema: Path, *releases: Path) -> None:
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:
-    """Return the certificate of a release folder; None for a table alone."""
+    """Return the certificate of the release folder `place`, a dict; None if `place` is a file."""
     from stratsynth.release.certificate import read_certificate
 
     return read_certificate(place) if place.is_dir() else None

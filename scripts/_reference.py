@@ -22,6 +22,7 @@ from stratsynth.mechanisms.registry import load
 from stratsynth.priors import prior
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
 from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
+from stratsynth.schema.drawn import DrawnWithin
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Unit
 from stratsynth.schema.toml import FORMAT, IMPLIED
@@ -46,8 +47,11 @@ _WORDS = {
     "Mapping": "table",
     "Sequence": "list",
     "list": "list",
+    "dict": "table",
     "tuple[int, ...]": "list of whole numbers",
     "tuple[float, ...]": "list of numbers",
+    "tuple[float, float]": "two numbers",
+    "tuple[tuple[float, float], ...]": "list of pairs of numbers",
     "Sequence[int]": "list of whole numbers",
     "Sequence[float]": "list of numbers",
     "tuple[str, ...]": "list of texts",
@@ -195,7 +199,8 @@ def _first(thing: Any) -> str:
 def _keys(cls: type, leave: Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
     """The fields of a dataclass: name, type with the range it is declared with, default, and its docstring."""
     rows = []
-    for field in fields(cls):
+    drawn = {key.name for key in fields(DrawnWithin)} if issubclass(cls, DrawnWithin) else set()
+    for field in sorted(fields(cls), key=lambda key: key.name in drawn):
         if field.name in leave:
             continue
         annotation, text = documented(cls, field.name)

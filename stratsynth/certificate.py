@@ -24,7 +24,7 @@ Texts = tuple[str, ...]
 
 
 def described(text: str) -> Any:
-    """Return msgspec's annotation that gives a field this description in the JSON Schema."""
+    """Return msgspec's annotation that gives a field the description `text` in the JSON Schema."""
     return Meta(description=text)
 
 
@@ -299,6 +299,21 @@ class MeasuredStated(CertificatePart, frozen=True):
     pairs_in_some: Annotated[Count, described("Number of further pairs, measured together in some groups only.")] = 0
 
 
+class InsideStated(CertificatePart, frozen=True):
+    """The law by which numbers of a column are drawn within bins, where it is more than an even or logarithmic one."""
+
+    column: str
+    shape: Annotated[str, described("Declared law within a bin: even, log, or pareto, log with a Pareto tail.")]
+    slope: Annotated[Amount | None, described("Slope of the tail: its density falls as x to the -slope - 1.")] = None
+    slopes: Annotated[tuple[Amount, Amount] | None, described("Smallest and largest slope that is declared.")] = None
+    start: Annotated[Number | None, described("Number at which the tail starts.")] = None
+    bins: Annotated[Count, described("Number of bins that the tail has; they are one for drawing.")] = 0
+    fitted: Annotated[bool, described("True if the slope is one of noisy counts, cut to the declared slopes.")] = False
+    why: Annotated[str, described("Why the slope is the middle of the declared ones.")] = ""
+    prior: Annotated[Count, described("Number of bins in which numbers are drawn as the prior's rows have them.")] = 0
+    rounded: Annotated[bool, described("True if numbers are multiples of declared units.")] = False
+
+
 class Notice(CertificatePart, frozen=True):
     """A sentence that a reader has to know."""
 
@@ -357,6 +372,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
         None
     )
     agreement: AgreementStated | None = None
+    inside: Annotated[tuple[InsideStated, ...], described("Laws of numbers within bins; a tail is a model.")] = ()
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()
     not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()
@@ -370,7 +386,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """Return the certificate with the content of a mapping: the only validator of its form.
+        """Return the certificate with the content of the mapping `record`: the only validator of its form.
 
         Raises:
             ValueError: The first key that is missing or has another type or range than stated here.

@@ -17,12 +17,12 @@ from stratsynth.errors import StratsynthError, UsageError
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """True for an int by its exact class, which excludes bool."""
+    """True for an int `value` by its exact class, which excludes bool."""
     return type(value) is int
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """True for a finite number that a float can hold, by its exact class: no bool, infinity or NaN.
+    """True for a finite number `value` that a float can hold, by its exact class: no bool, infinity or NaN.
 
     A derived class could be one number when it is checked, and another when it is used.
     """
@@ -33,12 +33,12 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """True for a list, a tuple or another sequence, but not for a text."""
+    """True if `value` is a list, a tuple or another sequence, but not a text."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def is_texts(value: object) -> TypeGuard[Sequence[str]]:
-    """True for a list, tuple or other sequence of texts; not for a text."""
+    """True if `value` is a list, tuple or other sequence of texts; not for a text."""
     return is_list(value) and all(isinstance(text, str) for text in value)
 
 
@@ -46,7 +46,7 @@ def check_integer(
     what: str, value: object, least: int = 0, most: float = math.inf, *, optional: bool = False,
     error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse, with `error`, a `value` that is no whole number from `least` to `most`; None passes if `optional`."""
+    """Refuse, with `error` on `what`, a `value` no whole number from `least` to `most`; None passes if `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
         raise error(f"{what} must be a {whole_words(least, most)}, not {quoted_value(value)}.")
 
@@ -60,7 +60,7 @@ def number(
     what: str, value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, optional: bool = False, hint: str = "", error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse all but a finite number within bounds: `least` and `most` included, `above` and `below` excluded.
+    """Refuse, with `error` on `what`, a `value` no finite number in bounds, `above` and `below` excluded.
 
     `hint` follows the bounds in the message. None passes if it is `optional`.
     """
@@ -70,7 +70,7 @@ def number(
 
 
 def number_words(least: float, above: float, most: float, below: float) -> str:
-    """Return words for numbers between these ends, such as "number above 0 and at most 10" or "finite number"."""
+    """Return words for numbers from `least` or `above` to `most` or `below`, such as "number above 0 and below 1"."""
     if max(abs(least), abs(most)) < math.inf:
         return f"number from {least:g} to {most:g}"
     ends = {"of at least": least, "above": above, "at most": most, "below": below}
@@ -79,7 +79,7 @@ def number_words(least: float, above: float, most: float, below: float) -> str:
 
 
 def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:
-    """Refuse, with `error`, any value but one of the texts `known`, compared as plain texts."""
+    """Refuse, with `error` that opens with `what`, any value but one of the texts `known`, compared as plain texts."""
     if not isinstance(value, str) or type(value).__eq__ is not str.__eq__ or str.__str__(value) not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise error(f"{what} must be {words}, not {quoted_value(value)}.")
@@ -92,7 +92,7 @@ def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError)
 
 
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
-    """Return a text or path-like `value` as a Path; refuse, with `error`, others, blank texts and several lines."""
+    """Return a text or path-like `value` as a Path; refuse, by `error` on `what`, others, blanks, several lines."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
         raise error(f"{what} must be a path, such as 'folder/name', not {quoted_value(value)}.")
     if "\n" in str(value):
@@ -117,7 +117,7 @@ MOST_LINE = 200
 
 
 def check_line(what: str, value: object) -> None:
-    """Refuse any value but a printable line of at most MOST_LINE characters; None passes."""
+    """Refuse, in an error that opens with `what`, any value but None or a printable line of up to MOST_LINE signs."""
     if value is None:
         return
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
@@ -125,7 +125,7 @@ def check_line(what: str, value: object) -> None:
 
 
 def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
-    """Refuse a cap `ledger_epsilon` that is no positive number, and names that are no line of text; None passes."""
+    """Refuse a cap `ledger_epsilon` no positive number, `account` and `new_account` that are no line; None passes."""
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
     check_line("account", account)
     check_line("new_account", new_account)

@@ -110,12 +110,12 @@ def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kin
 
 @lru_cache(maxsize=1024)
 def _names(kind: Any) -> tuple[str, ...]:
-    """Return the names of the dataclass's fields that belong to its digest."""
+    """Return the names of the fields of the dataclass `kind` that belong to its digest."""
     return tuple(f.name for f in fields(kind) if f.metadata.get("digest", True))
 
 
 def _feed_code(add: Add, code: CodeType) -> None:
-    """Add to the hash, by `add`, a function's instructions, names, constants and inner functions."""
+    """Add to the hash, by the function `add`, instructions, names, constants, inner functions of compiled `code`."""
     _write(add, "code", code.co_code)
     _feed(add, list(code.co_names))
     for constant in code.co_consts:

@@ -35,7 +35,7 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
 
 
 def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
-    """Refuse, with a RecipeError, a key of `section` not among `keys`, or a value not of the type given there.
+    """Refuse, with a RecipeError on `where`, a key of `section` not among `keys`, or a value not of the type there.
 
     `among` is added to the message about an unknown key: the condition under which it would be known.
     """
@@ -48,7 +48,7 @@ def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, 
 
 
 def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
-    """Return the path itself; UsageError if something is there, since outputs replace nothing."""
+    """Return the path itself; UsageError, which ends with `remedy`, if something is there: outputs replace nothing."""
     if path.exists():
         raise UsageError(f"{path} exists already; {remedy}.")
     return path

@@ -113,7 +113,7 @@ class StepCounter(Protocol):
 
 @contextlib.contextmanager
 def steps(what: str, total: int, progress: bool | None) -> Iterator[StepCounter]:
-    """Show a bar over `total` steps if `progress`, None as for `wanted`; yield a function that counts one step."""
+    """Show a bar `what` over `total` steps if `progress`, None as for `wanted`; yield a function that counts a step."""
     count = 0
 
     def done(result: T) -> T:

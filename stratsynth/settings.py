@@ -90,7 +90,10 @@ class Range:
         return value
 
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
-        """Return a list of numbers, or of different names, as a tuple; UsageError, naming `what`, for another value."""
+        """Return a `value` of annotation `kind`, list of numbers or names, as a tuple.
+
+        UsageError, naming `what`, for any other value.
+        """
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
@@ -101,7 +104,7 @@ class Range:
         return tuple(value) if names else tuple(map(of, value))
 
     def words(self, kind: Any) -> str:
-        """Return type and range in words, such as "number above 0 and at most 10" or "list of texts"."""
+        """Return type `kind` and range in words, such as "number above 0 and at most 10" or "list of texts"."""
         origin, inner = get_origin(kind), get_args(kind)
         if origin is Literal:
             return " or ".join(f'"{each}"' for each in inner)
@@ -136,7 +139,7 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and a `Range` of these ends, to be checked by `check_fields`.
+    """Return a dataclass field with this default and a `Range`: ends `least` to `below`, `length`, words `refused`.
 
     A table is copied for each object, and no part of its hash.
     """

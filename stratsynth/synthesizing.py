@@ -115,7 +115,7 @@ def synthesize(
 
 
 def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
-    """Return the schema of public data, drafted if it is None, and `size`, else the rows' number or total weight."""
+    """Return (the schema of public data, drafted of `source` if it is None; `size`, else number or weight of rows)."""
     from stratsynth.data.draft import drafted
     from stratsynth.schema.encoding import row_weights
 
@@ -141,7 +141,7 @@ def _of_units(schema: Schema, unit: Unit) -> Schema:
 
 
 def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
-    """Return the shares of the groups by `by`, counted in public data, as public weights."""
+    """Return the shares of a schema's groups by `by`, counted in the public `source`, as public weights."""
     import numpy as np
     import pandas as pd
 
@@ -162,7 +162,7 @@ def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
 
 
 def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
-    """Return the default mechanism without strata, by public facts alone: AIM if it can hold the tables, else MST."""
+    """Return the default mechanism, by schema, budget and size alone: AIM if it can hold the tables, else MST."""
     if len(schema.names) <= MOST_FOR_AIM:
         aim = as_mechanism("aim")
         try:

@@ -42,7 +42,7 @@ class _Level:
 
 
 def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
-    """Return, for each cell of a table (row-major), the number of its cell in the table over `axes`, in their order."""
+    """Return, for each cell of a table of `shape` (row-major), the number of its cell in the table over `axes`."""
     kept = [shape[axis] for axis in axes]
     cell = np.zeros(shape, dtype=np.intp)
     for axis, stride in zip(axes, _strides(kept), strict=True):
@@ -132,7 +132,7 @@ class Forest:
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
     def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return log marginals of every clique up to a tree's constant, and these constants: log partition sums."""
+        """Return (log marginals of all cliques by `potentials` up to a tree's constant, trees' log partition sums)."""
         logs = potentials.copy()
         sent = []
         # collect: messages go from the leaves to the roots, the deepest edges first

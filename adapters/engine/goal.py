@@ -131,7 +131,7 @@ class Objectives:
 
 
 def _turned(owner: Indices, number: int) -> Indices | None:
-    """Return an array with the places of each model's terms in its column, padded; None if padding costs too much.
+    """Return an array with the places of each of `number` models' terms (`owner`), padded; None if padding costs much.
 
     Padding points one place behind the last term, where the caller appends 0. Added up row by row, each column is the
     sum in the order of its terms, as in `bincount`, in less than half the time: `bincount` adds to one number again and
@@ -148,7 +148,7 @@ def _turned(owner: Indices, number: int) -> Indices | None:
 
 
 def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return all cells' log potentials under the bases, 0 without one, and a mask of the impossible cells."""
+    """Return (log potentials of the forest's cells under the problems' bases, or 0; a mask of impossible cells)."""
     potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):
         if problem.base is not None:

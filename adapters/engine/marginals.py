@@ -74,7 +74,7 @@ class Marginals:
         return found
 
     def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return marginals of column sets, each inside one connected part of the tree, axes in the set's order."""
+        """Return the marginals, float arrays, of the sets `cliques`, each inside one connected part of the tree."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
             # sets with equal middle, own columns and neighbours share one contraction
@@ -109,7 +109,7 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: the sum over cells of P(cell) x the matrices' rows."""
+        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x rows at `ports`."""
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns
@@ -133,7 +133,7 @@ class Marginals:
         return whole
 
     def _conditionals(self, clique: int, port: int, sets: Sequence[Clique]) -> Floats:
-        """Return a matrix, separator's cells x cells of `sets`: P(columns beyond the neighbour `port` | separator)."""
+        """Return a matrix, separator's cells x cells of `sets`: P(columns beyond the clique's `port` | separator)."""
         separator = self._routes.near[clique][port]
         if all(len(columns) == 1 for columns in sets):
             whole, places = self._edge(clique, port), self._routes.places(clique, port)
@@ -166,7 +166,10 @@ class Marginals:
         return self._beyond[clique, port]
 
     def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
-        """Return `joint`, a matrix with a row a separator's cell, over that cell's probability; 0 where that is 0."""
+        """Return `joint`, a matrix with a row a cell of the clique's separator, over that cell's probability.
+
+        Where the probability is 0, the result is 0.
+        """
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
 
@@ -269,7 +272,7 @@ class _Routes:
         return self._places[clique, port]
 
     def _order(self, clique: int, port: int) -> list[str]:
-        """Return the columns beyond an edge: the neighbour's own, then, in turn, those beyond its other neighbours."""
+        """Return the columns beyond the edge clique-port: the neighbour's own, then those past its other neighbours."""
         order, todo = [], [(clique, port)]
         while todo:
             above, node = todo.pop()

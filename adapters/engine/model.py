@@ -80,7 +80,7 @@ class Graphical(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """Return the model of a solved problem, whose columns and levels are those of `schema`."""
+        """Return the model of a solved problem, `solution`, whose columns and levels are those of `schema`."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
@@ -129,7 +129,10 @@ class Graphical(TableModel):
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
+        """Return `n` rows, codes by column, by randomised rounding by `rng` given `where`.
+
+        Refuse a condition of probability 0.
+        """
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
         tables = self._calibrate(where)[0] if where else self._calibrated
@@ -139,7 +142,7 @@ class Graphical(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Graphical]:
-        """Return `times` models refitted to `rows` x this model's tables (clique, sigma) plus fresh noise."""
+        """Return `times` models refitted to `rows` x this model's tables (clique, sigma) plus fresh noise by `rng`."""
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
@@ -148,7 +151,10 @@ class Graphical(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to everybody's tables (clique, sigma), redrawn; refuse merged strata."""
+        """Return `times` mixtures refitted to `rows` x tables (clique, sigma), redrawn by `rng`.
+
+        Refuse mixtures over merged strata.
+        """
         from stratsynth.adapters.engine.redrawn import redrawn_mixed
 
         return redrawn_mixed(mixture, tables, rows, times, rng)
@@ -175,7 +181,10 @@ class Graphical(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Graphical:
-        """Return the model of a stored state; refuse an unsound tree, potentials of wrong shape or value, figures."""
+        """Return the model, in a schema, of a stored state.
+
+        Refuse (ReleaseError) an unsound tree, potentials or figures.
+        """
         facts = state.facts
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         cliques = tuple(tuple(clique) for clique in facts["cliques"])

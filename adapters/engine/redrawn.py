@@ -31,7 +31,7 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x the tables of `model` (pairs clique, sigma) plus fresh noise.
+    """Return `times` models, each fitted to `rows` x the tables of `model` (pairs clique, sigma) plus noise by `rng`.
 
     Tables outside the model's cliques are left out; see `TableModel.redrawn`.
     """
@@ -57,7 +57,7 @@ def redrawn(
 def redrawn_mixed(
     mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Return `times` mixtures refitted to everybody's tables (clique, sigma) redrawn; see `TableModel.redrawn_mixed`.
+    """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma), redrawn by `rng`.
 
     One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
     all groups. Refuses merged strata.

@@ -71,7 +71,10 @@ def extended(problem: Problem, solved: Solution) -> Solution:
 
 
 def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Clique, Floats]]) -> Floats:
-    """Return an array shaped as `clique`: the sum of `tables` of some of its columns; NEVER where one is NEVER."""
+    """Return an array of `shape`, axes `clique`: the sum of `tables` of some of its columns.
+
+    NEVER where one is NEVER.
+    """
     summed = np.zeros(shape)
     for names, table in tables:
         axes = [names.index(column) for column in clique if column in names]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """Return `n` rows, level numbers by column in the smallest type that holds them, from a tree's clique tables."""
+    """Return `n` rows, level numbers by column in small types, drawn by `rng` from a tree's tables `calibrated`."""
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
@@ -44,7 +44,7 @@ def sample(
 
 
 def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return for each row a column number of `weights`, with the odds of line given[row], by randomised rounding."""
+    """Return for each row a column number of `weights`, odds of line given[row], by rounding at random by `rng`."""
     n, (lines, width) = len(given), weights.shape
     order = rng.permutation(n)
     # few lines sort by counting digits: a small type is several times faster

@@ -159,7 +159,7 @@ def _solved(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[list[int]]:
-    """Yield lists of the given model numbers, each of at most `TOGETHER` cells unless one model alone has more."""
+    """Yield lists of the model `numbers` whose `trees` have at most `TOGETHER` cells unless one alone has more."""
     some, cells = list[int](), 0
     for i in numbers:
         if some and cells + trees[i].cells > TOGETHER:
@@ -226,7 +226,7 @@ class _State:
 
     @classmethod
     def first(cls, goal: Objectives, problems: Sequence[Problem]) -> _State:
-        """Return the state of all problems before the first step: terms of warm starts, or 0."""
+        """Return the state of all `problems` of a goal before the first step: terms of warm starts, or 0."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)
@@ -252,7 +252,7 @@ class _State:
 
 
 def _descend(goal: Objectives, state: _State, problems: Sequence[Problem]) -> _State:
-    """Return the state after a descent with momentum, restarted where it overshoots; each model has its own step.
+    """Return the state after a descent of the problems' goal with momentum; each model has its own step.
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted if the objective
     falls by half of the gradient's linear prediction (Armijo); a refused step is halved, and one that makes the

@@ -52,7 +52,7 @@ class JunctionTree:
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """Return the junction tree of the graph that joins the columns of each clique; columns in no clique stand alone."""
+    """Return the junction tree of the graph that joins the columns of each clique; `sizes` are (column, levels)."""
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
@@ -74,7 +74,7 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
 
 
 def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
-    """Return the number of cells of a model that contains these cliques: `junction_tree(...).cells`, but sooner."""
+    """Return the number of cells of a model that contains these cliques; `sizes` are (column, levels) pairs."""
     products = _products(sizes)
     return sum(products[whole] for whole in _eliminated(sizes, cliques))
 
@@ -82,7 +82,7 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Return, for each of `cliques`, True if a model of all of `held` and that clique has at most `most` cells.
+    """Return, for each of `cliques`, True if a model of all `held` and it, columns `sizes`, has at most `most` cells.
 
     Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
     """
@@ -129,18 +129,18 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Return the object of the graph with neighbours `around`, one for equal graphs: strata try equal cliques."""
+    """Return the `_Growing` object of the graph of columns `sizes`, neighbours `around`, up to `most` cells; cached."""
     return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Yield the maximal cliques of the triangulated graph of `cliques`, each as a bit set of column numbers."""
+    """Yield maximal cliques, int bit sets of column numbers, of `cliques`' triangulated graph of columns `sizes`."""
     products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
 
 def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
-    """Return, by column number, the bit set of itself and its neighbours in the graph of these cliques."""
+    """Return, by column number, the bit set of itself and its neighbours in the graph of `cliques`, of `sizes`."""
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]
     for clique in cliques:
@@ -151,7 +151,7 @@ def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique
 
 
 def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
-    """Yield maximal cliques of a min-size elimination: always the column whose neighbourhood has the fewest cells.
+    """Yield maximal cliques (bit sets) of a min-size elimination: always the column of the least neighbourhood.
 
     A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
     Overwrites `around` and `cost`.
@@ -181,7 +181,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
 
 
 def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
-    """Return the order key of eliminating a column: True if it adds an edge; its clique's cells; column number."""
+    """Return (True if eliminating `column` adds an edge `around`; its clique's cells by `products`; column number)."""
     whole, joins = around[column], False
     for a in _members(whole):
         if whole & ~around[a]:
@@ -216,7 +216,7 @@ class _Products(dict[int, int]):
 
 @lru_cache(maxsize=8)
 def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
-    """Return the cache, bit set of columns -> number of cells, that all graphs of these columns share."""
+    """Return the cache, bit set of columns -> number of cells, that all graphs of the columns `sizes` share."""
     return _Products([size for _, size in sizes])
 
 

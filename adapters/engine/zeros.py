@@ -23,7 +23,7 @@ MOST_WITH_RULES = 2**16
 
 
 def forbidden(schema: Schema) -> Forbidden:
-    """Return clique -> row-major numbers of impossible cells, for each set of columns in a rule; {} without."""
+    """Return {clique: row-major numbers of impossible cells} for each set of columns in a rule of the schema; or {}."""
     found: Forbidden = {}
     for rule in schema.rules:
         for box in rule.cells(schema):

@@ -110,7 +110,7 @@ class OneLayer:
         return f"network of {self.hidden} hidden units for {self.target}, on {features} features"
 
     def start(self, rng: Generator) -> Floats:
-        """Return the first weights, one vector: output ones 0, hidden ones normal, of deviation 1 / features' norm."""
+        """Return the first weights, a vector: output ones 0, hidden ones normal by `rng`, sd 1 / features' norm."""
         features = len(self.design.names(self.schema))
         hidden = rng.normal(0, 1 / largest_norm(self.design), self.hidden * features)
         return np.concatenate([hidden, np.zeros(self.shape[0] - hidden.size)])

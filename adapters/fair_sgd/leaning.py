@@ -91,7 +91,7 @@ class Leaning:
 
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
-        """Return the state of a descent before any answer: no statistics, and the setting's clip."""
+        """Return the state of a task's descent before any answer: no statistics, and the setting's clip."""
         return cls(task, task.settings.clip)
 
     @property
@@ -108,7 +108,7 @@ class Leaning:
         self.samples += 1
 
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
-        """Add one step's noisy statistics by name to the running averages; `global_adapt` updates its clip too."""
+        """Add one step's noisy `answers` by name to the running averages; `global_adapt` updates its clip too."""
         for name, answer in answers.items():
             kept = self.kept.setdefault(name, NoisyAverage(np.zeros(answer.units.shape), 0.0))
             kept.add(answer.values, answer.sigma, self.task.settings.memory)
@@ -116,7 +116,7 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Multiply `clip` by exp(noisy fraction of longer gradients - `clip_rate`), within factors of `most_clip`."""
+        """Multiply `clip` by exp(longer gradients' noisy fraction in `tally` - `clip_rate`), within `most_clip`."""
         # the clip grows while more than `clip_rate` of the gradients are cut, and shrinks otherwise
         s = self.task.settings
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))

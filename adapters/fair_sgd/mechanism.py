@@ -106,22 +106,28 @@ class FairSGD(Mechanism[Regression | Network]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment of all steps, with the least noise in the budget; refuse what the schema rules out."""
+        """Return an allotment of all steps, with the least noise in the budget.
+
+        Refuse settings unfit for the public schema.
+        """
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 
     @once
     def task(self, public: Public) -> FairSgdProblem:
-        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
+        """Return the task that public schema and settings determine, cached.
+
+        Refuse settings that do not fit the schema.
+        """
         return task_of(self, public)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Run the descent and return its model; `rng` makes a network's first weights only."""
+        """Program on public facts, spending `allot`, that returns a descent's model; `rng` makes first weights."""
         task = self.task(public)
         learned = yield from train(task, allot, task.form.start(rng))
         return task.form.model(learned.theta, self._facts(task, learned))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult) -> dict[str, Any]:
-        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; captions and texts for readers."""
+        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

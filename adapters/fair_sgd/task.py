@@ -105,7 +105,7 @@ class FairSgdProblem:
 
 
 def task_of(settings: FairSGD, public: Public) -> FairSgdProblem:
-    """Return the fit's task; refuse unknown or unfit columns, groups of a stratum, and mitigations without effect.
+    """Return the fit's task by settings and public facts; refuse unfit columns, groups of a stratum, vain mitigations.
 
     Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
     """

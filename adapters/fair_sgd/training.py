@@ -36,7 +36,7 @@ class FairSgdResult:
 
 
 def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[FairSgdResult]:
-    """Run the descent, one question a step: gradient and groups' statistics are of one sample, and have one price.
+    """Program of the descent, one question a step: gradient and groups' statistics of one sample, at one price.
 
     Args:
         task: The public facts of the fit.
@@ -66,7 +66,7 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
 
 
 def _groups(task: FairSgdProblem, leaning: Leaning) -> list[str]:
-    """Return a text for each group: size and, where measured, mean of 1 - sum of p^2; an empty list without groups."""
+    """Return a text for each group of a task: size, mean of 1 - sum of p^2 if `leaning` measured it; [] without."""
     if not task.by:
         return []
     sizes = leaning.sizes()

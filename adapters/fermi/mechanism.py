@@ -146,7 +146,7 @@ class DPFermi(Mechanism[Designed]):
             raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment of all steps, with the least noise in the budget; refuse settings that do not fit it."""
+        """Return an allotment of all steps, least noise in the budget; refuse settings unfit for it or public facts."""
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
@@ -157,7 +157,10 @@ class DPFermi(Mechanism[Designed]):
 
     @once
     def task(self, public: Public) -> FermiProblem:
-        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
+        """Return the task that public schema and settings determine, cached.
+
+        Refuse settings that do not fit the schema.
+        """
         task = task_of(self, public)
         if self.network is not None:
             from stratsynth.adapters.fermi.network_task import network_task
@@ -167,14 +170,17 @@ class DPFermi(Mechanism[Designed]):
         return task
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
-        """Train the model and return it; `rng` makes a network's first weights, and draws public samples."""
+        """Program, spending `allot`, that trains and returns the model.
+
+        `rng` makes a network's first weights, and draws public samples.
+        """
         (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
         return model
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """Return one model for each penalty, in their order; all share the questions of `steps` and their price.
+        """Return a program that fits a model for each penalty, in order; all share the questions of `steps`.
 
         Args:
             public: See `steps`.
@@ -188,7 +194,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult) -> dict[str, Any]:
-        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; captions and texts for readers."""
+        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
         within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""

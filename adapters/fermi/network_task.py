@@ -54,12 +54,15 @@ class FermiNetworkProblem(FermiProblem):
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """Return the question of a step at `theta`, with a first axis of 1; other numbers of models are refused."""
+        """Return the question of a step at `theta` (first axis 1) with cells' `slopes`, None without.
+
+        Refuse several models.
+        """
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])
 
     def counting(self, theta: Floats) -> PerRowGradients:
-        """Return the question for one model's loss gradient and, by cell, sums that count records."""
+        """Return the question for one model's loss gradient at `theta` and, by cell, sums that count records."""
         by = self.by if self.settings.penalty else (self.target,)
         return self._asked(theta, by, np.zeros((*self.schema.shape(by), self.classes)))
 

@@ -58,7 +58,10 @@ class OpenRows:
 
     @classmethod
     def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
-        """Ask for features and target of all rows, which are public; return them with a step's `rate` and `rng`."""
+        """Program that asks for features and target of a task's rows, which are public.
+
+        Return them with a step's `rate` and `rng`.
+        """
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
 

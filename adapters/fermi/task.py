@@ -139,7 +139,10 @@ class FermiProblem:
 
 
 def task_of(settings: DPFermi, public: Public) -> FermiProblem:
-    """Return the fit's task; refuse unknown or unfit columns and sizes, groups of a stratum, a penalty of no groups."""
+    """Return the fit's task by settings and public facts.
+
+    Refuse unfit columns and sizes, groups of a stratum, and a penalty of no groups.
+    """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
@@ -169,7 +172,7 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse, for `protect = "sensitive"`, features or target that are groups or not public, and public groups.
+    """Refuse settings of `protect = "sensitive"` with feature or target `columns` groups, or not public in a schema.
 
     Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
     """
@@ -200,7 +203,10 @@ A logistic loss has a curvature of at most a quarter of that square, so this is 
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return declared sizes, true classes (1 for parity) x groups, or None; refuse unknown and missing labels."""
+    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None.
+
+    Refuse labels that the schema does not know, and missing ones.
+    """
     if not settings.sizes:
         return None
     odds = settings.criterion == "odds"

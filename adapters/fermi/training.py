@@ -50,7 +50,7 @@ class FermiResult:
 
 
 def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:
-    """Return coefficients of one model for each penalty, trained side by side; all are positive, or all are 0.
+    """Program that returns coefficients of a model for each penalty, side by side; all are positive, or all are 0.
 
     Args:
         task: The public facts of the fit.
@@ -158,7 +158,10 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return models' adversary, W being best for predictions independent of the group; one penalty a model."""
+        """Return a task's adversary, one of `penalties` a model: W is best for predictions independent of the group.
+
+        `counts` are the numbers of records of each cell.
+        """
         sizes = counts.sizes
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
         each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]

@@ -75,7 +75,10 @@ class Fixed(Mechanism[Graphical]):
         object.__setattr__(self, "tables", tables)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse unknown columns, tables or columns too large."""
+        """Return the whole budget as a zCDP allotment.
+
+        Refuse columns that the public schema lacks, and tables or columns that are too large.
+        """
         schema = public.schema
         for table in self.tables:
             for name in table:
@@ -88,7 +91,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Measure all tables at once, and return the model that rows are drawn from."""
+        """Program on public facts, spending `allot`, that measures all tables and returns the model of rows."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)
@@ -122,7 +125,7 @@ class Fixed(Mechanism[Graphical]):
         return found
 
     def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """Return those `cliques` that one model of at most `model_cells` cells holds, taken in one after the other."""
+        """Return those `cliques` of columns `sizes`, one by one, that a model of `model_cells` cells holds."""
         held: tuple[Clique, ...] = ()
         for clique in cliques:
             if taken_in(sizes, held, (clique,), self.model_cells)[0]:

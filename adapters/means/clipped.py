@@ -48,7 +48,7 @@ Tail = Literal["gaussian", "paper"]
 
 
 def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
-    """Return w(n), in standard deviations: n normal values lie within it of their mean with chance about 1 - gamma."""
+    """Return w(n), in standard deviations: n values of this `tail` lie within w of their mean with chance 1 - gamma."""
     if tail == "paper":
         return math.sqrt(math.log(n / gamma))
     return math.sqrt(2 * math.log(2 * n / gamma))
@@ -70,12 +70,15 @@ class ClippedMean(Settings):
     """The half width w: `gaussian`, sqrt(2 log(2 n / gamma)); or `paper`, sqrt(log(n / gamma)), which is narrower."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as pure epsilon per row, without delta; refuse columns that `scales` refuses."""
+        """Return the whole budget as pure epsilon per row, without delta.
+
+        Refuse public columns that `scales` refuses.
+        """
         self.scales(public)
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Ask counts, sums and sums of squares, column by column, and return the estimate of all means."""
+        """Program on public facts, spending `allot`: counts, sums, squares by column; returns all means."""
         columns = self.scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
@@ -86,7 +89,10 @@ class ClippedMean(Settings):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: ColumnScale, n: float) -> float:
-        """Return the clip's distance from the centre, in the unit, for `n` records; at most as far as the bounds."""
+        """Return the clip's distance from the column's centre, in its unit, for `n` records.
+
+        The distance is at most that of the bounds.
+        """
         # the true mean is within the radius of the centre, and values within the half width of it
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
         return min(wide, column.reach(column.centre))

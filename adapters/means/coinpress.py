@@ -52,7 +52,7 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """Return the norm that `d` standard normal numbers exceed with probability `beta`: the paper's bound or exact.
+    """Return the norm that `d` standard normal numbers exceed with probability `beta`: paper's `tail` bound or exact.
 
     The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
     quantile 2.576.
@@ -71,7 +71,7 @@ def clip_at(r: float, g: float) -> float:
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """Return the standard deviation of a noisy mean of `n` records, of noise that costs `rho`.
+    """Return the standard deviation of a noisy mean of `n` records, of noise that costs `rho` for these neighbours.
 
     Each record moves the sum by at most `tau`, or 2 `tau` where it is exchanged.
     """
@@ -108,12 +108,12 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse columns that `scales` refuses."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse public columns that `scales` refuses."""
         self.scales(public)
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Count, narrow down the means, ask squares around the last centre, and return the estimate of all means."""
+        """Program for `allot`: counts, narrows the means, asks squares; returns the estimate of all means."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -127,7 +127,7 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Narrow down the means of these columns together, in steps, paid by `pay`; return their figures.
+        """Program that narrows the means of `columns`, `size` records, paid by `pay`; returns their figures.
 
         `extra` pays for the squares of which deviations are worked out.
         """
@@ -163,12 +163,15 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`; no wider than the bounds."""
+        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`, noise `g`; bounds cap it.
+
+        `columns` are those summed together, with their bounds.
+        """
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
 
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """Return the question for the sum of values less `centre`, in units of scale, clipped at norm `tau`."""
+    """Return the question for the sum of `columns`' values less `centre`, in units of scale, clipped at norm `tau`."""
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

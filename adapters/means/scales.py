@@ -65,7 +65,7 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[ColumnScale, ...]:
-    """Return the columns' facts, with centre, radius and unit as set or by bounds; refuse unknown or unsuited ones."""
+    """Return `columns`' facts, with centre, radius and unit as set or by bounds; refuse unknown or unsuited ones."""
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:
@@ -111,7 +111,10 @@ def _scale(
 
 
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
-    """Return a copy, column -> number as float, of the setting `key`; refuse (UsageError) all else that is `given`."""
+    """Return the setting `key`, `given` as column -> number, copied with floats.
+
+    Refuse (UsageError on `who`) anything else.
+    """
     if not isinstance(given, Mapping):
         raise UsageError(f"{who}: {key} is a table from column to number.")
     for name, value in given.items():

@@ -91,14 +91,17 @@ class Settings(Mechanism[Estimate]):
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
-        """Return the columns with their scales; refuse unsuitable columns, and a declared size that is not theirs."""
+        """Return the columns with their scales by public facts.
+
+        Refuse unsuitable columns, and a declared size that is not theirs.
+        """
         columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
         check_count(self.name, self, public, columns)
         return columns
 
 
 def check_count(who: str, settings: Settings, public: Public, columns: Iterable[ColumnScale]) -> None:
-    """Refuse (Unsupported), for `count = "declared"`, no size, inexact sizes, and rows or values that may be left out.
+    """Refuse (Unsupported on `who`) settings of `count = "declared"` without a public size, or rows left out.
 
     Such rows are weighted by a column, or of units of several rows; such values are of columns that may lack them.
     """
@@ -130,7 +133,10 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return the parts of `whole` that pay for counts, means and squares; those not asked are 0 and go to means."""
+    """Return three parts of `whole`, for counts, means and squares, by settings.
+
+    Shares that are not asked for are 0, and go to means.
+    """
     counts = settings.count_share * (settings.count == "noisy")
     squares = settings.variance_share * (settings.variance == "bought")
     count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
@@ -138,7 +144,7 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Return the number of records with a value in each of the columns: noisy, or the declared size without noise.
+    """Program paid by `pay`: the number of records with a value in all `columns`, noisy, or declared (settings).
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
@@ -160,7 +166,10 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Return each group of columns' number of records, paid by `pay`; groups that every record has share one."""
+    """Program paid by `pay`: each group of columns' number of records, in a list; groups all records have share one.
+
+    Settings and public facts tell if numbers are counted or declared.
+    """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
     asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], MeanCount]()
@@ -173,7 +182,7 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Return the columns' standard deviations, an array, from a noisy sum of squares paid by `pay`.
+    """Program that returns the columns' standard deviations, an array, from noisy sums of squares paid by `pay`.
 
     Squares are around the centre of `query` and cut at `clip` squared; `means` and `size` are those of the columns.
     """
@@ -200,7 +209,7 @@ def figures(
     pure: bool,
     rows: int = 1,
 ) -> Figures:
-    """Return the means and their errors by column; `means` are centre + sum / size, sums having noise `sigma`.
+    """Return the means and their errors by column; `means` are centre + sum / size, noise `sigma`, `pure`: Laplace.
 
     `rows` is the largest number of rows of one person. They may be equal, so the sampling variance is at most `rows`
     times that of single rows; also in groups that a person's rows are spread over.
@@ -234,7 +243,7 @@ def figures(
 
 
 def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
-    """Return, by column, the largest deviation: root of (high - m)(m - low), m the likely mean nearest the middle."""
+    """Return, by column, the largest deviation: root of (high - m)(m - low), m within the mean's `noise`, mid-most."""
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2
@@ -245,7 +254,7 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """Return one estimate of all `columns` from figures of some columns each, in the order of `parts`.
+    """Return one estimate, in a schema, of all `columns` from figures of some columns each, in the order of `parts`.
 
     `pure` is True for Laplace noise, `bounds` if deviations are bounds and no estimates.
     """

@@ -28,7 +28,7 @@ REMEDY = (
 
 
 def torch_of(who: str) -> Any:
-    """Return the module `torch`; refuse (Unsupported) with the way to install it if it is absent."""
+    """Return the module `torch`; refuse (Unsupported, naming `who`) with the way to install it if it is absent."""
     try:
         import torch
     except ImportError as error:
@@ -63,7 +63,7 @@ class Blueprint:
         return f"network by {getattr(self.network, '__module__', '?')}.{getattr(self.network, '__qualname__', '?')}"
 
     def build(self, who: str, seed: int) -> Any:
-        """Return the network, a torch Module in double precision, with first weights that the seed decides.
+        """Return the network, a torch Module in double precision, with first weights by the seed; errors name `who`.
 
         Raises:
             Unsupported: PyTorch is not installed, or the network couples rows or draws at random.
@@ -76,7 +76,10 @@ class Blueprint:
         return module.double().train()
 
     def _modules(self, torch: Any) -> Any:
-        """Return a named network: tanh after each hidden layer; convolutions of 3 x 3 pixels with stride 2."""
+        """Return a named network, by the module `torch`: tanh after each hidden layer.
+
+        A "conv" network has convolutions of 3 x 3 pixels with stride 2.
+        """
         nn = torch.nn
         if self.network == "mlp":
             sizes, layers = (self.features, *self.hidden), list[Any]()
@@ -91,7 +94,7 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """Return the network that the caller's function builds; refuse no function, and a result of another type."""
+        """Return the network that the caller's function builds; refuse none, and a result that is no `torch` module."""
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "
@@ -109,7 +112,10 @@ class Blueprint:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the blueprint of stored facts; refuse (ReleaseError) unknown names, and sizes that do not fit."""
+        """Return the blueprint of stored facts for `features` and `classes`.
+
+        Refuse (ReleaseError) unknown names, and sizes that do not fit.
+        """
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))
         if name not in (None, *NAMED) or not whole or (name == "conv" and not _fits(image, features)):

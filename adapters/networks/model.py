@@ -93,7 +93,7 @@ class Module(Scored):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Module:
-        """Return the model of a stored state, without PyTorch; refuse facts and weights that do not fit."""
+        """Return the model, in a schema, of a stored state, without PyTorch; refuse (ReleaseError) unfit weights."""
         facts, weights = state.facts, np.asarray(state.arrays["weights"])
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

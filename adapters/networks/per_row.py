@@ -50,7 +50,10 @@ class Differentiated:
         self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
 
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
-        """Return the log loss + <slopes, F> of one row `x`, and F, its class probabilities; `label` is one-hot."""
+        """Return (log loss + <slopes, F> of one row `x` at weights `parameters`, its class probabilities F).
+
+        `label` is the row's class as a one-hot vector.
+        """
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
         logs = self._torch.log_softmax(logits, -1)
         chances = logs.exp()

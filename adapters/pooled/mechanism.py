@@ -117,7 +117,7 @@ class Pooled(Groupwise[Any]):
         return Stratified(self.inner, self.by, self.weights, self.groups)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row).
+        """Return the whole budget as a zCDP allotment (rho per row), by public facts.
 
         What the base, its unpooled fit or the strata refuse is refused, and so are a base not priced in zCDP, and
         merged levels that the base cannot tell apart unless all or none of the budget goes to the pooled fit.
@@ -137,7 +137,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Fit everybody, then all strata in lock-step, and return their mixture; share 0 or 1 takes one of them."""
+        """Program for `allot` that fits everybody, then strata in lock-step; returns their mixture; share 0, 1: one."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -151,7 +151,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Ask the questions of an ordinary fit, without its fits, for a plan; return no model but the plain fit's."""
+        """Program that asks an ordinary fit's questions for `allot`, without fits; returns the plain fit's model."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
@@ -161,7 +161,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
-        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by size and columns if "auto"."""
+        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by public size and columns."""
         if self.share != "auto":
             return float(self.share)
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
@@ -169,7 +169,7 @@ class Pooled(Groupwise[Any]):
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Return two parts of the allotment, for everybody's model and for the strata; together at most the whole."""
+        """Return two parts of the allotment, by public facts: everybody's model's and the strata's, at most all."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 

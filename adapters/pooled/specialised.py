@@ -39,11 +39,11 @@ class Specialised(Mechanism[Any]):
         return self.base.returns
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment: the rho per row that epsilon and delta convert to."""
+        """Return the whole budget as a zCDP allotment, rho per row of epsilon and delta, whatever the public facts."""
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Choose, measure and fit in rounds; return the stratum's model, everybody's if it can afford nothing."""
+        """Program of rounds for `allot`; returns the stratum's model, or everybody's if it can afford none."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         # everybody's model is post-processing of answers already paid, so starting from it is free
@@ -63,6 +63,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary stratum, with random choices, for a plan; fit and return nothing."""
+        """Program that asks an ordinary stratum's questions for `allot`, choices by `rng`; returns nothing."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

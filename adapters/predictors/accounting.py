@@ -32,7 +32,7 @@ UNSOUND = {
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
-    """Return a step's rho where group k is asked at rhos[k], and the groups' noisy sums are added up with `weights`."""
+    """Return a step's rho where group k is asked at rhos[k] and noisy sums added with `weights`, by `accounting`."""
     if accounting == "paper":
         return math.fsum(rhos)
     if accounting == "parallel":

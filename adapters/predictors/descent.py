@@ -31,7 +31,7 @@ RESIDUAL = {"linear": 0.5, "logistic": 1.0, "softmax": math.sqrt(2)}
 
 
 def rounded(theta: Floats) -> Floats:
-    """Return an array of coefficients or weights rounded to multiples of 1 / GRID, as questions hold them."""
+    """Return the array `theta` of coefficients or weights rounded to multiples of 1 / GRID, as questions hold them."""
     found: Floats = np.rint(theta * GRID) / GRID
     return found
 

@@ -53,7 +53,7 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name: `prediction`, and `probability=LEVEL` for each column of `chances`."""
+        """Return output columns of coded rows: `prediction`, and `probability=LEVEL` for each column of `chances`."""
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
@@ -85,7 +85,7 @@ class Scored(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name: `prediction`, and `probability=LEVEL` for each level."""
+        """Return output columns of coded rows by name, arrays: `prediction`, and `probability=LEVEL` for each level."""
         return self.written(rows, self.probabilities(rows))
 
 

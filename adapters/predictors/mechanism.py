@@ -189,14 +189,14 @@ class GroupRegression(Mechanism[Regression | Network]):
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
         if self.model == "network":
             self.network(public)
         self.task(public)
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups' layout if they are asked by themselves; None if all records are asked together."""
+        """Return the groups' layout, by public facts, if they are asked by themselves; None if all records together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once
@@ -206,16 +206,19 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public) -> PredictorProblem:
-        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
+        """Return the task that public schema and settings determine, cached.
+
+        Refuse settings that do not fit the schema.
+        """
         return task_of(self, public, self.families_here(public))
 
     @once
     def network(self, public: Public) -> NetworkProblem:
-        """Return the network's task: that of its logistic or softmax precursor, with the network's rate and clip."""
+        """Return the network's task by public facts: that of its precursor, with the network's rate and clip."""
         return NetworkProblem.of(self.task(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Run counts, stage 1 and stage 2, and return the model; `rng` makes a network's first weights only."""
+        """Program for `allot`: counts, stages 1 and 2; returns the model; `rng` makes a network's first weights."""
         task = self.task(public)
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
@@ -233,7 +236,10 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Return each group's records times a row's weight, at least one row's, and the part of `rho` that is left."""
+        """Program for a part of `rho` that returns (records x row weight by group of `families`; the rho left).
+
+        Nothing is asked if sizes are public facts.
+        """
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:

@@ -76,12 +76,12 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, square: NoisySum, product: NoisySum) -> NoisyMoments:
-        """Return the moments of least squares from the blocks of `Moments`: X'X, as upper triangle, and X'y."""
+        """Return the moments of least squares from noisy X'X, upper triangle (`square`), and X'y (`product`)."""
         return cls._of(square, product, np.zeros(product.units.size), curved=False)
 
     @classmethod
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
-        """Return the moments of a logistic Newton step from `centre`, of the noisy blocks of `Curvature`.
+        """Return the moments of a logistic Newton step from `centre`, of noisy blocks `square` and `gradient`.
 
         `square` is four times the curvature's upper triangle.
         """

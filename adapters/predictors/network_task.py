@@ -65,7 +65,7 @@ class NetworkProblem:
         return outputs(self.task.schema.size(self.task.target))
 
     def start(self, rng: Generator) -> Floats:
-        """Return the first weights, one vector: output ones 0, hidden ones normal, of deviation 1 / features' norm."""
+        """Return the first weights, a vector: output ones 0, hidden ones normal by `rng`, sd 1 / features' norm."""
         hidden = rng.normal(0, 1 / self.task.norm, (self.units, len(self.task.names)))
         return np.concatenate([hidden.ravel(), np.zeros((self.units + 1) * self.outputs)])
 
@@ -74,12 +74,12 @@ class NetworkProblem:
         return self.task.descent(start)
 
     def layers(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return a vector of all weights as two matrices: hidden (units x features), output (units + 1 x logits)."""
+        """Return the vector `theta` of all weights as matrices: hidden (units x features), output (+ 1 x logits)."""
         cut = self.units * len(self.task.names)
         return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
-        """Return a question's design, hidden and output weights, rounded for equal resumed questions."""
+        """Return (design, hidden weights, output weights) of a question at `theta` in a group, None: all; rounded."""
         hidden, output = self.layers(rounded(theta))
         if group is None or not self.task.groups:
             return self.task.design, hidden, output
@@ -112,7 +112,7 @@ class NetworkProblem:
         return np.concatenate([(gradient[:cut].reshape(self.units, -1) @ share).ravel(), gradient[cut:]])
 
     def model(self, theta: Floats, tailored: Tailored, noise: float) -> Network:
-        """Return the `Network` with the weights `theta`, and as its facts the fit's figures and `noise` of a step."""
+        """Return the `Network` with the weights `theta`, as its facts the budgets `tailored` and `noise` of a step."""
         described = self.task.described(tailored) | {
             "Model": f"network of {self.units} hidden units for {self.task.target}, on {len(self.task.names)} features",
             "Clip": f"{self.task.clip:.3g}, of the gradient by all {len(theta):,} weights",

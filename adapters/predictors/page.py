@@ -40,7 +40,7 @@ UNITS = (
 
 
 def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
-    """Return the page's section of a regression: coefficients, 95 % intervals, groups, the fit.
+    """Return the page's section of the regression `model`: coefficients, 95 % intervals, groups, the fit.
 
     `named` maps a group's label to its name for readers.
     """
@@ -67,7 +67,7 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
 
 
 def network_section(model: Network, named: Callable[[str], str]) -> Section:
-    """Return the page's section of a network: the fit's settings in words and its groups, no weights."""
+    """Return the page's section of the network `model`: settings in words, groups by names `named`, no weights."""
     return Section(
         "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
     )
@@ -79,7 +79,7 @@ def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
-    """Return a list of one figure, a table of the groups' sizes, weights and shares of rho; empty below two groups."""
+    """Return one figure in a list: sizes, weights, rho of groups (`named`) in the fit's facts; [] below two groups."""
     groups = facts.get("groups", [])
     if len(groups) < 2:
         return []
@@ -89,7 +89,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a report's table of coefficients: a line each with value, noisy estimate, 95 % interval and picture.
+    """Return a table, with a caption, of coefficients `rows`: value, noisy estimate, 95 % interval, picture.
 
     Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
     """

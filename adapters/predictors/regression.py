@@ -75,7 +75,7 @@ class Regression(Designed):
         return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name: `prediction` and, unless the model is linear, `probability=LEVEL` for each."""
+        """Return output columns of coded rows: `prediction` and, unless linear, `probability=LEVEL` for each level."""
         if self.link == "linear":
             return {"prediction": self.predict(rows)}
         return self.written(rows, self.probabilities(rows))
@@ -152,7 +152,7 @@ class Regression(Designed):
         )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return one table named `coefficients`, that of `coefficients()` with 95 % intervals; `rows` is not used."""
+        """Return {"coefficients": table of `coefficients()` with 95 % intervals}; `rows` is not used."""
         import pyarrow as pa
 
         return {

@@ -85,7 +85,7 @@ class Tailored:
 
     @classmethod
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
-        """Return stage 2's budgets: `rho` divided by its steps, groups' shares by `errors`, equal if these are None.
+        """Return stage 2's budgets of a task: `rho` divided by its steps, groups' shares by `errors`, equal if None.
 
         `sizes` are records by group; `moves` is by `loss_moves`.
         """
@@ -104,7 +104,7 @@ def ask(query: Query, rho: float) -> Program[NoisySum]:
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Ask query k of group k at rhos[k], in one split per family; return the `NoisySum`s in the groups' order.
+    """Program that asks one of `queries` of each of a task's groups at `rhos`; returns `NoisySum`s in their order.
 
     Without groups the first query is asked of everybody, and the list has one entry.
     """
@@ -119,7 +119,7 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
 
 
 def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho for one round of questions that costs `rho`, in proportion to `shares`.
+    """Return each group's rho for one round of a task, `rho` in all by `accounting`, in proportion to `shares`.
 
     Each of several overlapping families gets an equal part of it; under `paper` all groups together do.
     """
@@ -127,12 +127,12 @@ def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: S
 
 
 def records(task: PredictorProblem, sizes: Floats) -> float:
-    """Return the number of records: the sum of the groups' `sizes` over the number of families; all are in each."""
+    """Return a task's number of records: the groups' `sizes` summed over the number of families; all are in each."""
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
 def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
-    """Return the number, 1 or 2, of groups whose losses one changed record moves by as much as they paid for.
+    """Return 1 or 2, the number of a task's groups whose losses a step of `neighbours` moves as far as they paid for.
 
     A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
     exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as
@@ -143,7 +143,7 @@ def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
 
 
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
-    """Run Algorithm 1 for `rho` and return `First`: a precursor's coefficients and, if `tailored`, each group's error.
+    """Program of a task's Algorithm 1 for `rho`; returns `First`: coefficients, and if `tailored` groups' errors.
 
     `sizes` are records by group, `moves` is the number of groups that see one changed record, by `loss_moves`.
     """
@@ -178,7 +178,7 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Return coefficients of everybody's model, paid by `rho`: least squares, Newton steps, or descent for `softmax`.
+    """Program for `rho` that returns (coefficients: least squares, Newton steps or descent; last step's moments).
 
     Second are the `NoisyMoments` of the last step; None for `softmax`.
     """
@@ -197,7 +197,7 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 
 
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
-    """Return the moments of Newton step number `step` from `start`, asked at 2^step / (2^NEWTON - 1) of `rho`."""
+    """Program that returns the moments of a task's Newton step number `step` from `start`, for a part of rho."""
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
@@ -209,7 +209,7 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
-    """Return the coefficients after iterations / PRECURSOR noisy steps from 0 on everybody's gradient over `rows`."""
+    """Program that returns a task's coefficients after iterations / PRECURSOR noisy steps, for `rho`, on `rows`."""
     steps = max(1, task.settings.iterations // PRECURSOR)
     descent = task.descent(task.origin, steps)
     for _ in range(steps):
@@ -221,7 +221,7 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Run Algorithms 2 and 3 from `start` with the budgets `tailored`; return the numbers fitted, and a noise scale.
+    """Program of a task's Algorithms 2 and 3 from `start`, budgets `tailored`; returns (`model`'s numbers, noise).
 
     The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
     groups' mean gradients.
@@ -264,7 +264,7 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Ask once, for `rho`, for everybody's gradient at `theta`, rows weighted by `v`; return sum and noise scale."""
+    """Program for `rho` of a task: everybody's gradient of `model` at `theta`, rows weighted by `v`; (sum, noise)."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         # a row's weight is the sum of its groups' weights, tabulated by the groups' columns

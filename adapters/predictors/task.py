@@ -104,7 +104,7 @@ class PredictorProblem:
         return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
-        """Return a question's design and coefficients (first axis of length 1), rounded for equal resumed questions."""
+        """Return (a question's design in a group or None, coefficients `theta` with a first axis of 1, rounded)."""
         here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, rounded(own)[None]
@@ -137,7 +137,10 @@ class PredictorProblem:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """Return the fit's figures as a dict: steps, rate, clip, noise of a step; size, weight, share of each group."""
+        """Return the fit's figures as a dict: steps, rate, clip, a step's `noise`.
+
+        Each group has its size, weight and share by the budgets `tailored`.
+        """
         return {
             "steps": self.settings.iterations,
             "rate": self.rate,
@@ -152,7 +155,7 @@ class PredictorProblem:
         }
 
     def described(self, tailored: Tailored) -> dict[str, str]:
-        """Return captions and texts on the fit's settings, such as "Objective" -> "pooled", for a report's page."""
+        """Return captions and texts on the fit's settings and budgets, "Objective" -> "pooled", for a page."""
         s = self.settings
         return {
             "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
@@ -167,7 +170,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families) -> PredictorProblem:
-    """Return the regression's task; refuse target, features, interactions, groups or objective that do not fit.
+    """Return the regression's task by settings, public facts, families; refuse unfit target, features, groups.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
     """
@@ -212,7 +215,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Pr
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """Return the design inside a group, without its constant columns: their coefficients are added to the intercept."""
+    """Return the design inside a group: constant columns' coefficients, of `names`, are added to the intercept."""
     inner = within(schema, (group,))
     columns = tuple(name for name in design.columns if name in inner.columns)
     own = Coded(

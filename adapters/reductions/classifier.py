@@ -116,7 +116,10 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name: `prediction`, `probability=LEVEL`s; `mean_probability` for goals of losses."""
+        """Return output columns of coded rows: `prediction`, `probability=LEVEL`s.
+
+        `mean_probability` for goals of losses.
+        """
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {
@@ -126,7 +129,7 @@ class RandomisedClassifier(Designed):
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return tables `rates` of groups and `goals`, of the facts that have such rows; `rows` is not used."""
+        """Return {name: table} of `rates` of groups and `goals`, if the facts have such rows; `rows` is not used."""
         import pyarrow as pa
 
         return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}
@@ -138,7 +141,10 @@ class RandomisedClassifier(Designed):
         return [reductions_section(self, named)]
 
     def foretell(self, path: StratumPath) -> str:
-        """Return a plan's line: the steps, and the noise in rates of the smallest cell; empty without facts."""
+        """Return a plan's line, at any path: the steps, and the noise in rates of the smallest cell.
+
+        The text is empty without facts.
+        """
         return str(self.facts.get("plan", ""))
 
     def state(self) -> State:

@@ -38,12 +38,12 @@ class Function(ABC):
         """Return the function of the numbers `z`, one number, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in of the function at the numbers `z`, one number; by default the function itself."""
+        """Return a float, the smooth stand-in of the function at the numbers `z`; by default the function itself."""
         return self.value(z)
 
     @abstractmethod
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient of the smooth stand-in at `z`, an array of z's size."""
+        """Return the gradient at `z` of the stand-in that is smooth by `smoothing`, an array of z's size."""
 
     @abstractmethod
     def lipschitz(self, size: int) -> float:
@@ -62,15 +62,15 @@ class Largest(Function):
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth maximum of the numbers `z`."""
+        """Return a float, the maximum of the numbers `z` made smooth by `smoothing`."""
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the smooth maximum's gradient at `z`: numbers from 0 that add up to 1."""
+        """Return the gradient at `z` of the maximum smooth by `smoothing`: numbers from 0 that add up to 1."""
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:
-        """Return 1, the largest L2 norm of a probability vector."""
+        """Return 1.0, the largest L2 norm of a probability vector, for `z` of any size."""
         return 1.0
 
 
@@ -88,13 +88,13 @@ class Spread(Function):
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return the function of `z`, a number, with smooth stand-ins of its absolute differences."""
+        """Return a float, the function of `z` with absolute differences made smooth by `smoothing`."""
         # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient at `z` of the function with smooth absolute differences, an array of z's size."""
+        """Return the gradient at `z` of the function, differences smooth by `smoothing`, an array of z's size."""
         slopes = smoothing.absolute((z[:, None] - z).ravel())[1].reshape(len(z), len(z))
         found: Floats = slopes.sum(axis=1) - self.parameter
         return found
@@ -117,7 +117,7 @@ class HarmonicMean(Function):
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the array of J derivatives by z_j, J u_j^2: u_j = (1 / z_j) / sum_i (1 / z_i), z in [LEAST, 1]."""
+        """Return an array, derivatives by z_j, J u_j^2 for J numbers: u_j = (1 / z_j) / sum (1 / z_i), z clipped."""
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found

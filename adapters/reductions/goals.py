@@ -91,11 +91,11 @@ class Part:
         return self.constant + self.sign * self.function.value(self.slopes @ counts + self.offsets)
 
     def smooth(self, counts: Floats, smoothing: Smoothing) -> float:
-        """Return the smooth stand-in of the part's value for the vector `counts`."""
+        """Return a float, the stand-in of the part's value for the vector `counts`, made smooth by `smoothing`."""
         return self.constant + self.sign * self.function.smooth(self.slopes @ counts + self.offsets, smoothing)
 
     def gradient(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient of the smooth stand-in, an array of the size of the vector `counts`."""
+        """Return the gradient at the vector `counts` of the stand-in, smooth by `smoothing`; an array of its size."""
         inner = self.function.gradient(self.slopes @ counts + self.offsets, smoothing)
         found: Floats = self.sign * (inner @ self.slopes)
         return found
@@ -106,14 +106,14 @@ class Part:
         return Term(f.kind, self.slopes, self.offsets, weight, hinge, self.sign, self.constant, f.parameter)
 
     def measure(self, counts: Floats) -> float:
-        """Return the measure that the part is named for and `bound` bounds, as the largest difference of rates."""
+        """Return a float: the measure at `counts` that the part is named for and `bound` bounds, of rates."""
         if isinstance(self.function, Spread):  # the Gini index itself
             z = self.slopes @ counts + self.offsets
             return Spread().value(z) / (len(z) * max(float(z.sum()), 1e-9))
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """Return the standard deviation of `measure`, to first order, if each entry of `counts` has noise `sigma`."""
+        """Return the standard deviation of `measure`, by `smoothing`, if each of `counts` has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
@@ -157,13 +157,16 @@ class Goal:
 
 
 def penalty(objective: Part, tolerance: float) -> float:
-    """Return the penalty's slope with which constraints are violated by at most `tolerance` (Corollary 4.2)."""
+    """Return the penalty's slope, a float, at which the objective's constraints miss by at most `tolerance`."""
     size = len(objective.slopes)
     return (tolerance + objective.function.lipschitz(size) * objective.most * math.sqrt(size)) / tolerance
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """Return the objective called `name`, over the groups of enough records; if none is left, that of everybody."""
+    """Return the part of the objective `name` over groups of enough records in `sizes`, or everybody's.
+
+    `floor` is the number added to rates in geometric means.
+    """
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
     if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
@@ -179,13 +182,13 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
 
 
 def measured_by(name: str) -> str:
-    """Return the measure that an objective or constraint needs: `squared`, `log`, or "" if counts suffice."""
+    """Return the measure that the objective or constraint `name` needs: `squared`, `log`, or "" if counts suffice."""
     loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
     return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """Return a part: 1 less the mean `name` of the labels' rates of being right; for `least` > 0, `least` less it."""
+    """Return a part: 1 (or `least` > 0) less the mean `name`, with `floor`, of rates of being right, by `sizes`."""
     rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
     # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
@@ -196,7 +199,7 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return the constraints of `named` (name -> bound) as parts, and pairs left out for too few records.
+    """Return (parts: constraints of `named`, name -> bound, by `sizes`; pairs left out for too few records).
 
     A pair is a constraint and a group's label, which is empty where a rate of everybody lacks records.
     """
@@ -225,7 +228,7 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return a part: the largest difference of the rates of `name` less its bound; None without two groups.
+    """Return (part: largest difference of rates `name` in `sizes` less its bound, or None; labels left out).
 
     `versus` says if groups are compared with each other or with everybody. Second are the labels of groups left out for
     too few records.
@@ -246,7 +249,7 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return a bound on the largest excess of a group's loss over its bound; None without any estimable group.
+    """Return (bound on the largest excess of a group's loss `name` in `sizes`, or None; names of too few records).
 
     Second are the names left out for too few records: of groups, or of group and label such as `F|yes`.
     """
@@ -268,7 +271,7 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 
 
 def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
-    """Return a mapping from each group's name, and each group and label's, as `F|yes`, to loss and group number."""
+    """Return {name: (loss, group number)} for each group's label, and each group and level's, as `F|yes`."""
     loss = BOUNDED[name]
     cells = {
         "|".join(filter(None, (label, level))): (one, g)
@@ -279,7 +282,7 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return a bound on the Gini index of the groups' accuracies a, sum_ij |a_i - a_j| / (2 K sum a_i).
+    """Return (bound on the Gini index of accuracies a, sum_ij |a_i - a_j| / (2 K sum a_i), or None; labels left out).
 
     None for fewer than two estimable groups; second are the labels of the others.
     """

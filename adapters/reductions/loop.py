@@ -60,7 +60,7 @@ class LoopResult:
 
 
 def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """Ask for counts and losses of classifiers, the rows of `thetas`, for `rho`; return rows x numbers, and noise.
+    """Program for `rho` that asks a task's counts and losses of classifiers `thetas`; returns (rows x numbers, noise).
 
     Sums of losses are in units of their clips; one noise scale holds for all numbers.
     """
@@ -77,7 +77,7 @@ def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tupl
 
 
 def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Run Algorithm 2, corrected, for `rho` on a goal; return all classifiers with weights, noisy counts and noise."""
+    """Program of a task's Algorithm 2 for `rho` on a goal, by `sizes`; returns classifiers, weights, counts, noise."""
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
@@ -99,7 +99,7 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -
 
 
 def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Run Algorithm 1 for `rho`: draw one candidate by the goal, then ask its counts; return it with weight 1."""
+    """Program of a task's Algorithm 1 for `rho`, by `sizes`: one candidate drawn by the goal, with counts, weight 1."""
     s = task.settings
     candidates, rho = yield from _candidates(task, sizes, goal, rho)
     rho *= 1 - 1e-12
@@ -110,7 +110,7 @@ def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> P
 
 
 def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
-    """Return the oracle, the coefficients that the first step starts from, and the rho left of `rho`."""
+    """Program that returns (a task's oracle for a goal by `sizes`, first coefficients, the rho left of `rho`)."""
     s = task.settings
     if s.oracle == "gradient":
         start, rho = yield from _start(task, sizes, goal, rho)
@@ -120,7 +120,10 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pr
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Fit a classifier to the goal's objective alone, for `start_share` of `rho`; return it, and the rest of rho."""
+    """Program that fits a task's classifier to the goal's objective for a part of `rho`; returns (it, rest of rho).
+
+    `sizes` are the groups' numbers of records.
+    """
     s, zero = task.settings, np.zeros(len(task.features))
     # without constraints the costs are those of the objective alone
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
@@ -130,7 +133,10 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pro
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Return candidates' coefficients, one row each, and the rho left: public ones, or around a paid-for classifier."""
+    """Program that returns (candidates' coefficients, a row each, public or around a paid classifier; the rho left).
+
+    A paid one is fitted to the task's goal, by the groups' `sizes`.
+    """
     s = task.settings
     if s.candidates == "net":
         return net(len(task.features), s.number), rho

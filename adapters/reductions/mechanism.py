@@ -184,13 +184,16 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings that the schema does not allow."""
+        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
         self.task(public)
         return budget.zcdp()
 
     @once
     def task(self, public: Public) -> ReductionsProblem:
-        """Return the task that schema and settings determine, cached; refuse settings the schema does not allow."""
+        """Return the task that public schema and settings determine, cached.
+
+        Refuse settings that do not fit the schema.
+        """
         return task_of(self, public)
 
     def goal(self, sizes: Sizes) -> Goal:
@@ -215,7 +218,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Count the sizes, run the method's program, and return the classifier; `rng` is not used."""
+        """Program on public facts that counts sizes, runs the method for `allot`, returns the classifier."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
         goal = self.goal(sizes)
@@ -224,7 +227,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, rho: float) -> Program[tuple[Sizes, float]]:
-        """Return sizes by group and label, times a row's weight, and the rho left: all, or what counting leaves."""
+        """Program that returns (sizes of a task's groups and labels, times a row's weight; the part of `rho` left)."""
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
         if task.sizes is not None:

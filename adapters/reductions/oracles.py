@@ -67,7 +67,7 @@ class Oracle(ABC):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients of one classifier that makes the product `weights` . counts small.
+        """Program that returns the coefficients of a classifier that makes the product `weights` . counts small.
 
         Args:
             task: The fit's public facts.
@@ -92,7 +92,10 @@ class ExponentialOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients of one candidate drawn for `rho` by `weights` . counts; by error if they are tiny."""
+        """Program of a task that returns a candidate's coefficients drawn for `rho` by `weights`, errors if tiny.
+
+        `weights` are by group, label and prediction; `sizes` are the groups'.
+        """
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
@@ -102,7 +105,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """Return the coefficients of the candidate drawn for `rho` by the score of these terms (Algorithm 1)."""
+        """Program of a task that returns coefficients of the candidate drawn for `rho` by the score of these terms."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
         return np.array(self.candidates[number])
@@ -121,7 +124,10 @@ class DescentOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Return the coefficients after `steps` noisy gradients from `start`, of equal price, `rho` in all."""
+        """Program of a task that returns coefficients after `steps` noisy gradients by `weights` from `start`.
+
+        All steps cost `rho` together; `sizes` are the groups'.
+        """
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
         most = max(float(np.abs(dearer).max()), 1e-300)

@@ -38,7 +38,7 @@ ALONE = (
 
 
 def reductions_section(model: RandomisedClassifier, named: Callable[[str], str]) -> Section:
-    """Return the page's section "What was to hold": goals of mixture and best classifier, rates of groups, the fit."""
+    """Return the page's section "What was to hold" of a model: goals, rates of groups by `named`, the fit."""
     heads = [
         Column("Goal", "text"),
         Column("group", "text"),

@@ -115,7 +115,7 @@ class Sizes:
         return np.concatenate([found.ravel(), np.zeros(len(self.measures) * self.numbers.size)])
 
     def costs(self, slopes: Floats) -> Floats:
-        """Return counts' weights, groups x labels x predictions, from a goal's derivatives by counts and sums.
+        """Return counts' weights, groups x labels x predictions, by `slopes`, a goal's derivatives by counts, sums.
 
         The gradient oracle descends on a record's log loss in place of its error, so a log loss of weight 1 counts as
         an error of cost 1. A squared loss counts equally, with the log loss as a stand-in: both are proper, so for any
@@ -176,7 +176,7 @@ class Sizes:
         return self.middle(loss) + float(self.row(loss, group) @ counts)
 
     def noise(self, loss: Loss, group: int | None, rate: float, sigma: float) -> float:
-        """Return the standard deviation of the loss `rate`, of noise `sigma` of each count and of its denominator."""
+        """Return the standard deviation of a group's loss `rate`, by noise `sigma` of counts and the denominator's."""
         cells = self.cells(loss, group)
         size = max(float(self.numbers[cells].sum()), 1.0)
         denominator = (rate - self.middle(loss)) * self.sigma * float(np.sqrt(cells.sum())) / size

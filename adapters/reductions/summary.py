@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the fitted predictor of the loop's result, with rates, goals, plan and settings in words as its facts."""
+    """Return the predictor of a task's result `found`, with rates by `sizes`, goals, plan and settings as facts."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
@@ -49,7 +49,7 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a dict for each group and loss (everybody first): records, value by noisy `counts`, and noise.
+    """Return a dict for each group and loss in `sizes` (everybody first): records, value by `counts`, noise.
 
     Value and noise are None for too few records.
     """
@@ -74,7 +74,7 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a dict each for objective, constraints, goals lacking records: bound, value by noisy counts, status."""
+    """Return a dict each for a goal's objective, constraints, lacking ones: bound, value by `counts`, `noise`."""
     rows = [_row(goal.objective, goal, counts, noise, "objective")]
     rows += [_row(part, goal, counts, noise, "constraint") for part in goal.constraints]
     nothing = {"kind": "constraint", "bound": None, "value": None, "noise": None, "status": "not_estimable"}
@@ -95,7 +95,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:
-    """Return a text: the steps, and noise in rates and mean losses of the smallest cell of at least `least` records."""
+    """Return a text: a task's steps, and noise of `found` in rates of the smallest large enough cell of `sizes`."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):
         return task.settings.in_words

@@ -84,7 +84,7 @@ class ReductionsProblem:
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the fit's task; refuse unknown columns, unfit target, features, constraints, sizes, too many groups.
+    """Return the fit's task by settings and public facts; refuse unfit columns, target, constraints, sizes, groups.
 
     Refused too are candidates by thresholds, where these are used, of anything but one numeric feature.
     """
@@ -113,7 +113,7 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Refuse comparisons of fewer than two groups, and bounds by label for labels that are no group (and level)."""
+    """Refuse settings that compare fewer than two groups, and bounds by names none of `labels` (and `levels`)."""
     who = settings.name
     for name, bound in settings.constraints.items():
         if (name in PARITIES or name == "gini") and len(labels) < 2:
@@ -131,7 +131,7 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return public numbers of records, groups x labels; None if not set. Refuse unknown and missing names.
+    """Return settings' public numbers of records, groups x `target` labels; None if not set. Refuse unknown, missing.
 
     Refused too are groups without a record of a label whose rates a parity compares.
     """

@@ -69,7 +69,7 @@ class GraphicalLearner(Learner[Graphical]):
         return Graphical.of(self.schema, self.fitted)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Fit all tables: in few steps by our own engine, or, in the last fit, in all by the chosen one."""
+        """Program that fits all tables: few steps by our own engine, or, for the `last` fit, all by the chosen one."""
         yield from self._fit(self.iterations, self.engine) if last else self._fit(ROUND_STEPS)
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
@@ -110,7 +110,7 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """Return a stratum's learner that departs from this model, pulled to it by `prior` records.
+        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
 
         Merged columns and structural zeros are fitted first.
         """
@@ -131,7 +131,7 @@ class GraphicalLearner(Learner[Graphical]):
         return learner
 
     def begin(self) -> Program[None]:
-        """Set the first solution: the base, or one step's fit if columns differ from it or structural zeros apply."""
+        """Program that sets the first solution: the base, or a step's fit if columns differ or zeros are structural."""
         if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
             self.solution = self.base
         else:
@@ -150,5 +150,5 @@ def _started(solution: Solution) -> Solution:
 
 @lru_cache(maxsize=2)
 def _asked(schema: Schema, solution: Solution) -> Graphical:
-    """Return the model of a solution, cached: it is queried for the last table, then for the next candidates."""
+    """Return the model, in a schema, of a solution, cached: queried for the last table, then for candidates."""
     return Graphical.of(schema, solution)

@@ -67,7 +67,7 @@ def believed(
 
 
 def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> float:
-    """Return the variance of a public table's cell, in squared records, averaged over cells; more if answers disagree.
+    """Return the variance of the table `known`'s cell, in squared records of `total`; more if answers disagree.
 
     An answer is compared in the columns that both have. Only one farther away than `farthest`, by sampling, the table's
     own errors and noise, raises the variance; the noise's expected part of the distance is subtracted then. Cells that
@@ -96,7 +96,7 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return a public table's columns -> variance that answers add to its shares' own; only tables they contradict."""
+    """Return {columns of a contradicted table in `known`: variance that answers `measured` add for `total` records}."""
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
@@ -124,7 +124,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return those of the public tables `known` that no measured one contradicts beyond sampling, errors and noise."""
+    """Return those of `known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 
@@ -173,12 +173,12 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
 
 
 def _error(known: Known, clique: Clique) -> float:
-    """Return the standard error of a share in a public table summed down to `clique`."""
+    """Return the standard error of a share in the public table `known` summed down to `clique`."""
     return known.error * math.sqrt(known.shares.size / known.table(clique).size)
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return noisy tables, of `total` records, of columns that certain public tables make needless to measure."""
+    """Return noisy tables, of `total` records, of columns that certain public tables make needless to be `measured`."""
     paid = [MeasuredTable.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:

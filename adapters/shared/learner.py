@@ -78,7 +78,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Fit the model to all tables: in few steps between two rounds, to the end after the last one."""
+        """Program that fits the model to all tables: few steps between two rounds, to the end after the `last` one."""
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
@@ -94,7 +94,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def stratum(self, public: Public, prior: float) -> Program[Learner[M]]:
-        """Return a stratum's learner that starts from this model, without tables, pulled to it by `prior` records.
+        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
 
         A learner without such a pull, as GEM's, only starts from the model.
         """
@@ -114,7 +114,7 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[M]]:
-        """Return the program of `steps`, which ends with the learner that strata need in order to go on."""
+        """Return a program on public facts, spending `allot`, that ends with the learner that strata need to go on."""
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
@@ -130,12 +130,12 @@ class Poolable(Mechanism[M]):
         return True
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
-        """Run the program of `learned`, and return its learner's model."""
+        """Program on public facts, spending `allot`, that runs the one of `learned`; returns its learner's model."""
         return (yield from self.learned(public, allot, rng)).model
 
     @once
     def foresee(self, public: Public, rho: float) -> tuple[Mapping[Clique, float], Mapping[Clique, float], int]:
-        """Return a stratum's candidates (clique -> weight), the affordable ones among them, and its number of rounds.
+        """Return (a stratum's candidates, clique -> weight; those affordable at `rho`; its number of rounds).
 
         All follow from public facts. If no candidate is affordable, the stratum measures nothing and keeps everybody's
         model.
@@ -152,6 +152,6 @@ class Poolable(Mechanism[M]):
 def _small(
     schema: Schema, candidates: tuple[tuple[Clique, float], ...]
 ) -> tuple[Mapping[Clique, float], Mapping[Clique, int]]:
-    """Return the candidates of at most `MOST_CELLS` cells, with weights; and all candidates' numbers of cells."""
+    """Return ({clique: weight} of candidates of at most `MOST_CELLS` cells in a schema, {clique: cells} of all)."""
     cells = cells_of(schema, tuple(clique for clique, _ in candidates))
     return {clique: weight for clique, weight in candidates if cells[clique] <= MOST_CELLS}, cells

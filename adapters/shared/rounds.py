@@ -46,7 +46,7 @@ def usual_rounds(columns: int, people: float, rho: float) -> int:
 def worth_measuring(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
-    """Return those cliques, with weights, whose noise of scale `sigma`, summed over `cells`, is at most `people`."""
+    """Return {clique: weight} of those `cliques` whose noise of scale `sigma`, over `cells`, is at most `people`."""
     return {c: weight for c, weight in cliques.items() if NOISE_SIZE * sigma * cells[c] <= people}
 
 
@@ -59,7 +59,7 @@ def adapt(
     rounds: int,
     neighbours: Neighbours,
 ) -> Program[Fraction]:
-    """Choose, measure and fit in rounds for `rho`; return the rho left, above 0 only if no candidate remains.
+    """Program of rounds for `rho`, priced for these neighbours; returns the rho left, above 0 if candidates ran out.
 
     `worth` gives weights by clique; cliques whose noise exceeds `people` are no candidates. Tables go to `learner`.
     """
@@ -99,7 +99,7 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """Ask what `adapt` usually asks for `rho` in so many rounds, choosing at random among `starters`, without a fit.
+    """Program that asks as `adapt` would for `rho` in so many rounds, cliques of a schema by `rng` from `starters`.
 
     Nothing is returned: it is for plans.
     """

@@ -22,7 +22,7 @@ UNDECLARED = 0.05
 
 
 def check_target(settings: Any, groups: Sequence[str]) -> None:
-    """Refuse (UsageError) a target that is no text, or is one of the features or the groups' columns."""
+    """Refuse (UsageError) settings whose target is no text, or is one of the features or of the columns `groups`."""
     if not isinstance(settings.target, str) or settings.target in (*settings.features, *groups):
         raise UsageError(f"{settings.name}: the target is one column, and neither a feature nor a group.")
 
@@ -36,13 +36,13 @@ def check_interactions(settings: Any) -> None:
 
 
 def check_sizes(settings: Any) -> None:
-    """Refuse public sizes without the citation of their publication, and a citation without sizes."""
+    """Refuse settings with public sizes and no citation of their publication, or a citation without sizes."""
     if not isinstance(settings.sizes_citation, str) or bool(settings.sizes) != bool(settings.sizes_citation):
         raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
 
 def check_columns(who: str, names: Iterable[str], public: Public) -> None:
-    """Refuse (Unsupported) names that are neither columns of the schema nor columns that define the strata."""
+    """Refuse (Unsupported on `who`) names that are neither columns of the public schema nor ones that define strata."""
     for name in names:
         if name not in public.schema.columns and name not in public.constant:
             raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, public.schema.columns)}.")
@@ -88,7 +88,7 @@ def design_of(
     reference: Mapping[str, str],
     interactions: Sequence[Sequence[str]] = (),
 ) -> Coded:
-    """Return the design of the named features, or of all columns but target and groups if none are named.
+    """Return the design of the named features, or of all public columns but target and groups; errors name `who`.
 
     A column of one level, and one that strata define, does not vary and is left out. Reference levels and interactions
     of other columns are refused.
@@ -112,7 +112,7 @@ def design_of(
 
 
 def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
-    """Return a fit's target, sampling rate, design, and records times a row's weight (None if no size is declared)."""
+    """Return (target, sampling rate, design, records times a row's weight, None without a size) of a fit's settings."""
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
     sampling = sampling_of(who, settings.sampling, settings.batch, public)
@@ -134,7 +134,7 @@ def two_levels(column: Column) -> bool:
 
 
 def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
-    """Return a row's probability to be in a step's sample: as set, or that of `batch` rows by public size.
+    """Return a row's probability to be in a step's sample: `sampling`, or that of `batch` rows by public size.
 
     Without a size it is `UNDECLARED`. Refused (Unsupported) are strata that do not set it.
     """

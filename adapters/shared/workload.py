@@ -71,7 +71,10 @@ class Workload:
         return self._parts[key]
 
     def small(self, schema: Schema, most: int) -> Mapping[Clique, float]:
-        """Return the parts (clique -> weight) of at most `most` cells; one object for strata of equal columns."""
+        """Return {clique: weight} of the parts of at most `most` cells in a schema.
+
+        Strata of equal columns share one object.
+        """
         key = schema, most
         if key not in self._small:
             every = self.parts(schema.names)
@@ -104,7 +107,7 @@ class Workload:
 
 
 def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
-    """Return set -> weight of every set of columns within a marginal, with the largest weight of such a marginal."""
+    """Return {set: weight} of every set of columns in a marginal of the workload, the largest such weight."""
     found: dict[Clique, float] = {}
     for clique, weight in workload.items():
         for size in range(1, len(clique) + 1):
@@ -115,12 +118,15 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
 
 @lru_cache(maxsize=8)
 def cells_of(schema: Schema, cliques: tuple[Clique, ...]) -> Mapping[Clique, int]:
-    """Return clique -> number of cells of its table; cached, since thousands of strata have equal candidates."""
+    """Return {clique: number of cells of its table} in the schema.
+
+    The result is cached, since thousands of strata have equal candidates.
+    """
     return {clique: schema.cells(clique) for clique in cliques}
 
 
 def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedies: str) -> None:
-    """Refuse (Unsupported) candidates of more than `MOST_CANDIDATES` cells together; `remedies` go into the message."""
+    """Refuse (Unsupported on `who`) cliques of over `MOST_CANDIDATES` cells in a schema; the message has `remedies`."""
     cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(

@@ -53,7 +53,10 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on some rows, without noise, after a NotPrivateWarning unless the data are public."""
+        """Return the accuracy on rows `X`, classes `y`, by `sample_weight`, without noise.
+
+        Issue a NotPrivateWarning unless the data are public.
+        """
         self._tell_of_scores()
         return float(super().score(X, y, sample_weight))
 
@@ -70,13 +73,16 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return classes
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return features and classes as arrays; refuse what scikit-learn's checks refuse, as a continuous target."""
+        """Return (features `x`, classes `y`) as arrays.
+
+        Refuse what scikit-learn's checks refuse, as a continuous target.
+        """
         x, checked = validate_data(self, x, y)
         check_classification_targets(checked)
         return x, each(y)
 
     def _learned(self, features: int) -> None:
-        """Set `coefs_` and `intercepts_` of a network, `coef_` and `intercept_` of a regression; else nothing."""
+        """Set, for so many features, `coefs_` and `intercepts_` of a network, `coef_`, `intercept_` of a regression."""
         model = self.release_.model
         if isinstance(model, Network):
             self.coefs_, self.intercepts_ = self._layers(features)
@@ -91,7 +97,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return [slopes.T, output[:-1]], [constants, output[-1]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, rows x `classes`."""
+        """Return the probability of each class for the rows `X`, an array rows x `classes`."""
         frame, model = self._frame(X), self.release_.model
         assert isinstance(model, Regression | Network | Module)  # noqa: S101 - what the mechanisms of these estimators return
         return model.probabilities(model.shown(frame))

@@ -42,7 +42,7 @@ class TailoredSettings(GroupedEstimator):
     loss_bounds: Mapping[Any, float] | None = None
 
     def _group_regression(self, features: Sequence[str], model: Link) -> GroupRegression:
-        """Return the mechanism `group_regression` of this kind for these feature columns, with these settings."""
+        """Return the mechanism `group_regression` of kind `model` for these feature columns, with these settings."""
         bounds = self._by_label("loss_bounds", self.loss_bounds)
         return self._settings(GroupRegression, features, groups=[GROUP], model=model, loss_bounds=bounds)
 
@@ -97,7 +97,10 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2 on some rows, without noise, after a NotPrivateWarning unless the data are public."""
+        """Return R2 on rows `X`, targets `y`, by `sample_weight`, without noise.
+
+        Issue a NotPrivateWarning unless the data are public.
+        """
         self._tell_of_scores()
         return float(super().score(X, y, sample_weight))
 

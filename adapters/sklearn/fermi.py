@@ -81,7 +81,7 @@ class FermiClassifier(Classified):
         )
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
-        """Return `shares` by the mechanism's labels, group or group and class; refuse undeclared keys (UsageError)."""
+        """Return `shares` by the mechanism's labels, group or group and one of `classes`; refuse undeclared keys."""
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}
         found = {}

@@ -99,7 +99,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
 
     def apart(self, x: Any) -> tuple[Any, Any]:
-        """Return features without the unit's column, and that column or None where no unit was declared."""
+        """Return (features `x` without the unit's column, that column or None where no unit was declared)."""
         if self.unit is None:
             return x, None
         if not isinstance(self.unit, Unit):
@@ -121,7 +121,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self.unit
 
     def account_settings(self) -> dict[str, Any]:
-        """Return the keyword arguments of `open_table` that say whose account pays."""
+        """Return a dict of keyword arguments of `open_table` that say whose account pays."""
         return {name: getattr(self, name) for name in ("ledger", "ledger_epsilon", "account", "public")}
 
     @abstractmethod
@@ -188,12 +188,15 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """Return a mechanism with `own` settings, and the estimator's parameters for the others of equal names."""
+        """Return a mechanism of class `how` for `features` with `own` settings, and the estimator's parameters."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, x: NDArray[Any], target: Any, sensitive: Any, owners: Any) -> None:
-        """Fit the estimator's mechanism to features, target, group and owners of the rows; keep the release."""
+        """Fit the estimator's mechanism to features `x`, target, sensitive group and owners of the rows.
+
+        Keep the release, from which predictions are made.
+        """
         table = self._table(x, target, self._target(), sensitive, owners)
         try:
             self.release_ = fit(self._mechanism(named(x)), table, self._budget, progress=False, proceed=self.proceed)
@@ -216,13 +219,13 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
 
     def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return slopes and intercepts in the features' unit, from coefficients (constants first) of scaled ones."""
+        """Return (slopes, intercepts) in the features' unit, from coefficients `theta` (constants first), scaled."""
         low, high = self._bounds(features)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
-        """Return the private table: features x0, x1, ... within their bounds, the group, and the target.
+        """Return the private table: features `x`, the group `sensitive`, the target as a `column`, units `owners`.
 
         Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
         as the first.
@@ -261,7 +264,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
 
 def check_kinds(what: str, given: Any, declared: str, levels: Sequence[Any]) -> None:
-    """Refuse (UsageError) numbers where all declared levels are texts, or texts where all are numbers.
+    """Refuse (UsageError on `what`) numbers `given` where declared levels are texts, or texts where they are numbers.
 
     Only the type of an array or a pandas column is looked at, and none of its values; of a list or of objects nothing.
     """
@@ -281,7 +284,7 @@ def check_kinds(what: str, given: Any, declared: str, levels: Sequence[Any]) -> 
 
 
 def each(given: Any) -> NDArray[Any]:
-    """Return the values as a flat array of objects, each unchanged.
+    """Return the values `given` as a flat array of objects, each unchanged.
 
     An array of one type would make texts of all numbers where one record has a text, and change what the others say.
     """

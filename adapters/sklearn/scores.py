@@ -63,14 +63,14 @@ class NoisyScore:
         return hits / (wrong + hits) if wrong + hits else 0.0
 
     def request(self, model: GroupedEstimator, X: Any) -> Request:
-        """Return the request of one score to the account of a model's rows; nothing is read or reserved."""
+        """Return the request of one score on rows `X` to the account of a model's data; nothing is read or reserved."""
         how = make("independent", {}) if is_classifier(model) else make("clipped_mean", {"variance": "bounded"})
         table = self._table(model, pd.Series(np.zeros(len(X))), X)
         return Fit.prepare(how, table, Budget(self.epsilon, model.delta, first=0)).request
 
     @staticmethod
     def _marks(estimator: Any, model: Any, x: Any, y: Any) -> pd.Series[Any]:
-        """Return each row's mark: "1" for a right class and "0" for a wrong one, or its squared error."""
+        """Return the estimator's mark of each row of `x`: "1" if its class is `y`, else "0"; or its squared error."""
         predicted = estimator.predict(x)
         if not is_classifier(model):
             low, high = model.target_ends
@@ -83,7 +83,7 @@ class NoisyScore:
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
-        """Return the private table of the rows' marks, on the account of the model's rows."""
+        """Return the private table of the marks `values` of rows `x`, on the account of the model's rows."""
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT
         if not is_classifier(model):
@@ -114,12 +114,12 @@ class PublicScore:
 
 
 def is_open(scoring: Any) -> bool:
-    """True for scorers, one or a table of several, that give nothing of private rows out for free."""
+    """True if `scoring`, a scorer or a table of several, gives nothing of private rows out for free."""
     several = list(scoring.values()) if isinstance(scoring, dict) else [scoring]
     return bool(several) and all(isinstance(one, (NoisyScore, PublicScore)) for one in several)
 
 
 def noisy(scoring: Any) -> list[NoisyScore]:
-    """Return the scorers, of one or a table of several, that are charged."""
+    """Return a list of those scorers in `scoring`, one or a table of several, that are charged."""
     several = scoring.values() if isinstance(scoring, dict) else [scoring]
     return [one for one in several if isinstance(one, NoisyScore)]

@@ -69,7 +69,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         self.number = number
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
+        """Return the number of folds, whatever the arguments."""
         return self.number
 
     def drawn(self, rows: int, groups: Any = None) -> NDArray[np.int64]:
@@ -81,7 +81,10 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         return rng.integers(self.number, size=int(places.max(initial=-1)) + 1)[places]
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield the training and the held-out row numbers of each fold."""
+        """Yield (training, held-out) row numbers of each fold of the rows `X`.
+
+        Rows of one of `groups` stay together.
+        """
         fold = self.drawn(len(X), groups)
         for i in range(self.number):
             yield np.flatnonzero(fold != i), np.flatnonzero(fold == i)
@@ -136,7 +139,7 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
-    """Refuse or price a search over the parameters of `model`, which its estimator is or ends with."""
+    """Refuse or price a search over the parameters of `model`, which its estimator is or ends with, on rows `x`."""
     if not is_open(search.scoring):
         raise UsageError(f"{type(search).__name__} would choose by {FREE}")
     if not isinstance(search.cv, (Folds, PredefinedSplit)):
@@ -160,7 +163,7 @@ def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
 
 
 def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> GroupedEstimator:
-    """Return the estimator with a candidate's parameters: those of its own, whose names begin with `start`."""
+    """Return the estimator `model` with a candidate's parameters: those of its own, whose names begin with `start`."""
     known = model.get_params(deep=False)
     own = {key.removeprefix(start): value for key, value in candidate.items() if key.removeprefix(start) in known}
     return type(model)(**{**known, **own})
@@ -202,7 +205,7 @@ def price(
 
 
 def _outside() -> int:
-    """Return the stack level, for a warning of the caller, of the first frame beyond this package and scikit-learn."""
+    """Return the stack level, an int, for a caller's warning: the first frame beyond this package and scikit-learn."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and str(frame.f_globals.get("__name__")).startswith(("stratsynth.", "sklearn.", "joblib.")):
         frame, level = frame.f_back, level + 1

@@ -26,7 +26,7 @@ def last_step(estimator: Any) -> GroupedEstimator:
 
 
 def prefix_of(estimator: Any) -> str:
-    """Return what the names of the last step's fit parameters begin with: "last__" in a pipeline, else nothing."""
+    """Return the text that the names of an estimator's last step's fit parameters begin with: "last__", or ""."""
     if not isinstance(estimator, Pipeline):
         return ""
     name, step = estimator.steps[-1]
@@ -34,7 +34,7 @@ def prefix_of(estimator: Any) -> str:
 
 
 def check_steps(estimator: Any) -> None:
-    """Refuse (UsageError) a pipeline with a step that learns from private rows, whose fit no account pays for."""
+    """Refuse (UsageError) an estimator, a pipeline with a step that learns from private rows, which no account pays."""
     if not isinstance(estimator, Pipeline):
         return
     for name, step in estimator.steps[:-1]:

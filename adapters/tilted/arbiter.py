@@ -98,7 +98,7 @@ class Arbiter(Learner[Any]):
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both; prior rows only while they lead, or each `SELDOM`-th round.
+        """Program that judges both by new tables, then fits both; prior rows only while they lead, or each `SELDOM`-th.
 
         The own model's last fit is long only if it is the one released.
         """
@@ -140,7 +140,7 @@ class Arbiter(Learner[Any]):
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Return a stratum's learner that starts from the leader; `prior` is everybody's weight, in records."""
+        """Program on public facts: a stratum's learner from the leader; `prior` is its weight, in records."""
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
@@ -149,7 +149,10 @@ class Arbiter(Learner[Any]):
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return an arbiter between `own` and the prior's rows; `own` itself if there is no prior or it lacks columns."""
+    """Return an arbiter between the learner `own` and the prior's rows; `own` itself without a prior of all columns.
+
+    The prior is one of the public facts.
+    """
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
@@ -159,7 +162,7 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Judge a prior once, after all tables are measured: return an arbiter, or None if `own` goes on alone.
+    """Program that judges a prior once, after all tables: returns an arbiter, or None if `own` goes on alone.
 
     The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
     distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
@@ -197,7 +200,7 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """Return a learner of the prior's rows, fitted to tables and joined by own rows; None without a usable prior.
+    """Program that returns a learner of the prior's rows, fitted to tables and joined by own rows; or None.
 
     Args:
         tables: The paid answers.
@@ -225,7 +228,7 @@ def counted(table: MeasuredTable) -> int:
 
 
 def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared distance of a table from its prediction (in records) over its noise variance."""
+    """Return half the squared distance of a table from the prediction `foretold` (in records) over noise variance."""
     return _halved(table, table.values - foretold)
 
 

@@ -36,7 +36,7 @@ def cells(sizes: Sizes, columns: Iterable[str]) -> int:
 
 
 def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
-    """Return for each row of `codes` the number of its cell, row-major, in the table of `columns`."""
+    """Return for each row of `codes` the number of its cell, row-major, in the table of `columns` (`sizes`: levels)."""
     found = codes[columns[0]].astype(np.intp)
     for name in columns[1:]:
         found *= sizes[name]
@@ -45,7 +45,7 @@ def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
 
 
 def cells_within(sizes: Sizes, columns: Clique, clique: Clique) -> NDArray[np.intp]:
-    """Return an array: for each cell (row-major) of the table of `columns`, its cell in that of `clique`, a subset."""
+    """Return for each cell of the table of `columns`, its cell's number in that of a subset, `clique` (`sizes`)."""
     inner = np.arange(cells(sizes, clique)).reshape([sizes[name] for name in clique])
     order = sorted(range(len(clique)), key=lambda axis: columns.index(clique[axis]))
     shape = [sizes[name] if name in clique else 1 for name in columns]
@@ -53,7 +53,7 @@ def cells_within(sizes: Sizes, columns: Clique, clique: Clique) -> NDArray[np.in
 
 
 def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Clique, list[int]]]:
-    """Return few sets of columns that cover all cliques: each set's columns, and the numbers of its cliques.
+    """Return few (columns, numbers of cliques) pairs: sets that cover all cliques, of at most `most` cells by `sizes`.
 
     The largest clique comes first; each goes where it adds the fewest cells, and becomes a set of its own where all
     others would exceed `most` cells.
@@ -88,7 +88,7 @@ class TableBlocks:
 
 
 def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
-    """Return the plan that counts the cliques' tables of `rows` rows: joint tables, and their sums to the cliques."""
+    """Return the plan that counts the cliques' tables, levels by `sizes`, of `rows` rows: joint tables, sums."""
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
     kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
@@ -120,7 +120,7 @@ _kept = lru_cache(maxsize=8)(_made)
 def columns_counted(
     codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
 ) -> list[list[NDArray[np.float64]]]:
-    """Return, for each of `weights` of the rows, the one-column tables of `columns`: a list of a list of arrays."""
+    """Return, for each of `weights` of rows `codes`, the one-column tables of `columns`: lists of arrays (`sizes`)."""
     if not columns:
         return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
@@ -137,7 +137,7 @@ def columns_counted(
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
-    """Return each clique's table of the weights of the rows `codes`, axes in its order; quick for equal starts."""
+    """Return each clique's table of the weights of the rows `codes`, axes in its order, levels by `sizes`."""
     if cliques and all(len(clique) == 1 for clique in cliques):
         return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}

@@ -135,7 +135,7 @@ def _tilt(problem: Tilt) -> Tilted:
 
 
 def _rows_in(problem: Tilt, layout: TableBlocks) -> Any:
-    """Return a sparse 0/1 matrix, rows x cells of the joint tables: the cells that each row is in."""
+    """Return a sparse 0/1 matrix, a problem's rows x cells of the layout's joint tables: cells each row is in."""
     from scipy.sparse import csr_matrix
 
     rows, blocks = problem.base.size, layout.blocks
@@ -152,7 +152,7 @@ def _counted(aim: Aim) -> NDArray[np.bool_]:
 
 
 def _numbers(problem: Tilt) -> float:
-    """Return the work of one step, for sharing it out: rows x tables."""
+    """Return the work of one step of a problem, for sharing it out, as a float: rows x tables."""
     return float(problem.base.size * len(problem.aims))
 
 

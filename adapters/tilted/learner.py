@@ -179,7 +179,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return dict(zip(names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Take in the new tables, then fit the weights: in `ROUND_STEPS` steps, or after the last round in more."""
+        """Program that takes in new tables, then fits weights: in `ROUND_STEPS` steps, more after the `last` round."""
         yield from self.liken()
         self._take_in()
         each = [STEPS_A_COLUMN if len(table.clique) == 1 else STEPS_A_TABLE for table in self.tables]
@@ -206,7 +206,7 @@ class TiltedLearner(Learner[TiltedRows]):
             self._aims.append(Aim(table.clique, values, spread, counted))
 
     def liken(self) -> Program[None]:
-        """Reweight, once, a stratum's rows from other strata towards its own; nothing happens where there are none."""
+        """Program that reweights, once, a stratum's rows from other strata towards its own, where there are any."""
         others, self.others = self.others, None
         if others is None:
             return
@@ -230,7 +230,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """Return a stratum's learner: its prior rows, tilted as everybody's, and some of everybody's; ignore `prior`.
+        """Program on public facts that returns a stratum's learner: its prior rows and some of everybody's, tilted.
 
         The weight of everybody's rows is the fraction of everybody's tables about which the prior was wrong, or the
         weight of added rows if larger, within limits. If it was wrong about most, its trust in a stratum's tables is at
@@ -266,7 +266,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
 
 def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
-    """Return the number of people, from 1 to `most`, that the prior counts for in a table, by its paid answer.
+    """Return the number of people, 1 to `most`, that the prior's shares `foretold` count for in a table of `total`.
 
     Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is
     worth 1 / (1/N + 1/n) people, and one whose answer is farther away is worth fewer. The noise's expected part of the

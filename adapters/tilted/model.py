@@ -57,11 +57,11 @@ class TiltedRows(TableModel):
         return self.marginal((column,))
 
     def mass(self, where: Where) -> float:
-        """Return the total weight, 0 to 1, of the rows that meet a condition: column -> level numbers allowed."""
+        """Return the total weight, 0 to 1, of the rows that meet `where`: column -> level numbers allowed."""
         return min(1.0, float(self._met(where).sum()))
 
     def _met(self, where: Where) -> NDArray[np.float64]:
-        """Return the rows' weights, 0 for rows that do not meet a condition (column -> level numbers allowed)."""
+        """Return the rows' weights, 0 for rows that do not meet `where` (column -> level numbers allowed)."""
         weights = self.weights
         for column, allowed in where.items():
             inside = np.zeros(self.schema.size(column), dtype=bool)
@@ -80,7 +80,10 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
+        """Return `n` rows, codes by column, by rounding at random by `rng` given `where`.
+
+        Refuse a condition of probability 0.
+        """
         weights = self._met(where or {})
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -112,7 +115,10 @@ class TiltedRows(TableModel):
         return TiltedRows(schema, codes, weights / weights.sum(), self.total)
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the page's section on the prior's distance by column; none if it is not known."""
+        """Return the page's section on the prior's distance by column, in a tuple, empty if not known.
+
+        `named` is not used.
+        """
         from stratsynth.adapters.tilted.page import prior_section
 
         return () if self.off is None else (prior_section(self.off, self.made),)
@@ -124,7 +130,7 @@ class TiltedRows(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Return the model of a stored state; refuse weights, level numbers and figures out of range (ReleaseError)."""
+        """Return the model, in a schema, of a stored state; refuse weights, level numbers, figures out of range."""
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:

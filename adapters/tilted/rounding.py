@@ -61,7 +61,7 @@ def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: G
 
 
 def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places in `rows` in the order that sorts these rows by all columns, the first column first."""
+    """Return the places in `rows`, row numbers, in the order that sorts them by all columns of `codes`, first first."""
     return np.lexsort([code[rows] for code in reversed(list(codes.values()))]) if codes else np.arange(rows.size)
 
 

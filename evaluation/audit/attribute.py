@@ -69,7 +69,7 @@ class LossBeside(StoredRows):
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return each question's blocks of sums, with `FAR` clips added in coordinates that the group leaves at 0."""
+        """Return each asked question's blocks of sums by `entropy`, ints, plus `FAR` clips where the group has 0."""
         found = super().sums(asked, entropy)
         for _, block in found:
             cells = block.reshape(2, WIDTH, 2)
@@ -94,7 +94,7 @@ def attribute_steps() -> Experiment:
     question = Total(QUERY, NOISE_MULTIPLIER, Currency.SAMPLED, (1 - SHARE, SHARE), RATE)
 
     def claims(neighbours: Neighbours) -> tuple[Point, ...]:
-        """Claims to test: a point for each score and each delta of `DELTAS`, with epsilon of 8 steps at that delta."""
+        """Claims to test for these neighbours: a point for each score and delta of `DELTAS`, epsilon by 8 steps."""
         epsilons = {d: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, d, neighbours) for d in DELTAS}
         return tuple(Point(e, e, d, score) for score in range(len(ASSUMED) + 1) for d, e in epsilons.items())
 
@@ -152,7 +152,10 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of one step: a row for each assumed noise; last, that of people revealed by the loss."""
+    """Log-likelihood ratios of one step's noisy `x`: a row per assumed noise.
+
+    The last row is the ratio of people revealed by the loss, `aside`.
+    """
     found = []
     for share in ASSUMED:
         z = (share * NOISE_MULTIPLIER) ** 2

@@ -33,7 +33,7 @@ def unlimited_allotment(
     noise: float | None = None,
     rate: float | None = None,
 ) -> Allotment:
-    """Allotment of 1e15 in the currency, which no audit exceeds; for `sampled` with noise and rate of every step."""
+    """Allotment of 1e15 in the currency for these neighbours, which no audit exceeds; `noise`, `rate` for `sampled`."""
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 
@@ -52,7 +52,7 @@ class AuditedAnswers(AnswerSource):
         return self._answers(asked)
 
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
-        """Yield `times` lists, each with one freshly noised answer to every one of these questions, after one charge.
+        """Yield `times` lists, each with one freshly noised answer to every question of `asked`, after one charge.
 
         Only the answering step is repeated: charging takes longer than the noise.
         """
@@ -64,5 +64,5 @@ class AuditedAnswers(AnswerSource):
             yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
 
     def charged(self, step: str = "add-remove") -> Fraction:
-        """Amount charged so far in the account's currency, for one record's "add-remove", "move" or "replace"."""
+        """Amount charged so far, a Fraction in the currency, for the `step` "add-remove", "move" or "replace"."""
         return self._account.spending.step(step)

@@ -56,7 +56,10 @@ class Quieter:
 
 
 def whole_rho_for_each_table(question: Question) -> Question:
-    """Fault: return counts at k times their rho, so that each of k tables gets the noise of one; others unchanged."""
+    """Fault: return a question's counts at k times their rho, so that k tables get the noise of one.
+
+    Other questions are returned unchanged.
+    """
     return replace(question, rho=question.rho * len(question.cliques)) if isinstance(question, Counts) else question
 
 

@@ -47,7 +47,7 @@ SMALL = Schema(
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """Log-probability of each candidate, an array, by definition: proportional to exp(epsilon score / (2 D)).
+    """Log-probability of each candidate, an array, on reads `exact` of a schema: that of exp(epsilon score / (2 D)).
 
     The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
     """
@@ -61,7 +61,7 @@ def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbou
 
 
 def charged_epsilon(question: Choose, schema: Schema, neighbours: Neighbours) -> float:
-    """Epsilon of a choice, from the rho that it charges to the ledger: rho = epsilon^2 / 8."""
+    """Epsilon of the choice `question` in a schema, by the rho it charges for these neighbours: rho = epsilon^2 / 8."""
     return math.sqrt(8 * sum(charge.amount for charge in question.charges(schema, (), neighbours)))
 
 
@@ -130,7 +130,7 @@ def enumerated(pairs: int = 200) -> Audit:
 
 
 def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredRows]:
-    """Draw a table of 1 to 5 records and a neighbour: a record more, or one exchanged, by the notion of neighbour."""
+    """Draw by `rng` a table of 1 to 5 records and a neighbour: one more record, or one exchanged, by the notion."""
     number = int(rng.integers(1, 6))
     sizes = zip("AB", SMALL.shape("AB"), strict=True)
     records = {name: rng.integers(0, size, number + 1).astype(np.int64) for name, size in sizes}
@@ -146,7 +146,7 @@ def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredR
 
 
 def _distances(rng: Generator) -> Choose:
-    """Draw a choice among 2 to 7 distances with random cliques, references, weights and norms, at a random rho."""
+    """Draw by `rng` a choice among 2 to 7 distances of random cliques, references, weights and norms; random rho."""
     cliques: list[Clique] = [("A",), ("B",), ("A", "B")]
     scores = []
     for _ in range(int(rng.integers(2, 8))):
@@ -158,7 +158,7 @@ def _distances(rng: Generator) -> Choose:
 
 
 def _peaks(rng: Generator) -> Choose:
-    """Draw a choice among 2 to 4 maxima of a few affine functions of a clipped sum of X, at a random rho."""
+    """Draw by `rng` a choice among 2 to 4 maxima of a few affine functions of a clipped sum of X, at a random rho."""
     scores = []
     for _ in range(int(rng.integers(2, 5))):
         query = Columns(("X",), (0.0,), (1.0,), float(rng.choice([0.5, 1.0])))

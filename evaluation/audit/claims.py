@@ -31,7 +31,7 @@ CONTINUOUS = 1.0
 
 
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
-    """Points that the charges claim, to be refuted; a threshold of 0 is still to be tuned, unless the claim is a mu.
+    """Points that the charges claim under a budget, to be refuted; a threshold of 0 is still to be tuned, if no mu.
 
     Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of the
     Gaussian part by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy

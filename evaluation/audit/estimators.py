@@ -44,7 +44,7 @@ def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
-    """Array of the scores plus uniform noise as wide as `spacing`, the spacing of the lattice that they lie on.
+    """Array of `scores` plus uniform noise by `rng` as wide as `spacing`, the spacing of the lattice that they lie on.
 
     Integer answers give scores on a lattice, where thresholds reach few error rates. The jitter makes it a randomised
     test; it is independent of the data, so it can only lower the bound.
@@ -53,7 +53,7 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
 
 
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
-    """Count the errors of the test `score >= threshold` on scores of the first table and of its neighbour.
+    """Count the errors of the test `score >= threshold` on `scores0` of the first table, `scores1` of its neighbour.
 
     Samples of different sizes are refused.
     """
@@ -75,7 +75,7 @@ def upper(count: Any, runs: int, alpha: float) -> Any:
 
 
 def mu_of(positive: Any, negative: Any) -> Any:
-    """Lower bound on mu of Gaussian DP from error rates F and N: z(1 - F) - z(N), z the normal quantile; at least 0.
+    """Lower bound on mu of Gaussian DP from error rates F (`positive`), N (`negative`): z(1 - F) - z(N), z normal.
 
     mu-GDP (Dong, Roth and Su 2019) says that telling the tables apart is no easier than telling N(0, 1) from N(mu, 1).
     """
@@ -83,7 +83,7 @@ def mu_of(positive: Any, negative: Any) -> Any:
 
 
 def root_of_rho(positive: Any, negative: Any) -> Any:
-    """Lower bound on sqrt(2 rho) from error rates F and N, by the divergence of the test's two outcomes; at least 0.
+    """Lower bound on sqrt(2 rho) from error rates F (`positive`), N (`negative`), by the divergence of outcomes.
 
     rho-zCDP (Bun and Steinke 2016) bounds the Renyi divergence of order a by rho a; at order 1 the Kullback-Leibler
     divergence by rho, in both directions, and a test's outcome has no larger divergence. For Gaussian noise sqrt(2 rho)
@@ -101,7 +101,7 @@ def _divergence(p: Any, q: Any) -> Any:
 
 
 def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
-    """Lower bound on epsilon at delta from a test's error rates F, N: log((1 - N - delta) / F), at least 0.
+    """Lower bound on epsilon at `delta` from error rates F (`positive`), N (`negative`): log((1 - N - delta) / F).
 
     From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
     """

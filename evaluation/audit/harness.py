@@ -57,11 +57,14 @@ class Point:
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: AuditErrors, alpha: float) -> Any:
-        """Lower bound on the claimed quantity from a test's numbers of errors, at confidence 1 - alpha; or arrays."""
+        """Lower bound on the claimed quantity from the numbers of errors `found`, at confidence 1 - alpha.
+
+        The bound is an array if the numbers of errors are.
+        """
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """Lower bound on mu, sqrt(2 rho) or epsilon, as claimed, from upper bounds on error rates F, N; or arrays."""
+        """Lower bound on mu, sqrt(2 rho) or epsilon, from bounds on error rates F (`positive`), N (`negative`)."""
         if self.rho:
             return root_of_rho(positive, negative)
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
@@ -186,19 +189,19 @@ class Experiment:
 
 
 def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: float) -> Any:
-    """Lower bound of point number `i` from all points' numbers of errors, at alpha shared equally among the points."""
+    """Lower bound of point number `i` from numbers of errors `found` of all points, at alpha shared equally."""
     return points[i].bound(found[i], alpha / len(points))
 
 
 def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
-    """Number of the point whose lower bound, from all points' numbers of errors, is the largest share of its claim."""
+    """Number of the point whose lower bound, from the points' errors `found`, is the largest share of its claim."""
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
 
 def alarm(
     points: Sequence[Point], found: Sequence[AuditErrors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
-    """True if a point's claim is refuted at alpha, or an error rate lies below `law`; for arrays of errors an array."""
+    """True if a point's claim is refuted at alpha by errors `found`, or an error rate lies below `law`; or an array."""
     refuted = [bound(points, found, i, alpha) > point.claim for i, point in enumerate(points)]
     if law is not None:
         pairs = zip(law, (found[0].positives, found[0].negatives), strict=True)

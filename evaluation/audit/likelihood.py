@@ -31,7 +31,7 @@ Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 
 
 def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
-    """Function from a noisy answer and shares of noise to log P(neighbour `there`) / P(first table `here`).
+    """Function from a noisy answer to `asked`, shares of noise to log P(neighbour `there`) / P(first table `here`).
 
     None if both exact answers are equal. Sums over Poisson samples need a first table without rows: then the sum is
     noise, or with probability `rate` noise around the one record's vector.
@@ -61,7 +61,10 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """Kullback-Leibler divergence of a choice on the answers `here` from that on `there`, by exact probabilities."""
+    """Kullback-Leibler divergence, a float, of the choice `question` on reads `there` from `here`.
+
+    Both laws are exact, by the schema and the notion of neighbours.
+    """
     one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 
@@ -83,13 +86,16 @@ class Transcript:
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Pair each question with the score of its answers, by exact ones `here` and `there`; leave out equal ones."""
+        """Pair each question `asked` with its answers' score by reads `here`, `there`; leave out equal ones.
+
+        Scores are for this notion of neighbours.
+        """
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Array (shares + 1, runs): each run's log-likelihood ratio over all questions, a row for each share of noise.
+        """Array (shares + 1, runs) of `audited` answers: each run's log-likelihood ratio, a row a share of noise.
 
         A last row leaves choices out, at the first of the shares.
         """
@@ -114,7 +120,7 @@ class _Part:
         self.scale = scale
 
     def values(self, answer: Answer) -> NDArray[np.float64]:
-        """Array of the noisy cells in which the two tables differ, in the unit of the exact ones."""
+        """Float array of the noisy cells of `answer` in which the two tables differ, in the unit of the exact ones."""
         part = answer[self.number]
         whole = part.values if isinstance(part, NoisyTable) else part.units
         found: NDArray[np.float64] = whole.ravel()[self.at].astype(np.float64)

@@ -87,7 +87,7 @@ def audit_mechanism(
 
 
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
-    """True if a world has the columns that the mechanism needs: it states its price there, and is not unsupported."""
+    """True if a world has the columns that the mechanism needs: it states a price for the budget, and is supported."""
     try:
         mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
     except Unsupported:
@@ -96,7 +96,10 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
 
 
 def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: bool) -> Experiment:
-    """Experiment on the pair with its claims and two controls; half the noise must be caught if `everything` is run."""
+    """Experiment `name` on the pair, of `runs` runs, with claims and two controls.
+
+    With `everything`, half the noise must be caught too.
+    """
     claims = claimed(pair.run.charges, pair.budget)
     # zCDP: the best threshold is half way, and the error rates follow from the divergence of the answers
     gaussian = claims[0].delta is None
@@ -104,7 +107,7 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
     noisy = math.sqrt(2 * pair.noisy) if gaussian else 0.0
 
     def pilot(share: float, breakage: Breakage | None) -> tuple[tuple[Point, ...], Rates]:
-        """Points with thresholds, and error rates at a share of the noise: by formula, or from runs not used again."""
+        """(Points with thresholds, error rates) at a share of the noise, with a `breakage`: by formula or runs."""
         if gaussian:
             return claims, tuple(rates for p in claims for rates in normal((noisy if p.score else mu) / share))
         scores = pair.draw(breakage, max(200, runs // 4))
@@ -121,7 +124,10 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
 
 
 def _converted(found: Audit, budget: Budget) -> str:
-    """Phrase with claim and lower bound as epsilon at the budget's delta; empty if the unit is no mu or rho."""
+    """Phrase with claim and lower bound of an audit as epsilon at the budget's delta.
+
+    The text is empty if the audit's unit is neither mu nor the root of rho.
+    """
     if found.unit not in ("mu", "sqrt(2 rho)"):
         return ""
     claim, lower = (epsilon_of(root**2 / 2, budget.delta) for root in (found.claim, found.lower))
@@ -129,7 +135,7 @@ def _converted(found: Audit, budget: Budget) -> str:
 
 
 def audit_registered(name: str, *, long: bool = False) -> Report:
-    """Report on a registered mechanism, alone and in strata; alone, with a reason, if it cannot be stratified.
+    """Report on the registered mechanism `name`, alone and in strata; alone, with a reason, if it cannot be stratified.
 
     One that makes strata itself is fitted once, in the strata of each world. `long` takes more runs, at a smaller
     epsilon.

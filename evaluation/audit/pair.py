@@ -41,7 +41,7 @@ ROUNDS = 3.6
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """World, recorded run and its table, of the first small world in which the mechanism asks; refused if none."""
+    """(World, run, table) of the first world, or `world`, where `build`'s mechanism asks in a budget; or refused."""
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):
         for kind in ("any", "empty"):
@@ -80,7 +80,7 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair of the recorded table `base` and the one of `number` random neighbours that questions tell apart best.
+        """Pair of the table `base` of run `first` in a world and the one of `number` neighbours told apart best.
 
         Refused if no exact answer differs on any of them.
         """
@@ -114,7 +114,7 @@ class NeighbouringTables:
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw two arrays (assumed shares of noise + 1, runs), one a table: log-likelihood ratios of transcripts."""
+        """Draw two arrays (assumed noise shares + 1, `runs`), one a table, with a `breakage`: log-likelihood ratios."""
         details = self.run.charges[0].details
         reserved = unlimited_allotment(
             self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate")
@@ -143,7 +143,7 @@ class NeighbouringTables:
 
 
 def _neighbour(world: World, base: pd.DataFrame, rng: Generator, neighbours: Neighbours) -> pd.DataFrame:
-    """Frame of `base` with a record more or fewer under add/remove, else with one exchanged (none if empty)."""
+    """Frame of `base` with a world's record by `rng` more or fewer under add/remove, else with one exchanged."""
     if neighbours == Neighbours.ADD_REMOVE:
         return world.neighbour(base, rng)
     import pandas as pd

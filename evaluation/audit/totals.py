@@ -52,7 +52,10 @@ def targets(value: float) -> StoredRows:
 def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
-    """Array of at least `runs` noisy coordinates of the sum `question` over the rows, in clips; each is one run."""
+    """Array of at least `runs` noisy coordinates, with a `breakage`, of the sum `question` over the rows, in clips.
+
+    The charge is for this notion of neighbours.
+    """
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(question.currency, neighbours))
     answers = audited.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
     return np.concatenate([answer[0][0].values for answer in answers]) / CLIP
@@ -63,7 +66,7 @@ def _charged(question: Total, neighbours: Neighbours) -> float:
 
 
 def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
-    """Experiment on a record at the clip's edge, against none or one at the opposite edge. Claim: sqrt(2 rho)."""
+    """Experiment on a record at the clip's edge, for these neighbours; beside it none, or one at the opposite edge."""
     question = Total(columns(), BUDGET.zcdp().rho)
     mu = math.sqrt(2 * _charged(question, neighbours))
     exchanged = neighbours == Neighbours.REPLACE

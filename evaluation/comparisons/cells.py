@@ -17,6 +17,7 @@ import numpy as np
 
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.evaluation.comparisons.grid import Grid, GridFit
+from stratsynth.evaluation.comparisons.numbers import encoded_number_scores, number_scores, raw_numbers
 from stratsynth.evaluation.comparisons.paired import BASELINE, DIRECT, setting_name
 from stratsynth.evaluation.comparisons.scoring import Scoring
 from stratsynth.evaluation.evaluations.evaluate import MOST
@@ -30,6 +31,7 @@ from stratsynth.evaluation.scores.disparity import LARGEST, mean_disparity
 from stratsynth.evaluation.scores.parity import ALL, PARITY, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
+from stratsynth.evaluation.tables.numbers import RawNumbers
 from stratsynth.files.atomic import new_file
 from stratsynth.fitting import fitted
 from stratsynth.recipes.rows_argument import rows_of
@@ -56,6 +58,11 @@ class CellRunner:
         return EncodedRows.read(recipe.data.rows, recipe.schema(), weigh=True)
 
     @cached_property
+    def _numbers(self) -> RawNumbers:
+        recipe = self._grid.recipe
+        return raw_numbers(recipe.data.rows, recipe.schema(), self._grid.by, weigh=True)
+
+    @cached_property
     def _holdout(self) -> EncodedRows | None:
         path = self._grid.scoring.holdout
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
@@ -73,13 +80,15 @@ class CellRunner:
             if cell.direct:
                 parts = self._predicted(release, cell.seed)
             else:
-                made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), real.schema)
-                parts = scores(real, made, grid.scoring, held, cell.seed)
+                sample = release.sample_arrow(recipe.rows, seed=cell.seed)
+                made = EncodedRows.read(sample, real.schema)
+                numbers = (self._numbers, raw_numbers(sample, real.schema, grid.by))
+                parts = scores(real, made, grid.scoring, held, cell.seed, numbers)
             facts = {"mechanism": cell.mechanism, "stratification": cell.stratification, "epsilon": cell.epsilon}
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield `metric:direct` and its frame, for each rate of a released model's predictions of the hold-out."""
+        """Yield (`metric:direct`, its frame) for each rate of a release's predictions of the hold-out, by `seed`."""
         goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
         assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
         assert held is not None  # noqa: S101
@@ -120,11 +129,17 @@ def _baseline(name: str) -> dict[str, Any]:
 
 
 def scores(
-    real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
+    real: EncodedRows,
+    made: EncodedRows,
+    scoring: Scoring,
+    holdout: EncodedRows | None,
+    seed: int,
+    numbers: tuple[RawNumbers, RawNumbers] | None = None,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric, frame) for every metric of `made` rows against `real` ones, in everybody and each group.
+    """Yield (metric, frame) for every metric of `scoring`, of `made` rows against `real` ones, in everybody and groups.
 
-    With a hold-out these include models trained on `made`, as `accuracy:forest`.
+    With a hold-out these include models trained on `made`, as `accuracy:forest`. `numbers` are those of both files;
+    without them, as of a baseline, errors of numbers are those of the encoded rows, without a sign.
     """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
@@ -142,6 +157,11 @@ def scores(
     for name, score in with_mean().items():
         if name in scoring.metrics:
             yield name, score.overall(score.of(pair), pair.by, pair.few)
+    if "numbers" in scoring.metrics and numbers is None:
+        yield from encoded_number_scores(real, made, scoring)
+    elif "numbers" in scoring.metrics and numbers is not None:
+        true, raw = numbers
+        yield from number_scores(true, raw, real.schema, scoring)
     if "mean_disparity" in scoring.metrics:
         gaps = mean_disparity(real, made, real.schema, scoring.by)
         yield "mean_disparity", _of_no_group(gaps[gaps["variable"] == LARGEST].assign(scope=BETWEEN), scoring.by)
@@ -157,7 +177,7 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (`metric:model`, frame), as `accuracy:forest`, of models trained on `train` and tested on the hold-out."""
+    """Yield (`metric:model`, frame) of `scoring`, of models trained on `train` by `seed` and tested on `holdout`."""
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train,
@@ -196,7 +216,10 @@ def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
-    """One frame of all metrics' scores in the columns of `comparison.parquet`; each row has `facts` and `seconds`."""
+    """One frame of the scores in `parts`, by metric, in columns of `comparison.parquet`.
+
+    Rows have `facts`, `seconds`.
+    """
     return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
 
 

@@ -132,7 +132,7 @@ def compare(
 
 
 def bases(grid: Grid) -> dict[str, str]:
-    """Mapping from the label of each pooled mechanism to that of its base, if the base is compared by itself too."""
+    """Mapping from the label of each pooled mechanism of a grid to its base's, if that is compared by itself too."""
     inner = {label: inner_name(competitor) for label, competitor in grid.mechanisms.items()}
     return {label: name for label, name in inner.items() if name is not None and name in grid.mechanisms}
 
@@ -143,12 +143,12 @@ def pooled(grid: Grid) -> set[str]:
 
 
 def stamp(grid: Grid) -> str:
-    """Notice in every output of the comparison: that of public data if the recipe declares them so, else INTERNAL."""
+    """Notice, a text, in every output of a grid: that of public data if the recipe declares them so, else INTERNAL."""
     return PUBLIC if grid.recipe.data.public else STAMP
 
 
 def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
-    """Mapping from each cell to its digest, of everything that its scores depend on. None stands for the baselines.
+    """Mapping from each of a grid's cells to the digest of all its scores depend on, keyed in `folder`; or None.
 
     Data are represented by a keyed hash: a plain one would confirm guesses.
     """
@@ -194,7 +194,7 @@ class GridCost:
 
 
 def foresee(grid: Grid, folder: Path) -> GridCost | None:
-    """Privacy cost of the cells to come; None on public data.
+    """Privacy cost of the grid's cells still missing in `folder`; None on public data.
 
     Before anything is fitted, raise the refusals of any of the fits; refuse private data without a ledger file, and
     costs beyond the ledger's cap.
@@ -220,7 +220,7 @@ def foresee(grid: Grid, folder: Path) -> GridCost | None:
 
 
 def charge_line(outlook: Outlook) -> str:
-    """Line on the coming fits: their number, the epsilon that they ask for together, and what is left below the cap."""
+    """Line on the coming fits of an outlook: number, epsilon that they ask for together, what is left below the cap."""
     if not outlook.fits:
         return "compare: no new fit is charged."
     left = outlook.left_epsilon

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.evaluation.comparisons.findings import TESTS, by_epsilon, pairs_figure
+from stratsynth.evaluation.comparisons.numbers import numbers_sections, numbers_summary
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.scores.declared import with_mean
@@ -45,7 +46,10 @@ def titles(k: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar with the time left, by default on a terminal and in a notebook; yield its tick, None without a bar."""
+    """Show a bar with the time left if `shown` (None: on a terminal, in a notebook).
+
+    Yield the bar's tick, or None without a bar.
+    """
     if not wanted(shown):
         yield None
         return
@@ -54,7 +58,7 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
 
 
 def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
-    """Return the page for a terminal: every setting at every epsilon, differences between pairs of settings, files."""
+    """Return a terminal's page on a grid's `frame` of scores: settings by epsilon, differences, `folder`'s files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]
@@ -67,6 +71,7 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
     ]
     where = f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV."
     sections = [
+        *numbers_sections(frame),
         Section("errors", "Every setting", figures=errors),
         *_differences(differences, facts),
         *_roads(folder),
@@ -78,13 +83,14 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
-    """Return a JSON text: facts, all paired differences but those of single groups, names of the folder's files."""
+    """Return a JSON text: facts, errors of numbers, paired differences but those of single groups, names of files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     found = {
         "stamp": frame.attrs["stamp"],
         "facts": facts,
+        "numbers": numbers_summary(frame),
         "paired": json.loads(overall.drop(columns="stamp").to_json(orient="records")),
         "files": files,
     }
@@ -104,7 +110,7 @@ def _overall(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a section, or none, on differences of pairs of settings for everybody, with the number of groups' verdicts.
+    """Yield a section, or none, on `differences` of a comparison's (`facts`) settings, numbers of verdicts.
 
     Of pairs that were asked for all, otherwise those that differ in one thing.
     """
@@ -135,7 +141,7 @@ def _roads(folder: Path) -> Iterator[Section]:
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
-    """Return a mask of the rows whose pair of settings differs in one thing: strata, mechanism, or pooling."""
+    """Return a mask of the rows of `differences` whose settings differ in one: strata, mechanism, pooling (`bases`)."""
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)

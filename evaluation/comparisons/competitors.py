@@ -45,7 +45,7 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
 
 
 def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
-    """Return the mechanisms without the key `from_prior`, by label, and the set of labels of those that had it."""
+    """Return (mechanisms `named` by label, without the key `from_prior`; the set of labels of those that had it)."""
     started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
     plain: dict[str, Competitor] = {
         label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one
@@ -55,7 +55,10 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Mapping by label of the recipe's mechanisms and the caller's; refuse what is no mechanism, and taken labels."""
+    """Mapping by label of mechanisms `named` by a recipe and `own`, the caller's.
+
+    Refuse what is no mechanism, and labels that are taken.
+    """
     found = dict(named)
     for label, mechanism in own.items():
         _check_label(label)
@@ -77,14 +80,14 @@ def _check_label(label: Any) -> None:
 
 
 def mechanism_label(section: Mapping[str, Any]) -> str:
-    """Text of a mechanism's name and settings, the label if none is given, as `pooled (base mst)`."""
+    """Text of a mechanism's name and settings in a recipe's `section`, or the label: `pooled (base mst)`."""
     settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name
 
 
 def predicts(competitor: Competitor) -> bool:
-    """True if a mechanism of the grid releases predictions instead of rows: it is audited on the hold-out."""
+    """True if a mechanism of the grid, `competitor`, releases predictions, not rows: it is audited on the hold-out."""
     if isinstance(competitor, Mechanism):
         return competitor.returns == Returns.PREDICTIONS
     settings = dict(competitor)
@@ -95,7 +98,7 @@ def predicts(competitor: Competitor) -> bool:
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """Sets of columns that a mechanism is stratified by: `wanted`, or those of one that makes strata itself.
+    """Sets of columns that a `competitor` is stratified by: `wanted`, or its own if it makes strata; () if it predicts.
 
     A predictor is fitted to all records: its groups are a setting of its own.
     """
@@ -107,7 +110,7 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """Mechanism to fit, in the strata of the columns `by` if there are weights; refused if it returns estimates.
+    """Mechanism to fit of a `competitor`, in strata of `by` with groups if there are weights; refused for estimates.
 
     An object that makes strata itself keeps its own; a mechanism of a recipe that makes strata is refused without
     weights.
@@ -174,7 +177,7 @@ def inner_name(competitor: Competitor) -> str | None:
 
 
 def check_pairs(said: Any, known: Sequence[str]) -> None:
-    """Refuse `pairs` of a recipe unless they are a list of two different settings each, all among the `known` names."""
+    """Refuse a recipe's `pairs`, `said`, unless lists of two different settings each, all among the `known` names."""
     if not isinstance(said, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
     ):

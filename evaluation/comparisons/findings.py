@@ -98,7 +98,7 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a figure, a table of the metric whose rows are `part`: a line a setting and model, means by epsilon.
+    """Return a figure, with a title, of the metric in `part`: a line a setting and model, means by epsilon.
 
     Baselines come last. `item` heads the models, where there are any; `ends` adds the intervals of the means.
     """
@@ -150,7 +150,7 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a figure, a table of one metric's paired tests `part`: a line a pair and epsilon, smallest p first."""
+    """Return a figure, with title and note, of one metric's paired tests `part`: a line a pair and epsilon, by p."""
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
@@ -197,7 +197,7 @@ def word(verdict: str, first: str) -> str:
 
 
 def spelt(p: float) -> str:
-    """Return a p-value with two digits, `< 0.001` below that, a dash if it is unknown."""
+    """Return text: the p-value `p` with two digits, `< 0.001` below that, a dash if it is unknown."""
     if np.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else short(p, 2)

@@ -194,7 +194,10 @@ class Grid:
         return not isinstance(self.mechanisms[label], Groupwise)
 
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
-        """Pairs of settings, each (mechanism's label, stratification), by their names in the recipe; or refused."""
+        """Pairs of settings, each (mechanism's label, stratification), by their names `said` in the recipe.
+
+        Refuse names of no setting.
+        """
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
             for cell in self.settings()
@@ -232,7 +235,7 @@ class Grid:
 
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
-    """Part of the declared merges, bands and hierarchies of levels that concerns the columns `by`."""
+    """Part of `groups`, declared merges, bands and hierarchies of levels, that concerns the columns `by`."""
     merge, hierarchy = (
         {column: merges for column, merges in declared.items() if column in by}
         for declared in (groups.merge, groups.hierarchy)

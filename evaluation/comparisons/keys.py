@@ -19,6 +19,7 @@ OWN = (
     "parity_marginals",
     "downstream",
     "mean_disparity",
+    "numbers",
 )
 """Metrics that need more than the rows of two tables; all others declare themselves."""
 
@@ -40,6 +41,7 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "target": (str, "a column, or employment or income"),
     "positive": (list, "a list of levels"),
     "above": ((int, float), "a number"),
+    "thresholds": (dict, "numbers by column, as { PINCP = [100000, 200000] }"),
     "models": (list, f"a list of some of {', '.join(EVERY)}"),
     "workers": (int, "a whole number from 1"),
     "pairs": (list, "a list of pairs of settings"),
@@ -48,7 +50,7 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def check_keys(said: Mapping[str, Any]) -> None:
-    """Refuse unknown keys in a section [compare], values of another type, and whole numbers below 1."""
+    """Refuse unknown keys in a section [compare], `said`, values of another type, and whole numbers below 1."""
     for key, value in said.items():
         if key not in KINDS:
             raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.comparisons.findings import findings
+from stratsynth.evaluation.comparisons.numbers import numbers_lead, numbers_sections
 from stratsynth.evaluation.comparisons.paired import DIRECT, ENOUGH
 from stratsynth.evaluation.comparisons.runs import BASELINE, Runs
 from stratsynth.evaluation.report import BANNER
@@ -43,6 +44,7 @@ def comparison_page(
     facts: Mapping[str, str] | None = None,
     banner: str | None = BANNER,
     findings: Sequence[Section] = (),
+    numbers: pd.DataFrame | None = None,
 ) -> Page:
     """Return the page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
 
@@ -68,9 +70,11 @@ def comparison_page(
         facts: Further facts for the section "How it was made".
         banner: The notice of an INTERNAL page; None for research on public data.
         findings: Further sections, before the last.
+        numbers: The tidy frame of a grid, for sentences and a section on means and medians; None for neither.
     """
     runs = Runs(frame, metric, epsilon, schema)
     sections = [
+        *([] if numbers is None else numbers_sections(numbers, runs.by, runs.schema)),
         Section("card", "Who got what", figures=list(_cards(runs))),
         *([Section("epsilon", "Error against epsilon", figures=list(_lines(runs)))] if len(runs.epsilons) > 1 else []),
         *([Section("where", "Every group under every method", figures=[_heat(runs)])] if runs.groups else []),
@@ -82,7 +86,7 @@ def comparison_page(
         title=title,
         subtitle=f"{several(len(runs.methods), 'method')}, {several(len(runs.groups), 'group')}, "
         f"epsilon {listed([f'{e:g}' for e in runs.epsilons])}, {several(runs.seeds, 'seed')}",
-        lead=list(_lead(runs)),
+        lead=[*([] if numbers is None else numbers_lead(numbers, runs.epsilon)), *_lead(runs)],
         sections=sections,
         internal=banner,
         made_with="Made by stratsynth compare. Figures are means over seeds; every single one is in the table "
@@ -99,7 +103,7 @@ def grid_page(
     chapters: Sequence[Section] = (),
     groups: str = DECLARED,
 ) -> Page:
-    """Return the page of a grid's results, from the tidy frame and the paired tests.
+    """Return the page of a grid's results, by the tidy `frame` of scores, paired `tests`, schema, under a `stamp`.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
@@ -117,7 +121,7 @@ def grid_page(
     facts = {"Data": stamp, "Rows of each group, with strata": WORDS[groups]}
     banner = BANNER if stamp == STAMP else None
     return comparison_page(
-        drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)]
+        drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)], numbers=frame
     )
 
 
@@ -165,7 +169,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """Yield a figure of error against epsilon for each mechanism: a panel for everybody and for each smallest group."""
+    """Yield a figure of error against epsilon for each mechanism of the runs: panels for everybody, smallest groups."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Axis.over(runs.epsilons, log=True)
@@ -217,7 +221,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Return the numbers, from the first on, whose places on the scale are at least `least` percent apart."""
+    """Return those `values`, from the first on, whose places on the scale are at least `least` percent apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:
@@ -253,7 +257,7 @@ def _heat(runs: Runs) -> Figure:
 
 
 def _worst(runs: Runs) -> Iterator[Figure]:
-    """Yield one figure of the marginals with the largest mean error, of everybody or else of groups; or none."""
+    """Yield one figure of the runs' marginals with the largest mean error, of everybody or else of groups; or none."""
     frame = runs.cliques
     frame = frame[(frame["epsilon"] == runs.epsilon) & frame["value"].notna()]
     if frame.empty:

@@ -32,6 +32,8 @@ ENOUGH = 5
 """Smallest number of repetitions for a verdict: from fewer, a spread is hardly known."""
 HIGHER = ("k_marginal_score", "accuracy", "f1", "auc", "r2", "demographic_parity_ratio")
 """Metrics whose larger values are better."""
+SIGNED = ("mean_error", "median_error", "P90_error", "P99_error", "share_error")
+"""Metrics that have a sign in the tidy frame; settings are compared by their sizes."""
 NEITHER = ("prevalence", "selection_rate", "bias")
 """Metrics with no better direction; for all others smaller is better."""
 
@@ -57,7 +59,10 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of p-values of Student's two-sided t test that the mean over the last axis is 0; NaN without interval."""
+    """Array of p-values of Student's two-sided t test that the mean of `differences` over the last axis is 0.
+
+    The value is NaN where there is no interval.
+    """
     from scipy.stats import t
 
     mean, error, count = _mean(differences)
@@ -102,7 +107,7 @@ def paired(
     test, and `p_holm` allows for the number of tests of the same metric and scope: all pairs, epsilons and groups in
     the frame. The verdict says which is better (of a metric that is neither: higher) where `p_holm` is below .05 over
     `ENOUGH` repetitions or more, and nothing otherwise. Intervals cover one by one: of twenty true equalities, one is
-    excluded by chance.
+    excluded by chance. Of errors with a sign their sizes are compared.
 
     Args:
         frame: Result of `compare`.
@@ -124,7 +129,8 @@ def paired(
     heads = own[keys].iloc[np.unique(place, return_index=True)[1]].reset_index(drop=True)
     values = np.full((len(heads), len(settings), len(seeds)), np.nan)
     # cube (rows of `heads`, settings, repetitions), NaN without a value
-    values[place, which, seed] = own["value"]
+    sizes = own["value"].abs().where(own["metric"].str.partition(":")[0].isin(SIGNED), own["value"])
+    values[place, which, seed] = sizes
     chosen = list(combinations(settings, 2)) if pairs is None else list(pairs)
     parts = [
         _differences(heads, values[:, number[one]], values[:, number[two]], one, two)
@@ -178,7 +184,10 @@ def _differences(
 
 
 def _verdict(row: dict[Any, Any]) -> str:
-    """Verdict on a paired test, as `mst, vanilla is better`; empty with too few repetitions, or within chance."""
+    """Verdict on a paired test, the dict `row`, as `mst, vanilla is better`.
+
+    The verdict is empty with few repetitions, or within chance.
+    """
     if row["repetitions"] < ENOUGH or not row["p_holm"] < 1 - COVERAGE:
         return ""
     sign, direction = (1 if row["difference"] > 0 else -1), better(str(row["metric"]))
@@ -190,6 +199,6 @@ def _verdict(row: dict[Any, Any]) -> str:
 
 
 def setting_name(mechanism: str, stratification: str) -> str:
-    """Name of a setting for readers: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
+    """Name of a setting, mechanism and stratification: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
     whole = stratification in (VANILLA, DIRECT)
     return f"{mechanism}, {stratification}" if whole else f"{mechanism} by {stratification}"

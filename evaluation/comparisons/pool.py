@@ -24,7 +24,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def compute(grid: Grid, files: Mapping[GridFit | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
-    """Compute the cells whose file in `files` is missing, `workers` at a time; None stands for the baselines.
+    """Compute the grid's cells whose file in `files` is missing, `workers` at a time, each told to `tick`.
 
     The hold-out is read first, so that an unreadable one is refused before the first fit.
     """
@@ -102,7 +102,7 @@ def _no_interrupt() -> Iterator[None]:
 
 
 def _begin(grid: Grid) -> None:
-    """Set up a worker: one runner, default handling of Ctrl-C, and an exit when the parent process ends."""
+    """Set up a worker: one runner of the grid, default handling of Ctrl-C, an exit when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()

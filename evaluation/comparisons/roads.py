@@ -122,14 +122,14 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
 
 
 def kind_of(mechanism: str, stratification: str, pooled: Collection[str]) -> str:
-    """Kind of road of a setting, one of `KINDS`; `pooled` are the labels of mechanisms that pool strata."""
+    """Kind of road, one of `KINDS`, of a mechanism's label and stratification; `pooled` are labels that pool strata."""
     if stratification in (VANILLA, DIRECT):
         return KINDS[0] if stratification == VANILLA else KINDS[3]
     return KINDS[2] if mechanism in pooled else KINDS[1]
 
 
 def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
-    """Rows of the tidy frame with each road's score, and its `kind` and `road`, without baselines and constants."""
+    """Rows of the tidy frame with each road's score, its `kind` (by `pooled`) and `road`, no baselines or constants."""
     frame = frame.reset_index(drop=True)
     metric, _, model = (frame["metric"].astype(str).str.partition(":")[i] for i in range(3))
     score = next((name for name in SCORES if (metric.eq(name) & model.ne("")).any()), SCORES[0])
@@ -144,7 +144,7 @@ def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
 
 
 def _chosen(own: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the road that represents its kind at each epsilon: the one with the best mean for everybody."""
+    """Rows of `own` of the road that represents its kind at each epsilon: the one best on average for everybody."""
     sign = better(str(own["metric"].iloc[0]))
     every = own[own["scope"] == EVERYBODY].groupby(["epsilon", "kind", "road"], sort=False)["value"].mean() * sign
     chosen = every.dropna().reset_index().sort_values("value", ascending=False, kind="stable")
@@ -169,7 +169,7 @@ def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]
 
 
 def words(found: pd.DataFrame) -> list[str]:
-    """List of lines, one an epsilon: the best road for everybody, and the number of groups each kind serves best."""
+    """List of lines, one an epsilon of `found`: best road for everybody, number of groups each kind is best for."""
     lines = []
     for epsilon in sorted(set(found["epsilon"])):
         part = found[found["epsilon"] == epsilon]
@@ -196,7 +196,7 @@ def words(found: pd.DataFrame) -> list[str]:
 
 
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
-    """List of mappings, one a road and epsilon: score for everybody, worst group's score, differences of groups."""
+    """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, gaps (`pooled`)."""
     own = _own(frame, pooled)
     if own.empty:
         return []

@@ -36,7 +36,7 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return a list of the page's section on the frame `found` that `roads` returned; an empty list if it is empty.
+    """Return a list of the page's section on the frame `found` of `roads`; an empty list if that is empty.
 
     A road is a way to a prediction; `frame` is the result of `compare`, `by` its groups' columns, `pooled` the labels
     of mechanisms that pool strata.
@@ -63,7 +63,7 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 
 
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
-    """Return a figure of score against epsilon, a line a kind of road in the frame `found`.
+    """Return a figure of score against epsilon over `times` runs, a line a kind of road in the frame `found`.
 
     It has a panel for everybody and each of the largest groups.
     """
@@ -102,7 +102,7 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return a figure, a table of the best kind of road at each epsilon, for everybody and each group.
+    """Return a figure of the best kind of road in `found` at each epsilon, by group of a schema; `few` is a caution.
 
     `found` is the frame of `roads`; the kinds that the best one beats are named.
     """
@@ -131,7 +131,7 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
 
 
 def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
-    """Return a figure, a table of every road at every epsilon, best of its kind first, with group differences."""
+    """Return a figure of every road of the tidy frame at every epsilon, best of a kind in `found` first (`pooled`)."""
     columns = [
         ("epsilon", "text"),
         ("kind", "text"),

@@ -87,12 +87,15 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
-        """Mean over seeds for a method, an epsilon and a group, with its range (of one seed, interval); or NaN."""
+        """Mean over seeds for a method, an epsilon and a group `key`, with its range (of one seed, interval).
+
+        The score is NaN if the figure is unknown.
+        """
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])
 
     def name(self, key: tuple[str, ...]) -> str:
-        """Name for readers of the group with these levels of the columns `by`; `everybody` without levels."""
+        """Name for readers of the group of the levels `key` of the columns `by`; `everybody` without levels."""
         if self.by == ["group"]:
             return key[0] if key else "everybody"
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
@@ -113,7 +116,7 @@ class Runs:
         return [one(key) for key in self.groups], one(())
 
     def base(self, key: tuple[str, ...]) -> float:
-        """Sampling error of a group, given by its levels: the value of the baseline; NaN if unknown."""
+        """Sampling error, a float, of the group of the levels `key`: the baseline's value; NaN if unknown."""
         return float(self._base[key]["value"]) if key in self._base else math.nan
 
 
@@ -130,7 +133,7 @@ def _of_all_cliques(frame: pd.DataFrame) -> Any:
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Mapping from a group's levels (empty for everybody) to the mean of its values, their range, size and status."""
+    """Mapping from the levels of a group of `by` (() for everybody) to mean, range, size and status in the frame."""
     rows: dict[tuple[str, ...], list[Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)

@@ -13,6 +13,7 @@ from stratsynth.evaluation.comparisons.keys import metrics as every_metric
 from stratsynth.evaluation.evaluations.evaluate import CLIQUES
 from stratsynth.evaluation.learning.learners import EVERY, LEARNERS
 from stratsynth.evaluation.learning.tasks import Task, task
+from stratsynth.evaluation.scores.headline import number_columns, thresholds_by_column
 from stratsynth.evaluation.tables import RESERVED, groups_of
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
@@ -56,6 +57,8 @@ class Scoring:
     """Levels of a categorical target that count as 1."""
     above: float | None = None
     """Number above which a numeric target counts as 1."""
+    thresholds: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    """Columns of numbers with the stated thresholds above which shares are compared; others have the schema's own."""
     models: tuple[str, ...] = LEARNERS
     """Models that are trained on tables."""
     parities: tuple[tuple[str, ...], ...] = ()
@@ -111,10 +114,14 @@ def read_scoring(
     models = _models(said.get("models", LEARNERS))
     # an unknown column is refused with its stratification, and the crossing of `by` is scored anyway
     parities = tuple(tuple(some) for some in stratified if some and set(some) < set(by))
+    if not number_columns(schema, by):
+        metrics = tuple(m for m in metrics if m != "numbers")
     if not by:
         metrics = tuple(m for m in metrics if not m.startswith("parity") and m != "mean_disparity")
         if not metrics:
             raise RecipeError("[compare] parity error and disparity need groups; add the section [strata].")
+    if not metrics:
+        raise RecipeError("[compare] the schema has no column of numbers but those of the strata.")
     return Scoring(
         metrics,
         by,
@@ -124,9 +131,15 @@ def read_scoring(
         target,
         None if positive is None else tuple(positive),
         said.get("above"),
+        _thresholds(schema, said.get("thresholds", {})),
         models,
         parities if "parity_means" in metrics else (),
     )
+
+
+def _thresholds(schema: Schema, said: Mapping[str, Any]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    found = thresholds_by_column(schema, said)
+    return tuple((name, found[name]) for name in said)
 
 
 def _models(said: Sequence[str]) -> tuple[str, ...]:
@@ -139,5 +152,5 @@ def _models(said: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """Mapping from the name of each setting to its value, without the path of the hold-out."""
+    """Mapping from the name of each setting in `scoring` to its value, without the path of the hold-out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

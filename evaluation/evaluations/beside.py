@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Return name of score -> frames, one for each table of `compared` and baseline; and the scores of chance.
+    """Return ({score: frames, one a table of `compared`, baselines} against `real`, k-way, by `pair`; chance's scores).
 
     The subsample's scores are means over draws; `cliques` is the largest number of marginals, None for all.
     """
@@ -53,7 +53,7 @@ def compared_scores(
 def _with_chance(
     every: Mapping[str, Mapping[str, pd.DataFrame]], alone: Chance
 ) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
-    """Yield name and scores of each table: releases, then the subsample's mean scores, then the other baselines."""
+    """Yield (name, {score: frame}) of each table in `every`, then the subsample's means `alone`, then others'."""
     yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
     yield SUBSAMPLE, alone.frames
     yield from ((name, frames) for name, frames in every.items() if name != RELEASE and name in MEANINGS)
@@ -68,7 +68,10 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames of the k-marginal score in each level of the column `area`, for every table and baseline."""
+    """Yield frames of the k-marginal score against `real` by level of the column `area`, one a table of `compared`.
+
+    At most `cliques` marginals of the schema are used; an area of fewer than `few` rows is small.
+    """
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)

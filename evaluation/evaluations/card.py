@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def disparity_card(evaluation: Evaluation) -> pd.DataFrame:
-    """Return a frame of the groups' errors (mean L1 of k-way marginals) beside baselines', worst first; then everybody.
+    """Return an evaluation's frame of the groups' errors (mean L1 of k-way marginals) beside baselines', worst first.
 
     `means` is the mean relative error of its means; `excess` is the error divided by that of the subsample, the error
     of chance alone in a group of this size.

@@ -22,7 +22,10 @@ TEXT = (
 
 
 def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Schema) -> Section | None:
-    """Return the section with a row for each group, the smallest share first; None where intervals were not checked."""
+    """Return the section, labels by schema, with a row a group of `frame`, smallest share first.
+
+    None where no intervals were checked.
+    """
     if frame is None:
         return None
     ordered = frame.sort_values("value", kind="stable", na_position="last")

@@ -52,7 +52,7 @@ NAMES = ("vanilla", "stratified", "pooled")
 
 
 def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
-    """Write data and recipes into `out` (None: a new folder), fit and evaluate them; call `echo` with each text."""
+    """Write `rows` people and recipes into `out` (None: a new folder), fit and evaluate; call `echo` with each text."""
     from stratsynth import census
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.evaluation.evaluations.output import write
@@ -103,7 +103,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
 
 
 def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
-    """Evaluation of the folder's pooled release beside the others; no correlations and propensity, which are slow."""
+    """Evaluation of the pooled release in `folder` on `people`, beside the others; no correlations, no propensity."""
     from stratsynth import census
     from stratsynth.evaluation.evaluations.evaluate import evaluate
 
@@ -138,7 +138,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 
 def _comparison(found: Evaluation, tables: Sequence[pd.DataFrame]) -> str:
-    """Text table with a line a group, largest first, then all: people, each release's error, percentage employed."""
+    """Text table of the evaluation `found`, a line a group, largest first, then all: people, errors, rates."""
     from stratsynth.evaluation.evaluations.page import everybody_and_groups
 
     groups, everybody = everybody_and_groups(found, "pooled")
@@ -161,6 +161,9 @@ def _two(value: float) -> str:
 
 
 def _percent(table: pd.DataFrame, level: str | None) -> str:
-    """Percentage of a group's rows that are employed, as text; level None is everybody; a dash for an empty group."""
+    """Percentage of the rows of group `level` in a table that are employed, as text.
+
+    Level None is everybody; a group without rows has "-".
+    """
     rows = table if level is None else table[table["RAC1P"].astype(str) == level]
     return f"{100 * float((rows['ESR'].astype(str) == '1').mean()):.1f}" if len(rows) else "-"

@@ -21,8 +21,16 @@ from stratsynth.evaluation.scores.consistency import level_frame
 from stratsynth.evaluation.scores.coverage import interval_coverage
 from stratsynth.evaluation.scores.declared import declared
 from stratsynth.evaluation.scores.disparity import mean_disparity
+from stratsynth.evaluation.scores.headline import (
+    ENOUGH_NUMBERS,
+    Thresholds,
+    headline_facts,
+    headline_frame,
+    number_columns,
+    thresholds_by_column,
+)
 from stratsynth.evaluation.scores.matching import match_frame
-from stratsynth.evaluation.scores.raw import raw_values
+from stratsynth.evaluation.scores.raw import raw_frame
 from stratsynth.evaluation.tables import (
     EVERYBODY,
     FEW,
@@ -37,9 +45,10 @@ from stratsynth.evaluation.tables import (
     named,
     weighed,
 )
+from stratsynth.evaluation.tables.numbers import RawNumbers
 from stratsynth.progress import steps
 from stratsynth.release import Release
-from stratsynth.schema import Schema
+from stratsynth.schema import Numeric, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +58,8 @@ if TYPE_CHECKING:
 
 CLIQUES = 1_000
 """Default number of sets of columns: enough that another choice of sets hardly changes a mean."""
+RULE = "the last three starts of a bin of the schema, which no row decides"
+STATED = "as they were stated; columns without any have the last three starts of a bin of the schema"
 MOST = 20_000
 """Largest number of training rows of a model: more change little but the time."""
 
@@ -85,8 +96,11 @@ class Evaluation:
     """Ability of a model to tell the rows of the two tables apart; this and the next are None if left out."""
     components: pd.DataFrame | None
     """Coordinates of some rows of both tables on two axes, for a picture."""
+    numbers: pd.DataFrame | None
+    """Errors of means, medians, deciles and shares above thresholds, by `table`: the release and others beside it;
+    None without columns of numbers."""
     raw: pd.DataFrame
-    """Means and quartiles of the raw numbers of both tables, everybody."""
+    """Means and quartiles of the raw numbers of both tables, everybody, dates and times among them."""
     declared: Mapping[str, pd.DataFrame]
     """Scores that declare themselves (`evaluation.scores.declared`), by name."""
     levels: pd.DataFrame
@@ -113,7 +127,8 @@ class Evaluation:
         from stratsynth.report.notebook import render
 
         page = self.page("this release", None)
-        card = replace(page.sections[0], title="", figures=page.sections[0].figures[:1])
+        own = next(section for section in page.sections if section.name == "card")
+        card = replace(own, title="", figures=own.figures[:1])
         frames = f"Frames: {', '.join(name for name, _ in self.frames())}."
         return render(replace(page, title="Evaluation", lead=page.lead[:1], sections=[replace(card, notes=[frames])]))
 
@@ -160,6 +175,7 @@ def evaluate(
     target: str | Task | None = None,
     positive: str | Sequence[str] | None = None,
     above: float | None = None,
+    thresholds: Thresholds | None = None,
     area: str | None = None,
     quasi: Sequence[str] | None = None,
     few: int = FEW,
@@ -185,6 +201,8 @@ def evaluate(
         target: The column or task that models predict, with `holdout`, as in `downstream`.
         positive: The levels of a categorical target that count as 1.
         above: The number above which a numeric target counts as 1.
+        thresholds: Numbers by column, as `{"PINCP": [100_000, 200_000]}`, above which shares of both tables are
+            compared; columns without any have the schema's own, as `number_errors` says.
         area: A column of areas, each of which gets a score.
         quasi: The quasi-identifiers of `matches`.
         few: Groups with fewer rows in either table are `small`.
@@ -210,6 +228,7 @@ def evaluate(
         raise UsageError(f"evaluation: `beside` is a mapping from names to tables, not {quoted_value(beside)}.")
     others_by_name = {} if beside is None else dict(beside)
     _refuse(schema, holdout, target, positive, above, area, others_by_name)
+    levels = thresholds_by_column(schema, thresholds)
     if recipe is not None and schema.row_weight.column is not None:
         raise UsageError("evaluation: errors of weighted releases are not split into causes; leave the recipe out.")
     if (recipe is None) != (release is None):
@@ -229,6 +248,7 @@ def evaluate(
         scored, alone = done(compared_scores(true, compared, pair, k, cliques))
         found = {name: joined(parts) for name, parts in scored.items()}
         areas = None if area is None else done(joined(area_scores(true, compared, schema, area, k, cliques, few)))
+        numbers, raw = numbers_of(real, {RELEASE: synthetic, **others_by_name}, schema, names, levels, few)
         people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
         return Evaluation(
             schema=schema,
@@ -249,6 +269,9 @@ def evaluate(
                 "area": area,
                 "cliques": int(found["workload"]["cliques"].iloc[0]),
                 "beside": list(others_by_name),
+                "headline": headline_facts(None if numbers is None else numbers[numbers["table"] == RELEASE]),
+                "few_numbers": ENOUGH_NUMBERS,
+                "thresholds": {"rule": RULE if thresholds is None else STATED, "columns": levels},
                 "tables": {
                     name: MEANINGS.get(name, "another release of the same people") for name in (*compared, SUBSAMPLE)
                 },
@@ -269,7 +292,8 @@ def evaluate(
             components=done(principal_components(true, made, schema, names, components=axes, seed=seed))
             if apart
             else None,
-            raw=raw_values(real, synthetic, schema, few=few),
+            numbers=numbers,
+            raw=raw,
             declared={score.name: score.of(pair) for score in declared()},
             levels=level_frame(pair),
             coverage=coverage_of(intervals, real, names),
@@ -293,6 +317,27 @@ def evaluate(
                 )
             ),
         )
+
+
+def numbers_of(
+    real: Any,
+    compared: Mapping[str, Any],
+    schema: Schema,
+    by: tuple[str, ...],
+    thresholds: Mapping[str, Sequence[float]],
+    few: int,
+) -> tuple[pd.DataFrame | None, pd.DataFrame]:
+    """Frames of `number_errors` for every table of `compared`, None without columns of numbers, and of `raw_values`.
+
+    The latter is of the release alone. Every table is read once.
+    """
+    names = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
+    wanted = {name: thresholds[name] for name in number_columns(schema, by)}
+    groups = groups_of(schema, by)[1]
+    true = RawNumbers.read(real, schema, names, by, weigh=True)
+    tables = {table: RawNumbers.read(data, schema, names, by) for table, data in compared.items()}
+    frames = [named(headline_frame(true, made, wanted, by, groups), table) for table, made in tables.items() if wanted]
+    return joined(frames) if frames else None, raw_frame(true, tables[RELEASE], names, few)
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:

@@ -30,7 +30,7 @@ DOTS = 400
 
 
 def fidelity(evaluation: Evaluation) -> Section:
-    """Return the section of the page on the likeness of the release's rows to the real ones."""
+    """Return the section of an evaluation's page on the likeness of the release's rows to the real ones."""
     told, matched = _propensity(evaluation), _matches(evaluation)
     detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
     before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)
@@ -39,7 +39,7 @@ def fidelity(evaluation: Evaluation) -> Section:
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Yield name and value of facts on everybody: rows that break rules, lost levels, each declared score's mean."""
+    """Yield (name, value) of an evaluation's facts on everybody: broken rules, lost levels, declared scores' means."""
     if evaluation.schema.rules:
         rules = evaluation.inconsistencies
         broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]
@@ -53,7 +53,7 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _raw(evaluation: Evaluation) -> list[Figure]:
-    """Return a list of one table of the raw numbers' means and quartiles, farthest off first; empty without any."""
+    """Return a list of one figure of an evaluation's raw means and quartiles, farthest off first; [] without any."""
     known = evaluation.raw[evaluation.raw["value"].notna()].sort_values("value", ascending=False, kind="stable")
     if known.empty:
         return []
@@ -71,7 +71,7 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
 
 
 def _declared(evaluation: Evaluation) -> list[Figure]:
-    """Return a list of tables, one for each declared score: everybody's items, largest first, at most `MOST`."""
+    """Return a list of figures, tables for each declared score of an evaluation: everybody's items, at most `MOST`."""
     return [
         from_frame(
             score.title,

@@ -12,7 +12,7 @@ from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
-    """Return the page's section with the certificate in plain words, or (for None) that none came with the table."""
+    """Return the page's section with the certificate `record` in plain words; for None, that none came."""
     not_this = (
         "The guarantee is about the release. This report was computed from the private rows themselves, and "
         "is covered by no guarantee at all."
@@ -27,7 +27,10 @@ def guarantee(record: Mapping[str, Any] | None) -> Section:
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
-    """Return the page's section on citing the release, not the evaluation; `facts` has the schema's sha256."""
+    """Return the page's section on citing a certificate's release, not the evaluation.
+
+    `facts` has the schema's sha256.
+    """
     lines = [] if certificate is None else words.citation(Certificate.from_dict(certificate))
     return Section(
         "cite",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT = (
     "Only marginals were scored, from counts, so that the tables need not fit into memory: no intervals, baselines, "
-    "models or matches. Score samples of both tables for these."
+    "models, matches, means or quantiles. Score samples of both tables for these."
 )
 WEIGHED = "Real rows count as their %s, and synthetic rows 1 each; the numbers of real rows count rows."
 
@@ -50,7 +50,7 @@ class MarginalScores:
         cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:
-        """Return the errors of k-way marginals by group, from counts out of memory.
+        """Return the errors in a schema of k-way marginals of `synthetic` against `real` by groups, out of memory.
 
         At most `cliques` marginals are scored; `engine` holds the real table.
         """
@@ -75,7 +75,10 @@ class MarginalScores:
         yield "workload", self.workload
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers, a table of each group's error; `name` is the release's name there."""
+        """Return the page, a table of each group's error.
+
+        `name` is the release's name there; the certificate is not used.
+        """
         heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
         lines = self._lines()
         numbers = Numbers("marginals", list(COLUMNS), lines)

@@ -51,7 +51,7 @@ def write(
     called: str = "this release",
     certificate: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write frames, a JSON document and a page into a new folder, all or nothing, each stamped; return the file paths.
+    """Write an evaluation's frames, JSON and page into the new folder, all or nothing, stamped; return the paths.
 
     `called` is the release's name in report.html; `certificate` is that of the release.
     """
@@ -69,7 +69,7 @@ def write(
 
 
 def document(evaluation: Scores) -> dict[str, Any]:
-    """Return a mapping for JSON of facts and frames, as columns and rows; null for NaN, infinity and missing values."""
+    """Return a dict for JSON of an evaluation's facts and frames, as columns and rows; null for NaN, infinity, none."""
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}
         for name, frame in evaluation.frames()

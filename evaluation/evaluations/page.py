@@ -12,6 +12,7 @@ from stratsynth.evaluation.evaluations.columns_page import single_columns
 from stratsynth.evaluation.evaluations.coverage_page import coverage_section
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
+from stratsynth.evaluation.evaluations.numbers_page import headline, numbers_section
 from stratsynth.evaluation.evaluations.use import use
 from stratsynth.evaluation.lens.page import lens_section
 from stratsynth.evaluation.report import BANNER
@@ -41,7 +42,7 @@ HEAT = 40
 """Largest number of groups, the columns of a heat map, by error; the files have all."""
 GROUPS = 400
 """Largest number of groups, the rows of a card, by error; the files have all."""
-BRIEF = ("card", "worst", "use", "fidelity")
+BRIEF = ("numbers", "card", "worst", "use", "fidelity")
 """Chapters that a terminal shows."""
 NUMBERS = (
     "Beside the card, in its numbers: from and to are the interval of the release's error; independent is each column "
@@ -64,6 +65,7 @@ def evaluation_page(
     """
     groups, everybody = everybody_and_groups(evaluation, name)
     sections = [
+        numbers_section(evaluation),
         _card(evaluation, groups, everybody),
         *([_where(evaluation)] if evaluation.by else []),
         _worst(evaluation),
@@ -91,13 +93,13 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return a list of the groups' errors, and everybody's, in the releases beside and in this one, called `name`."""
+    """Return (list of groups' errors, everybody's) of an evaluation, in its release `name` and those beside."""
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
 
 def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
-    """Return a paragraph on the smallest groups' errors in this release, called `name`, and in the `other`."""
+    """Return a paragraph on the smallest groups' errors in an evaluation's release `name`, and in the `other`."""
     what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
     return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
 
@@ -105,16 +107,17 @@ def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
 def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
+        *headline(evaluation),
         (
             "The error compares the release's tables with those of the real people. It is 0 where they are equal, and "
             f"2 where they have nothing in common; it is the mean over {facts['cliques']:,} tables of "
             f"{several(facts['k'], 'column')}. "
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
-        )
+        ),
     ]
     if "weighted" in facts:
         lead.append(str(facts["weighted"]))
-    if (far := farthest(evaluation.raw)) is not None:
+    if (far := farthest(evaluation.raw)) is not None and far["variable"] not in _headlined(evaluation):
         lead.append(sentence(far))
     if gone := facts["real_rows_left_out"] + facts["synthetic_rows_left_out"]:
         lead.append(f"{gone:,} rows are left out, as the schema says of values that it does not know.")
@@ -136,6 +139,11 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             "rows in one of the tables for a verdict; they are shown all the same."
         )
     return lead
+
+
+def _headlined(evaluation: Evaluation) -> set[str]:
+    """Set of the columns that the head of the page names already."""
+    return {row["variable"] for row in evaluation.facts["headline"].values() if row is not None}
 
 
 def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:
@@ -169,7 +177,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Return further figures of the disparity card: heading -> function from a group to its figure."""
+    """Return {heading: function from a group to its figure} of further figures of an evaluation's disparity card."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {
@@ -188,7 +196,7 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Return a figure, a table of parity errors (Definition 10), one a row; None without any. `what` names them."""
+    """Return a figure, a table of the parity errors in `frame` (Definition 10); None without any. `what` names them."""
     said = {
         "marginals": "Sum of the errors of all groups and, weighted by 1 / number of groups, the error of everybody.",
         "means": "The same sum for relative errors of the means of all variables.",
@@ -226,7 +234,7 @@ def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
 
 
 def _where(evaluation: Evaluation) -> Section:
-    """Return the section with a heat map, column by group: the mean error of the marginals that contain the column."""
+    """Return the section with an evaluation's heat map, column by group: mean error of marginals with the column."""
     frame = evaluation.cliques[evaluation.cliques["scope"] == GROUP]
     by = list(evaluation.by)
     sized = frame.groupby(by, sort=False)["value"].mean().sort_values(ascending=False, na_position="last")
@@ -259,7 +267,7 @@ def _where(evaluation: Evaluation) -> Section:
 
 
 def _worst(evaluation: Evaluation) -> Section:
-    """Return the section on the marginals with the largest errors, for everybody and in single groups."""
+    """Return the section on an evaluation's marginals with the largest errors, for everybody and in single groups."""
     frame = evaluation.cliques
 
     def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:

@@ -156,7 +156,10 @@ def _is_folder(given: Any) -> bool:
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
-    """Read groups and targets of the rows; refuse rows that lack one, as predictions are matched by position."""
+    """Read groups and targets, `columns`, of the rows of `real`.
+
+    Refuse rows that lack a value, as predictions are matched by position.
+    """
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
         raise UsageError(
@@ -167,7 +170,10 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """Array of the `given` predictions as truth values or numbers; refused unless there is one for each real row."""
+    """Array of the `given` predictions, truth values or numbers of `goal`, made by `seed` if a release.
+
+    Refuse predictions that are not one for each of the `rows` real rows.
+    """
     said = _predicted(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
@@ -175,7 +181,7 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: 
 
 
 def _predicted(given: Any, real: Any, seed: int) -> Any:
-    """Array of predictions, as given in a frame, file or list, or made for the real rows by the release in a folder."""
+    """Array of predictions, `given` in a frame, file or list, or made by `seed` for real rows by a release folder."""
     if _is_folder(given):
         from stratsynth.release import Release
 

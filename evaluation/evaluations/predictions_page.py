@@ -60,7 +60,7 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
 
 
 def _named(scores: PredictionScores, name: str) -> dict[str, str]:
-    """Return a mapping from each value of `table` to its name for readers; `name` is that of the predictions."""
+    """Return {value of `table` in the scores: name for readers}; `name` is that of the predictions."""
     return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
 
 
@@ -81,7 +81,7 @@ def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
 
 
 def _groups(scores: PredictionScores) -> Figure:
-    """Return a table of the predictions' rates: a row for each group, a column for each rate."""
+    """Return a figure, a table of rates in `scores` of predictions: a row for each group, a column for each rate."""
     wide, metrics = _by_group(scores)
     rows = [
         [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
@@ -96,7 +96,7 @@ def _words(metric: object) -> str:
 
 
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame of the predictions' rates, a row a group, worst first, then everybody; and the rates' names."""
+    """Return (frame of the rates in `scores`, a row a group, worst first, then everybody; the rates' names)."""
     score = scores.facts["score"]
     own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
     metrics = list(dict.fromkeys(own["metric"].astype(str)))

@@ -28,7 +28,10 @@ TRAINED = {SYNTHETIC: "the release", SUBSAMPLE: "as many real rows", REAL: "all 
 
 
 def use(evaluation: Evaluation) -> Section | None:
-    """Return the section on models trained on the release and tested on real people; None where nothing was trained."""
+    """Return an evaluation's section on models trained on the release, tested on real people.
+
+    None if none was trained.
+    """
     frame = evaluation.downstream
     if frame is None:
         return None
@@ -46,7 +49,7 @@ def use(evaluation: Evaluation) -> Section | None:
 
 
 def _by_model(here: pd.DataFrame, score: str) -> Figure:
-    """Return a table of one score for everybody: a row for each model, a column for each table it was trained on."""
+    """Return a figure of one score of everybody in `here`: a row for each model, a column for each training table."""
     whole = here[here["scope"] == EVERYBODY]
     there = [name for name in TRAINED if name in set(whole["trained_on"])]
     rows = []
@@ -64,7 +67,7 @@ def _by_model(here: pd.DataFrame, score: str) -> Figure:
 
 
 def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
-    """Return a figure of the groups' errors under the model best on real rows, trained on these and on the release."""
+    """Return a figure of groups' errors of an evaluation in `here`, by `score`, under the model best on real rows."""
     real = here[(here["trained_on"] == REAL) & (here["scope"] == EVERYBODY) & (here["model"] != "constant")]
     best = real.sort_values("value", ascending=score != "accuracy", kind="stable")["model"].iloc[0]
     rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])]
@@ -80,7 +83,10 @@ def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Fi
 
 
 def _between(frame: pd.DataFrame) -> list[Figure]:
-    """Return a list of tables of the differences between groups, by fairlearn's definitions; empty without any."""
+    """Return figures, tables of the differences between groups in `frame`, by fairlearn's definitions.
+
+    The list is empty if there are none.
+    """
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
     there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}
     made = differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])

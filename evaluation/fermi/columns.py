@@ -57,7 +57,7 @@ class SideBySide(Protocol):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """Return the program that fits one model for each penalty, in their order, on common samples."""
+        """Return a program on public facts, spending `allot`, that fits a model for each of `penalties`."""
 
 
 def fitted(
@@ -106,13 +106,16 @@ def fitted(
 
 
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return two things: settings of training that follow from public facts, and the rows as the driver holds them."""
+    """Return (training task by `settings` in a schema, the rows of `train` as the driver holds them)."""
     how = cast("SideBySide", make("fermi", settings))
     return how.task(Public(schema, len(train))), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 
 
 def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Noise multiplier of one fit at epsilon and delta with `steps` Poisson samples; 0 for an infinite epsilon."""
+    """Noise multiplier of a fit at epsilon and delta with `steps` Poisson samples of `rate`.
+
+    0 for an infinite epsilon.
+    """
     return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)
 
 

@@ -111,7 +111,7 @@ class CurveRows:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame of rows to measure on; rows with a target or group that is no level are left out."""
+        """Encode a frame of rows of a schema to measure `target` on by `groups`; rows with no level are left out."""
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
         ]
@@ -143,7 +143,10 @@ def _post_processed(
     seeds: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """List of results, one a fit and tolerance: noisy gradient descent, corrected by noisy counts that cost `PART`."""
+    """List of dicts, one a fit to `train` and tolerance: noisy descent, corrected by noisy counts that cost `PART`.
+
+    `seeds` fits at each of `epsilons` and `delta` with `settings` are measured on the rows `seen`; `seed` draws.
+    """
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
@@ -176,7 +179,7 @@ def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame) -> pd.Series[bool]:
-    """Mask of lines in a `summary` that no line of the same method and epsilon beats in both error and violation."""
+    """Mask of lines in `table`, a `summary`, that none of their method and epsilon beats in error and violation."""
 
     def beaten(row: Any) -> bool:
         others = table[(table["method"] == row["method"]) & (table["epsilon"] == row["epsilon"])]
@@ -188,7 +191,10 @@ def pareto(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
-    """Plot error against violation of a `summary` into a file, a panel per epsilon; hollow points are off the front."""
+    """Plot error against violation of `table`, a `summary`, to `path`, a panel an epsilon; off the front hollow.
+
+    `title` is above the panels.
+    """
     epsilons = sorted(table["epsilon"].unique())
     figure = new_figure(3.4 * len(epsilons), 3.6)
     panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]

@@ -24,7 +24,10 @@ PART = 0.1
 def noisy_counts(
     said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
 ) -> Floats:
-    """Array of counts with axes group, prediction `said`, truth, noisy at a finite epsilon; each at least 0.5."""
+    """Array of counts with axes group, prediction `said`, truth, noisy by `rng` at a finite epsilon.
+
+    Each count is at least 0.5.
+    """
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
     if np.isfinite(epsilon):
@@ -35,7 +38,7 @@ def noisy_counts(
 
 
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
-    """Derived predictor of least error whose rates, by `criterion`, differ between groups by at most `tolerance`.
+    """Derived predictor of least error by `counts`, rates of whose `criterion` differ between groups by `tolerance`.
 
     An array (groups, 2): the probability of predicting the second class, by group and the classifier's prediction.
     """
@@ -62,6 +65,6 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
 def corrected(
     chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Array of random predictions, 0 or 1, of the derived predictor `chances` for rows with predictions and groups."""
+    """Array of random predictions, 0 or 1, by `rng`, of the predictor `chances`, for predictions `said` and groups."""
     found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
     return found

@@ -44,13 +44,16 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
 
 
 def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> list[float]:
-    """List, a number a true class: largest difference of groups' rates of predicting the last class; NaN below two."""
+    """List, a number a class in `truth`: largest difference of groups' rates of `said` being last; NaN below two."""
     classes = int(max(truth.max(), said.max())) + 1
     return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
 
 
 def _largest(parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]) -> float:
-    """Largest difference of groups' rates of predicting class c, over pairs (c, mask of rows); NaN below two groups."""
+    """Largest difference of groups' rates of predicting c in `said`, over (c, mask of rows) `parts`.
+
+    NaN below two groups.
+    """
     found = []
     for c, here in parts:
         rates = [(said[here & (group == g)] == c).mean() for g in np.unique(group) if (here & (group == g)).any()]

@@ -40,7 +40,10 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 
 
 def in_terms(said: Any, schema: Schema, goal: Task) -> Array:
-    """Convert predictions of a column to an array of the task's values, truth values or numbers; refuse others."""
+    """Convert predictions `said` of a column to an array of the task's values, truth values or numbers.
+
+    Refuse predictions of other values.
+    """
     import pandas as pd
 
     if isinstance(schema.column(goal.target), Numeric):

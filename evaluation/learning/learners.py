@@ -29,7 +29,7 @@ ODDS, ROUNDS = 0.02, 20
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """Return a model trained to predict `truth`, classes (truth values) or numbers, from the features of `train`.
+    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from the features of `train`.
 
     "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
     gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison
@@ -54,7 +54,10 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Return logistic regression under equalized odds between groups; those below `FEW` rows of a class are one."""
+    """Return logistic regression of `truth` under equalized odds of `groups`, those below `FEW` rows being one.
+
+    It is trained on `features` of `train`; `seed` is for its chance.
+    """
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
     size = int(groups.max()) + 1
@@ -111,7 +114,10 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """Array of each row's predicted probability of "true"; None for numbers; for a constant class 0 or 1."""
+        """Array of each row's predicted probability of "true" in `table`.
+
+        None for numbers; 0 or 1 for a constant class.
+        """
         if self._model is None:
             return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None
         if not hasattr(self._model, "predict_proba"):
@@ -124,7 +130,7 @@ class _Fitted:
 
 
 def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
-    """Matrix of the features, a row for each record, for training and prediction; the schema alone fixes columns.
+    """Matrix of `features` of a table, a row for each record, for training and prediction; the schema fixes columns.
 
     Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 if missing. Otherwise
     one column each: numbers, with steps below the lower bound for the levels that are no number; level numbers.

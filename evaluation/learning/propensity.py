@@ -63,7 +63,7 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """Frame of the scores of `propensity`, for a pair of tables and these models; an unknown model is refused.
+    """Frame of the scores of `propensity`, by `seed`, for a pair of tables and `models`; unknown ones are refused.
 
     At most `most` rows of each table are used.
     """
@@ -92,7 +92,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 
 
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
-    """Array of each row's probability of being synthetic, by a model trained on the other folds.
+    """Array of each of `rows`' probability of being synthetic, by a model trained on other folds, split by `seed`.
 
     NaN for all if one of the two tables has fewer than `FOLDS` rows; `label` is true for synthetic rows.
     """
@@ -115,7 +115,7 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """Arrays by group, then everybody: mean of `values` over both tables' rows (NaN if one has none), its error."""
+    """Arrays by group, then everybody: mean of `values` over a pair's rows (NaN if one has none), its error."""
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -145,7 +145,7 @@ def _auc(pair: Pair, chance: Array) -> Array:
 
 
 def _thinned(pair: Pair, most: int, rng: np.random.Generator) -> Pair:
-    """Pair with at most `most` rows of each table, drawn at random; real rows in proportion to their weights."""
+    """Pair with at most `most` rows of each table, drawn by `rng`; real rows in proportion to their weights."""
     if pair.real.weights is not None:
         pair = Pair.of(pair.real.unweighted(), pair.synthetic, pair.schema, pair.by, pair.few)
     if max(table.rows for table in pair.tables) <= most:

@@ -133,7 +133,7 @@ class GroupedRows:
     def scores(
         self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
     ) -> pd.DataFrame:
-        """Frame of all rates (or errors, of numbers) in each scope and between groups, with bootstrap intervals.
+        """Frame of rates (errors, of numbers) of `predicted` against `truth` by scope, with intervals of `resamples`.
 
         With `score`, a number for each row that is larger the likelier "true" is, it has the area under the curve too.
         """
@@ -276,13 +276,16 @@ _BETWEEN_NUMBERS: Mapping[str, _Between] = {
 
 
 def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
-    """Array of the groups' statistics, then of everybody's, along the axis before the last; without `by` only these."""
+    """Array of the groups' `sums`, then of everybody's, along the axis before the last; without `by` only these."""
     everybody = sums.sum(axis=-2, keepdims=True)
     return np.concatenate([sums, everybody], axis=-2) if by else everybody
 
 
 def _ends(samples: Array) -> tuple[Array, Array]:
-    """Arrays of quantiles 0.025 and 0.975 along the axis before the last; NaN if over 5 % of draws are undefined."""
+    """Arrays of quantiles 0.025 and 0.975 of `samples` along the axis before the last.
+
+    They are NaN if more than 5 % of the draws are undefined.
+    """
     undefined = np.isnan(samples)
     filled = np.where(undefined.all(axis=-2, keepdims=True), 0.0, samples)
     low, high = np.nanquantile(filled, [0.025, 0.975], axis=-2)
@@ -291,7 +294,7 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 
 
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, 4) of bootstrap draws of each group's counts: multinomial, as rows lie in 4 cells."""
+    """Array (resamples, groups, 4) of bootstrap draws, by `rng`, of each group's `counts`: multinomial, in 4 cells."""
     sizes = counts.sum(axis=1)
     # an empty group needs some distribution; none of its rows is drawn
     shares = np.where(sizes[:, None] > 0, counts / np.maximum(sizes, 1)[:, None], 0.25)
@@ -299,7 +302,10 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, sums): sums of the columns of `each` over bootstrap draws of each group's rows."""
+    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows by `members`.
+
+    `members` has each row's group, of `count` groups.
+    """
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
     starts, group = np.cumsum(sizes) - sizes, members[order]

@@ -103,7 +103,7 @@ def task(
     above: float | None = None,
     features: Sequence[str] | None = None,
 ) -> Task:
-    """Task of predicting a column, or the built-in "employment" or "income"; a `Task` is checked and returned.
+    """Task of predicting the column `target` by `features`, or "employment" or "income"; a `Task` is checked.
 
     A categorical column needs the levels that count as `positive`; of two levels the last counts when none is named. A
     numeric column is predicted as a number, or with `above` as whether it is above one.
@@ -140,7 +140,7 @@ def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
 
 
 def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task:
-    """Built-in task of this name, with those of its columns that the schema has; refused without its target."""
+    """Built-in task `name`, of those of its columns (or `features`) that the schema has; refused without its target."""
     there: list[str] = [c for names in _FEATURES[name] for c in names if c in schema.columns]
     settings: dict[str, Any] = {}
     if name == "employment" and "ESR" in schema.columns:

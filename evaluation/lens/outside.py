@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def as_written(data: Any, schema: Schema) -> EncodedRows:
-    """Read all rows of a table, none left out; the code of a value outside the schema is its column's number of levels.
+    """Read all rows of `data`, none left out; the code of a value outside the schema is its column's number of levels.
 
     Outside are numbers beyond their bounds, values that are no level, and nulls if nothing may be missing. An empty
     value that the schema treats as missing is missing, and not outside.
@@ -45,7 +45,7 @@ def _codes(column: Categorical | Numeric, data: pa.ChunkedArray) -> NDArray[np.i
 
 
 def _nothing(data: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Mask of the entries that are null, NaN or an empty text."""
+    """Mask of the entries of the Arrow column `data` that are null, NaN or an empty text."""
     null = pc.is_null(data, nan_is_null=pa.types.is_floating(data.type))
     if pa.types.is_string(data.type) or pa.types.is_large_string(data.type):
         null = pc.or_kleene(null, pc.equal(pc.utf8_trim_whitespace(data), "")).fill_null(True)

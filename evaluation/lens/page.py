@@ -36,7 +36,7 @@ MEASURES = {
 
 
 def lens_page(scores: LensScores) -> Page:
-    """Return the lens on a recipe as a page of one section, with a picture of each group's loss by cause."""
+    """Return the `scores` of a lens as a page of one section, with a picture of each group's loss by cause."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative part offsets others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
@@ -52,7 +52,7 @@ def lens_page(scores: LensScores) -> Page:
 
 
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
-    """Return the section on the parts of one release's error in each group, for the page of its evaluation."""
+    """Return the section on the parts of a release's error in each group of `frame`, labels by schema."""
     measure = "total variation"
     note = (
         "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
@@ -67,7 +67,7 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """Return a list of figures: for each width of marginals (or for all at once) a picture, and its numbers if many."""
+    """Return figures of `frame` by group with a `note`: a picture of `parts` per width, numbers if many."""
     pieces = [("In each group", frame)]
     if "columns" in frame:
         widths = sorted({*map(int, frame["columns"])})
@@ -83,7 +83,7 @@ def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], sche
 
 
 def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
-    """List of sentences, one a part, on its cause and remedy; a last one names the parts that are 0 in every group.
+    """List of sentences, one a part in `frame`, on its cause and remedy; a last one names the parts 0 in every group.
 
     `measure` is "total variation" or "excessive risk".
     """
@@ -95,14 +95,14 @@ def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
 
 
 def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
-    """List of those parts that are not 0 in some group, or unknown; all parts if none is."""
+    """List of those of `parts` that are not 0, or unknown, in some group of `frame`; all parts if none is."""
     return [part for part in parts if not frame[part].abs().max() < NOTHING] or list(parts)
 
 
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:
-    """Return a figure with a line a group: its loss by cause, each part with its interval, and the total.
+    """Return a figure of `frame`, titled and noted, a line a group: loss by `parts`, each with interval, and the total.
 
     The scale is that of groups which are not small.
     """
@@ -147,7 +147,10 @@ def picture(
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
 ) -> list[Figure]:
-    """List of one table of the parts as numbers, a row a group, if there are more than `FEW_PARTS`; else empty."""
+    """List of one figure, titled, of the `parts` in `frame` as numbers, a row a group, if over `FEW_PARTS`; else [].
+
+    Groups, by the columns `by`, are named by the schema's labels; `title` is the figure's.
+    """
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []

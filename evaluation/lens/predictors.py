@@ -77,7 +77,10 @@ def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Float
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
-    """Name of the column that a model predicts: the one named, the model's or the mechanism's; refused without any."""
+    """Name of the column that a model predicts: `named`, else the model's or the prepared fit's mechanism's.
+
+    Refuse a fit of which none of them names a column.
+    """
     found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
     if not isinstance(found, str) or not found:
         raise UsageError("lens: which column is predicted? Name it in the recipe, or with --target.")
@@ -86,5 +89,8 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """Value of the setting `target` of a mechanism, or of the one that it fits in strata; None if there is none."""
+    """Value of the setting `target` of a mechanism, `how`, or of the one that it fits in strata.
+
+    None if there is none.
+    """
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

@@ -236,7 +236,7 @@ def lens_of_release(
 
 
 def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
-    """True if two tables of one schema have the same rows, in any order; numbers are compared by their bins."""
+    """True if the tables `one` and `other` of one schema have the same rows, in any order; numbers by their bins."""
     if one.rows != other.rows:
         return False
     sides = [[np.asarray(table.codes[name], np.int64) for name in table.schema.names] for table in (one, other)]
@@ -245,7 +245,7 @@ def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
-    """Draw `many` rows of a model without rules, and with them: two tables, or one table twice without any rule."""
+    """Draw `many` rows of a model by `seed`, without rules and with: two tables, or one twice without any rule."""
     free = tables.drawn(model, many, seed, rules=False)
     return free, tables.drawn(model, many, seed) if model.schema.rules else free
 
@@ -291,7 +291,10 @@ def _of_predictions(
 
 
 def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
-    """Array of the mean of known `values`, one a row, in each group (NaN without any), then for everybody."""
+    """Array of the mean of known `values`, one a row, in each group (NaN without any), then for everybody.
+
+    Groups of the rows are by the columns `by`, of which there are `groups`.
+    """
     known = ~np.isnan(values)
     group = group_numbers(rows, by)[known]
     sums, counts = np.bincount(group, values[known], groups), np.bincount(group, minlength=groups)
@@ -324,7 +327,10 @@ def _facts(
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """Arrays of the mean over fits (first axis) and of half its 95 % interval by Student's t; NaN for one fit."""
+    """Arrays of the mean of `values` over fits (first axis), and half its 95 % interval by Student's t.
+
+    NaN for one fit.
+    """
     from scipy.special import stdtrit
 
     count = len(values)
@@ -343,7 +349,7 @@ def _frame(
     items: Mapping[str, Any],
     further: Mapping[str, Floats],
 ) -> pd.DataFrame:
-    """Frame with a row for each group and for everybody: loss and parts with intervals; the largest part is `cause`.
+    """Frame with a row for each group and everybody: loss `value` and `parts` with intervals; the largest is `cause`.
 
     `value` and each of `parts` are arrays (fits, scopes); `items` and `further` are added as columns.
     """

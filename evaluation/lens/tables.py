@@ -117,7 +117,10 @@ def _free(model: TableModel) -> TableModel:
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """List of the sets of `width` columns other than those of the groups; of more than `MOST`, a fixed choice."""
+    """List of the sets of `width` columns of a schema outside `by`, the groups'.
+
+    If there are more than `MOST`, a fixed choice of them.
+    """
     columns = [name for name in schema.names if name not in by]
     every = list(combinations(columns, min(width, len(columns))))
     chosen = np.random.default_rng(5).permutation(len(every))[:MOST] if len(every) > MOST else range(len(every))
@@ -138,7 +141,7 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """Arrays of one marginal by group, then everybody: errors, parts (a row a part), bounds; NaN for empty groups."""
+    """(errors, parts, bounds): arrays of the marginal `clique` of the chain by group, then everybody; NaN if empty."""
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)
@@ -172,7 +175,10 @@ def _resized(shapes: Floats, sizes: Floats) -> Floats:
 
 
 def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Floats:
-    """Array (groups, cells): fraction of all rows in each; the last group and level are those outside the schema."""
+    """Array (groups, cells of `clique`): fraction of a table's rows.
+
+    The last group and level are outside the schema.
+    """
     schema = table.schema
     group = np.zeros(table.rows, np.int64)
     known = np.ones(table.rows, bool)
@@ -189,7 +195,7 @@ def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Flo
 
 
 def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum]) -> Floats:
-    """Array over groups, then everybody: error expected of the noise alone in the one-way tables measured of just them.
+    """Array over groups, then everybody: error expected of the noise alone in one-way tables `fitted` of just them.
 
     Half the sum over cells of E|N(0, sigma^2)|, divided by the group's real rows; the mean over tables. That is before
     post-processing, which uses totals and other tables and leaves less. NaN if no such table was measured of just this

@@ -64,7 +64,7 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Fit without a charge to the data's ledger, and return model and measurements; noise is fresh.
+    """INTERNAL. Run a prepared fit on a table without a charge; return model, measurements; fresh noise, or none.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

@@ -15,7 +15,10 @@ MOST_GROUPS = 60
 
 
 def means_picture(table: pd.DataFrame, path: Path, *, internal: bool) -> None:
-    """Plot each column's group means and intervals into a file; with `internal`, the true means beside them."""
+    """Plot each column's group means and intervals of `table` to the file `path`.
+
+    With `internal`, the true means are beside them.
+    """
     check_path(path)
     names = list(table["column"].unique())
     groups = min(table["stratum"].nunique(), MOST_GROUPS)

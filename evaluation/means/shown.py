@@ -31,7 +31,7 @@ STAMP = "INTERNAL: true means were computed from the data without a charge; not 
 def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
-    """Return a frame of the recipe's private means, with a column `true` if `internal`, and a sentence on the release.
+    """Return (frame of the recipe's private means at `level`, `true` ones if `internal`; a sentence on the release).
 
     The release is read from its folder, or made and charged for; a recipe of rows is refused.
     """
@@ -78,7 +78,7 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """Refuse a release of another recipe: its mechanism, schema, epsilon, neighbours, strata or weights differ."""
+    """Refuse the release in `folder` if of another recipe: mechanism, schema, epsilon, neighbours, strata, weights."""
     from stratsynth.mechanisms import describe as described
     from stratsynth.mechanisms import prepare
 
@@ -104,7 +104,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """Return the frame of means with a column `true`: means of the very rows that were summed, on the data's scale."""
+    """Return `table`, a frame of means, with a column `true`: means of the recipe's very rows, on the data's scale."""
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
@@ -132,7 +132,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 
 def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Weighted mean of the numbers on the column's scale, transformed back; NaN without rows of any weight."""
+    """Weighted mean of the numbers on the scale of column `name` of a schema, transformed back; NaN without weight."""
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
@@ -143,7 +143,7 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 
 
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
-    """Return a page with a table of means for each column, everybody first; `note` says where the release is."""
+    """Return a page with a table of means at `level` (`internal`: true ones too) by column; `note` on the release."""
     heads = [
         Column("group", "text"),
         Column("people", "count"),
@@ -186,7 +186,10 @@ def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """List of remarks on one mean: status, kind of interval, scale and clipping; empty if there is none."""
+    """List of remarks on one mean, the dict `row`: status, kind of interval, scale and clipping.
+
+    The list is empty if there is none.
+    """
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:
         found.append("interval conservative")
@@ -199,7 +202,7 @@ def _remarks(row: dict[Any, Any]) -> list[str]:
 
 
 def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """List of the frame's rows as mappings of plain values, for JSON; null for infinite and unknown figures."""
+    """List of the rows of the frame `table` as dicts of plain values, for JSON; null for infinite, unknown figures."""
     return [
         {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in table.to_dict("records")

@@ -27,7 +27,7 @@ def heat(
     item: str,
     codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Figure:
-    """Return a figure, a table with a number a cell (row, column), darker where it is larger; a dash where unknown.
+    """Return a figure, title and note above, of `values` by (row, column), darker where larger; a dash where unknown.
 
     `corner` heads the rows, `item` names the columns in the files, and `codes` explains the columns' names.
     """
@@ -47,7 +47,7 @@ def heat(
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
-    """Return a figure, a list: words, then a number with its interval at the end of each row, and a picture of it.
+    """Return a figure, title and note above, a list of `rows`: words, a number with its interval, a picture of it.
 
     `columns` head the words, `value` the number.
     """
@@ -74,7 +74,10 @@ def listing(
     *,
     rest: str = "rows more in the files",
 ) -> Figure:
-    """Return a figure with a plain table of texts and numbers; `columns` are headings and kinds, "text" or "number"."""
+    """Return a figure (title, note, caption) with a plain table of `rows`; `columns` are (heading, kind) pairs.
+
+    `rest` are the words for rows that a terminal does not show.
+    """
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
     return Figure(title, note, table, numbers=table.numbers(title))
 
@@ -88,7 +91,10 @@ def from_frame(
     *,
     most: int | None = None,
 ) -> Figure:
-    """Return a figure of a frame's first `most` rows as a table; `columns` are names there, headings and kinds."""
+    """Return a figure (title, note, caption) of a frame's first `most` rows.
+
+    `columns` are (name there, heading, kind).
+    """
     rows = [
         [row[name] for name, _, _ in columns]
         for row in frame.head(len(frame) if most is None else most).to_dict("records")
@@ -148,7 +154,7 @@ class Panel:
         self._parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(series, where))
 
     def points(self, series: int, points: Sequence[tuple[float, float]], radius: float = 4) -> None:
-        """Draw a dot of this radius, in pixels, at each finite (x, y) in the series' colour."""
+        """Draw a dot of this radius, in pixels, at each finite (x, y) of `points`, in the colour of number `series`."""
         self._parts += [
             Markup('<circle class="dot s{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(
                 series, self.x(x), self.y(y), radius

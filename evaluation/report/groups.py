@@ -71,7 +71,7 @@ class GroupErrors:
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """Return a group's name from its level of each column, as `SEX 2 (female), RAC1P 7`; `everybody` without levels."""
+    """Return a group's name from its `levels`, as `SEX 2 (female), RAC1P 7` by a schema's labels; or `everybody`."""
     parts = []
     for column, level in levels.items():
         known = schema.columns.get(column) if schema is not None else None
@@ -135,7 +135,7 @@ def card(
     more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}),
     rest: str = "more groups in the page",
 ) -> Figure:
-    """Return the disparity card, a figure: a row for each group, from the worst to the best, everybody at the end.
+    """Return the disparity card, a figure with title and note: a row a group, from worst to best, everybody last.
 
     `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
     the groups that it does not show.
@@ -239,7 +239,7 @@ def smallest_groups(
 
 
 def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield a sentence for each release of the two that shows nobody of some of these groups: worse than any error."""
+    """Yield a sentence for each release, `mine` or `other`, that shows nobody of some of the groups `few`."""
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
         kept = [s for s in gone if s.error(keeper).known]
@@ -267,7 +267,7 @@ def with_people(s: GroupErrors) -> str:
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Return "smaller" or "larger", the error in `mine` as against `other`, for intervals that are disjoint.
+    """Return "smaller" or "larger", a group's error in `mine` as against `other`, for intervals that are disjoint.
 
     Otherwise "no different beyond chance".
     """
@@ -307,7 +307,7 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield sentences on why errors of small strata rise or fall; none unless `mine` is the release "stratified"."""
+    """Yield sentences on why errors of the strata `few` differ from `other`'s; none unless `mine` is "stratified"."""
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (

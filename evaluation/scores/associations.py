@@ -102,7 +102,7 @@ def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found:
-    """Arrays over groups: Pearson correlation of x and y, its standard error by the influence function, number of rows.
+    """Arrays over `count` groups: Pearson correlation of x and y, standard error by the influence function, rows.
 
     `each` is a row's weight, `group` its group's number; a correlation with a constant is NaN.
     """
@@ -146,7 +146,10 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """Array of the codes of a column's levels that stand for numbers, sorted by these numbers; others are left out."""
+    """Array of the codes of the levels of column `name` that stand for numbers, sorted by these.
+
+    Codes of other levels are left out.
+    """
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))

@@ -86,7 +86,7 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """Draw real rows without replacement, with the sampling error of m = `rows` released rows.
+    """Draw real rows, by `seed`, without replacement, with the sampling error of m = `rows` released rows.
 
     Of n rows with effective number e (n without weights), n m / (e + m) are drawn; rows with weights keep them.
     """
@@ -107,7 +107,7 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`workload_error` (L1) of a release beside that of every baseline; arguments and refusals as there.
+    """`workload_error` (L1) of `synthetic` against `real` beside every baseline's, one frame; arguments as there.
 
     `seed` draws the baselines.
 
@@ -124,7 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers drawn with replacement, in proportion to weights if any; empty if the table is."""
+    """Array of `rows` row numbers of a table drawn with replacement, by weights if any; empty if the table is."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

@@ -102,7 +102,7 @@ def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
-    """True if the mean over the draws is precise enough for everybody and for every group that is not small."""
+    """True if the mean over the draws' `frames` is precise enough for all groups not small, beside the `release`'s."""
     mean, error = _mean([frame["value"].to_numpy(float) for frame in frames])
     least = FLOOR * np.abs(mean)
     status = frames[0]["status"] if release is None else release["status"]

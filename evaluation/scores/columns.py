@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def column_frame(pair: Pair) -> pd.DataFrame:
-    """Frame with a row for each level of each column: share of all real and of all synthetic rows, and difference."""
+    """Frame with a row for each level of each column of a pair: share of all real, all synthetic rows, difference."""
     import pandas as pd
 
     parts = []

@@ -76,7 +76,7 @@ class RowScore:
         return self.of(Pair.of(real, synthetic, schema, by, few))
 
     def overall(self, frame: pd.DataFrame, by: Sequence[str], few: int = FEW) -> pd.DataFrame:
-        """Frame of the mean over the items with a value, a row for each group and everybody, from the score's frame.
+        """Frame of the mean over items in the score's `frame`; a row a group of `by`, small below `few`, and all.
 
         It has no interval, unless there is one item alone: then the frame is returned unchanged.
         """

@@ -111,7 +111,10 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
 
 
 def _range(pair: Pair, name: str) -> float:
-    """Width of a column's range of values, by the schema, as a number; 1 if its levels have no range."""
+    """Width of the range of values of column `name`, by the pair's schema, as a number.
+
+    1 if its levels have no range.
+    """
     column = pair.schema.column(name)
     if isinstance(column, Numeric):
         return float(column.upper - column.lower)

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
 
 def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of the lower and upper ends of normal 95 % intervals of scores, cut off at 0 and `top`; NaN if unknown."""
+    """Arrays of the ends of normal 95 % intervals of scores, `value` and `error`, cut off at 0 and `top`.
+
+    NaN if unknown.
+    """
     return np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, top)
 
 
 def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of lower and upper ends of 95 % intervals of |value|, for signed values; from 0 if a sign is in doubt."""
+    """Arrays of lower and upper ends of 95 % intervals of |value|, `value` signed with `error`.
+
+    The lower end is 0 if the sign is in doubt.
+    """
     one, two = value - NORMAL_95 * error, value + NORMAL_95 * error
     ends = np.abs([one, two])
     low = np.where(np.sign(one) == np.sign(two), ends.min(axis=0), 0.0)

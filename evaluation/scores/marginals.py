@@ -54,7 +54,10 @@ class WorkloadError:
         return means
 
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
-        """Array by group, then everybody: standard errors of the means; errors of cliques correlate by their rows."""
+        """Array by group, then everybody of a pair: standard errors of the means.
+
+        Errors of cliques correlate, as they share rows.
+        """
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
@@ -99,7 +102,7 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
 
 
 def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> WorkloadError:
-    """Count all cliques in both tables, and return their total variations and errors by group and for everybody.
+    """Count all cliques in a pair's tables; return their total variations and errors by group and for everybody.
 
     Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
     `mean_errors` is 0: for callers that estimate the spread from several tables.
@@ -154,7 +157,7 @@ class _Keys:
         self._kept: dict[bool, tuple[tuple[str, ...], list[Array], int]] = {}
 
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
-        """Count both tables' rows in each cell of the clique, or of group x clique; refuse 2^62 cells or more."""
+        """Count both tables' rows in each cell of the clique, or if `grouped` of group x clique; refuse 2^62 cells."""
         pair, last = self._pair, clique[-1]
         prefix, size = self._prefix(clique[:-1], grouped=grouped)
         levels = pair.schema.size(last)
@@ -224,12 +227,12 @@ class _Shares:
 
 
 def coded(frame: Any, schema: Schema) -> Codes:
-    """Mapping from column to an array of level numbers, one a row, of a frame, path or Arrow table."""
+    """{column: array of level numbers in a schema, one a row} of `frame`, a frame, path or Arrow table."""
     return EncodedRows.read(frame, schema).codes
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance (0 to 2) of two tables' normalised counts; both as level numbers by column.
+    """Mean over cliques of the L1 distance (0 to 2) of tables `one` and `two`, level numbers of a schema, normalised.
 
     An empty table has only zeros, and is at distance 1 from any other.
     """
@@ -242,7 +245,7 @@ def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str,
 
 
 def members(codes: Codes, schema: Schema, group: Mapping[str, str]) -> Codes:
-    """Level numbers, by column, of the rows of one group, which is given as a mapping from column to level."""
+    """{column: level numbers} of the rows in `codes` that are in one group, {column: level of the schema}."""
     kept = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for column, level in group.items():
         kept &= codes[column] == schema.index(column, level)

@@ -96,7 +96,7 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """Return over real rows: mask of unique and matched ones, mask of unique ones, number of an equal synthetic row.
+    """Return arrays over a pair's real rows, by columns `names`: unique and matched, unique, synthetic row's number.
 
     Unique: no other real row equals it in these columns. Matched: some synthetic row does, or with `only_one` exactly
     one.
@@ -112,7 +112,7 @@ def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Ar
 
 
 def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]:
-    """List of arrays, one a table: each row's number, equal for rows of any table that are equal in these columns."""
+    """List of arrays, one a table: each row's number, equal for rows of any table that are equal in columns `names`."""
     ends = np.cumsum([table.rows for table in tables])[:-1]
     keys, size = np.zeros(sum(table.rows for table in tables), np.int64), 1
     for name in names:
@@ -127,7 +127,7 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
 
 
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
-    """Array by group, then everybody: mean share of the columns in which a matched real row equals its partner, or NaN.
+    """Array by a pair's group, then all: mean share of columns `names` in which a matched real row equals its partner.
 
     `met` is a mask of the real rows that match, `partner` the number of a synthetic row for each real one.
     """

@@ -109,7 +109,7 @@ class Weighting:
 
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
-    """Frame of the parity errors of the means of variables in a pair of tables; refused without a variable."""
+    """Frame of the parity errors of the means of `variables` in a pair, by `weighting`; `tau` is the least divisor."""
     if not variables:
         raise UsageError("evaluation: no variable is left; name others with `columns`.")
     parts, every = [], [mean_terms(pair, name, tau) for name in variables]
@@ -120,13 +120,13 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 
 
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
-    """Frame of the parity error of the marginals in `found`: rows for groups and everybody, one of scope "parity"."""
+    """Frame of a pair's parity error, by `weighting`, of marginals `found`: rows for groups, all, scope "parity"."""
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
 
 def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
-    """Frame with a row for each group and for everybody: the absolute relative errors in `terms` of variable `name`."""
+    """Frame with a row for each of a pair's groups and all: absolute relative errors in `terms` of variable `name`."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
@@ -141,7 +141,7 @@ def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
 
 
 def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
-    """Frame with a row for each group and for everybody: the mean of the variables' absolute relative errors."""
+    """Frame with a row for each of a pair's groups and all: mean of variables' absolute relative errors in `every`."""
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
@@ -159,7 +159,7 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
-    """Array by group, then everybody: standard error of `scale` x the sum of variables' errors, which share rows."""
+    """Array by a pair's group, then all: standard error of `scale` x the sum of variables' errors in terms `every`."""
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
         group, whole = pair.members[side], np.full(len(pair.members[side]), len(pair.groups))
@@ -174,7 +174,10 @@ def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Arr
 
 
 def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
-    """Frame with one row of scope "parity", Definition 10 for the variable `name`; for several, the mean of theirs."""
+    """Frame of one row of scope "parity" of a pair: Definition 10 for variable `name` by `weighting`.
+
+    `every` are the variables' terms; of several, it is the mean.
+    """
     import pandas as pd
 
     totals, pulls = [], [np.zeros(table.rows) for table in pair.tables]

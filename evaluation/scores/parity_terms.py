@@ -37,7 +37,7 @@ class ParityTerms:
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
-    """Terms of one variable: its mean's relative error in each group and for everybody; `tau` is the least divisor."""
+    """Terms of variable `name` in a pair: its mean's relative error by group and all; `tau` is the least divisor."""
     values = [table.values(name) for table in pair.tables]
     sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
     truth, made = (side.mean for side in sides)
@@ -98,7 +98,7 @@ class _Side:
 
 
 def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
-    """Terms of the marginals, which add up to 1: their mean L1 distance, in each group and for everybody."""
+    """Terms of a pair's marginals `found`, which add up to 1: their mean L1 distance, in each group and for all."""
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
     nothing = np.full(error.shape, np.nan)

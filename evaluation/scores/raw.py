@@ -6,7 +6,8 @@ bounds, are compared: for each numeric column and each of mean, lower quartile, 
 
     value = |synthetic - real| / spread,    spread = the standard deviation of the real numbers.
 
-Codes that are no quantities, not applicable and missing values are left out of both.
+Codes that are no quantities, not applicable and missing values are left out of both. A quantile is the smallest number
+with at least its part of all rows, or of their weight, at or below it.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.evaluation.tables import FEW, Array, EncodedRows, as_schema, stamped, statuses
+from stratsynth.evaluation.tables import FEW, Array, as_schema, stamped, statuses
+from stratsynth.evaluation.tables.numbers import RawNumbers, mean, quantiles
 from stratsynth.schema import Numeric, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+QUANTILES = {"lower quartile": 25, "median": 50, "upper quartile": 75}
+"""Names of quantiles, and their places in hundredths."""
 STATISTICS = ("mean", *QUANTILES)
 
 
@@ -43,12 +46,18 @@ def raw_values(
         A row for each column and statistic: `variable`, `statistic`, `n`, `n_synthetic`, `real`, `synthetic`, `spread`,
         `value` and `status`; INTERNAL.
     """
-    import pandas as pd
-
     schema = as_schema(schema)
     wanted = schema if columns is None else schema.restrict(columns)
     names = [name for name, column in wanted.columns.items() if isinstance(column, Numeric)]
-    tables = [_numbers(real, schema, names, weigh=True), _numbers(synthetic, schema, names, weigh=False)]
+    true = RawNumbers.read(real, schema, names, weigh=True)
+    return raw_frame(true, RawNumbers.read(synthetic, schema, names), names, few)
+
+
+def raw_frame(real: RawNumbers, synthetic: RawNumbers, names: Sequence[str], few: int = FEW) -> pd.DataFrame:
+    """Frame of `raw_values` for the columns `names` of two tables whose numbers were read before."""
+    import pandas as pd
+
+    tables = [{name: table.of_group(name) for name in names} for table in (real, synthetic)]
     found = [(name, *_compared(*tables[0][name], *tables[1][name])) for name in names]
     counts = np.array([[len(tables[side][name][0]) for name in names] for side in (0, 1)], np.int64).reshape(2, -1)
     there, made = (np.array([row[i] for row in found]).reshape(-1, len(STATISTICS)) for i in (1, 2))
@@ -87,38 +96,6 @@ def sentence(row: Mapping[Any, Any]) -> str:
     )
 
 
-Weighed = tuple[Array, Array]
-"""Numbers of a column, and their weights."""
-
-
-def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
-    """Mapping from each of `names` to raw numbers and weights (1 without `weigh`); of `EncodedRows`, clipped."""
-    if isinstance(data, EncodedRows):
-        each = np.ones(data.rows) if data.weights is None else data.weights
-        return {name: _known(data.numbers[name], each) for name in names}
-    from stratsynth.data.sources import open_source
-    from stratsynth.schema import values
-    from stratsynth.schema.encoding import row_weights
-
-    told = schema.row_weight.column if weigh else None
-    table = open_source(data).read(names if told is None else (*names, told))
-    weights = None if told is None else row_weights(schema.row_weight, table)
-    each = np.ones(table.num_rows) if weights is None else weights
-    found = {}
-    for name in names:
-        column = schema.column(name)
-        assert isinstance(column, Numeric)  # noqa: S101 - as they were chosen
-        numbers, _ = values.floats(column, table.column(name))
-        found[name] = _known(numbers, each)
-    return found
-
-
-def _known(numbers: Array, each: Array) -> Weighed:
-    """Arrays of the numbers that are not missing and have positive weight `each`, and of their weights."""
-    there = ~np.isnan(numbers) & (each > 0)
-    return numbers[there], each[there]
-
-
 def _deviation(numbers: Array, each: Array) -> float:
     if not len(numbers):
         return np.nan
@@ -136,12 +113,4 @@ def _compared(real: Array, each: Array, synthetic: Array, one: Array) -> tuple[l
 
 
 def _statistics(numbers: Array, each: Array) -> list[float]:
-    if not len(numbers):
-        return [np.nan] * len(STATISTICS)
-    shares = list(QUANTILES.values())
-    if (each == each[0]).all():
-        return [float(numbers.mean()), *np.quantile(numbers, shares).tolist()]
-    order = np.argsort(numbers, kind="stable")
-    places = np.cumsum(each[order])
-    found = numbers[order][np.searchsorted(places, np.array(shares) * places[-1]).clip(max=len(numbers) - 1)]
-    return [float(np.average(numbers, weights=each)), *found.tolist()]
+    return [mean(numbers, each), *quantiles(numbers, each, list(QUANTILES.values()))]

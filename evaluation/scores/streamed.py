@@ -101,7 +101,7 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of mean L1 distances by group, then everybody, of marginals `cliques` of the real and synthetic sources."""
+    """Frame of mean L1 distances by group (small below `few`), then all, of marginals `cliques` of real, synthetic."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
@@ -138,7 +138,7 @@ def _scored(
 
 
 def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
-    """Rows of a source that can be counted out of memory: by Spark, by the database, or from a scratch file."""
+    """Rows of a source in a schema that can be counted out of memory by `engine`: Spark, a database, a scratch file."""
     check_engine(engine)
     held = "spark" if source.engine == "spark" else engine
     if held in {"spark", "duckdb"} or source.engine is not None:
@@ -163,7 +163,7 @@ def _in_words() -> Iterator[None]:
 
 
 def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:
-    """Yield lists of (scope's number, marginals) to count in one pass, of at most `MOST_CELLS` cells if it can be."""
+    """Yield lists of (scope's number, marginals) of `work` for one pass, `MOST_CELLS` cells of a schema at most."""
     part: list[tuple[int, list[Clique]]] = []
     cells = 0
     for place, cliques in work:

@@ -76,7 +76,7 @@ def clique_errors(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Distance of each marginal in each group and for everybody, a frame; arguments and refusals as `workload_error`.
+    """Distance of each marginal of `real`, `synthetic` by group and all, a frame; arguments as `workload_error`.
 
     Returns:
         A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.
@@ -110,14 +110,17 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Total variations of a pair's tables: all sets of k of the columns (None: all columns), or `most` of the sets."""
+    """Total variations of a pair's tables: all sets of k `columns` (None: all), or `most` of them; errors if wanted."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the mean distances `found`, a row a group, then everybody; `scale` is 2 for L1, 1 for variation."""
+    """Frame of the mean distances `found` of a pair, a row a group, then everybody.
+
+    `scale` is 2 for L1, 1 for variation.
+    """
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     cliques = np.full(mean.shape, len(found.cliques))
@@ -125,14 +128,14 @@ def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.D
 
 
 def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
-    """Frame of NIST's k-marginal score, from 0 to 1000, a row for each group and everybody."""
+    """Frame of NIST's k-marginal score, 0 to 1000, by a pair's distances `found`; a row a group, then everybody."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the distances `found`, a row a clique and scope, the largest first, unknown ones last."""
+    """Frame of a pair's distances `found`, times `scale`, a row a clique and scope, largest first, unknown last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)

@@ -49,7 +49,7 @@ class EncodedRows(CodedRows):
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
-        """Encode a pandas frame, an Arrow table or a path; an `EncodedRows` of the same schema is returned unchanged.
+        """Encode a frame, Arrow table or path `data`; an `EncodedRows` of the same schema is returned unchanged.
 
         With `weigh`, as for real rows, each row counts as its weight if the schema names their column. Refused: rows
         read with another schema, rows in Spark, and rows of more than `MOST_BYTES`.
@@ -95,7 +95,10 @@ class EncodedRows(CodedRows):
         return float(self.rows) if self.weights is None else float(self.weights.sum())
 
     def in_proportion(self, rows: int, rng: Generator) -> Array:
-        """Draw `rows` row numbers in proportion to weights, one in each of as many equal steps; without weights all."""
+        """Array of `rows` row numbers in proportion to weights, one drawn in each of as many steps.
+
+        Without weights, return the numbers of all rows.
+        """
         if self.weights is None or not self.rows:
             return np.arange(self.rows)
         ends = np.cumsum(self.weights)
@@ -103,7 +106,7 @@ class EncodedRows(CodedRows):
         return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), self.rows - 1))
 
     def unweighted(self, seed: int = 0) -> EncodedRows:
-        """Draw as many rows in proportion to their weights, without weights, for uses such as training a model.
+        """Draw as many rows in proportion to their weights, by `seed`, without weights, for uses such as training.
 
         Rows without weights are returned unchanged.
         """
@@ -113,7 +116,7 @@ class EncodedRows(CodedRows):
         return replace(drawn, weights=None)
 
     def values(self, name: str) -> NDArray[np.float64]:
-        """Array of a column's values as numbers, one a row, NaN if missing or not applicable.
+        """Array of the values of column `name` as numbers, one a row, NaN if missing or not applicable.
 
         For a categorical column, the numbers that its levels spell, as in the codes of a census; if some level spells
         none, its position among the levels, from 1.
@@ -126,7 +129,10 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Mapping of facts for a page on the weights of real rows, among them a sentence; empty if each row counts 1."""
+    """Mapping of facts for a page on the weights of a table's real rows, with a sentence.
+
+    The mapping is empty if each row counts 1.
+    """
     if table.weights is None:
         return {}
     weight = table.schema.row_weight
@@ -134,7 +140,7 @@ def weighed(table: EncodedRows) -> dict[str, Any]:
 
 
 def level_values(column: Categorical) -> NDArray[np.float64]:
-    """Array of the number of each level, as defined by `EncodedRows.values`; NaN for missing and not applicable."""
+    """Array of a column's numbers, one a level, as defined by `EncodedRows.values`; NaN for missing, not applicable."""
     own = (column.not_applicable, MISSING)
     found = [None if level in own else number(level) for level in column.all_levels]
     if any(value is None and level not in own for value, level in zip(found, column.all_levels, strict=True)):

@@ -47,7 +47,7 @@ def tidy(
     items: Mapping[str, Sequence[Any]] | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> pd.DataFrame:
-    """Frame in the form of `Pair.frame`, stamped, from arrays (items, scopes) of scores, ends of intervals and counts.
+    """Frame in the form of `Pair.frame` by `groups`, from arrays (items, scopes): scores, ends `low`, `high`, `counts`.
 
     `counts`, `status` and `more` have the shape of `value`; `items` has a value for each item.
     """
@@ -92,7 +92,7 @@ def stamped(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Frame of the rows of several frames, one after another, with the `attrs` of the first and the stamp."""
+    """Frame of the rows of the frames `parts`, one after another, with the `attrs` of the first and the stamp."""
     import pandas as pd
 
     frames = list(parts)

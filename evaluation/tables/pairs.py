@@ -44,7 +44,10 @@ class Pair:
 
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
-        """Read two tables, the real one with weights if the schema names their column, and sort rows by group."""
+        """Read `real`, with weights if the schema names their column, and `synthetic`; sort rows by groups of `by`.
+
+        A group with fewer than `few` rows is small.
+        """
         check_integer("evaluation: few", few, 0)
         schema = as_schema(schema)
         names, groups = groups_of(schema, by)
@@ -97,13 +100,13 @@ class Pair:
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """Array by group, then everybody: sum of real (side 0) or synthetic (side 1) rows' values, or by weights."""
+        """Array by group, then all: sum of `values` of real (side 0) or synthetic (side 1) rows, `weigh`ed or not."""
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
 
     def tabulated(self, side: int, *columns: str, weigh: bool = True) -> Array:
-        """Array (groups and everybody, levels, ...): rows of the real (side 0) or the synthetic table (side 1).
+        """Array (groups and everybody, levels of `columns`): rows of the real (side 0) or synthetic table (side 1).
 
         Entries are numbers of rows, or with `weigh` sums of their weights, if they have any.
         """
@@ -150,7 +153,7 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """Tuples of the columns of `by` and of every declared group: their crossing, or the one group of everybody.
+    """Tuples of the columns of `by` and of a schema's declared groups: their crossing, or the one of everybody.
 
     Refused: a column with a name that frames of scores reserve.
     """
@@ -162,7 +165,10 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 
 
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
-    """Array of the number of the group that each row lies in, in the order of `crossing`; 0 without `by`."""
+    """Array of the number of the group of `by` that each row of a table lies in, in the order of `crossing`.
+
+    Without `by` the number is 0.
+    """
     group = np.zeros(table.rows, np.int64)
     for name in by:
         group = group * table.schema.size(name) + table.codes[name]
@@ -170,7 +176,7 @@ def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
 
 
 def as_columns(by: By) -> tuple[str, ...]:
-    """Return a tuple of column names from one name, several, or None (empty); UsageError for anything else."""
+    """Return a tuple of column names from `by`, one name, several, or None (empty); UsageError for anything else."""
     names = () if by is None else (by,) if isinstance(by, str) else by
     if not is_texts(names):
         raise UsageError(f'evaluation: columns are names, such as ["SEX", "RAC1P"], not {quoted_value(by)}.')

@@ -39,6 +39,7 @@ ONLY = {
     "scale": ("mst", "aim", "duckdb", "spark"),
     "strata": ("independent", "pooled", "aim", "mst"),
     "prior": ("borrowed",),
+    "census": ("numbers",),
 }
 """The parts that can be measured alone."""
 
@@ -59,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
         "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
-        "prior: `borrowed`, for other constants of what groups borrow from the others",
+        "prior: `borrowed`, for other constants of what groups borrow from the others; census: `numbers`, for the "
+        "errors of incomes, with or without --acs",
     )
     parser.add_argument(
         "--base",
@@ -69,12 +71,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
-    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
+    parser.add_argument(
+        "--epsilons",
+        type=float,
+        nargs="+",
+        metavar="E",
+        help="pooled, prior, frames, census --only numbers: instead of the usual",
+    )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, answers, design: repetitions, 5 by default, of the last two 1,000",
+        help="pooled, prior, predict, first, answers, design, frames, census --only numbers: repetitions, 5 by "
+        "default, of answers and design 1,000, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -82,6 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people")
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="census --only numbers: numbers of records that are drawn; 20,000, 40,000 and all of them by default",
+    )
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
@@ -114,8 +130,8 @@ def main() -> int:
     for path in (arguments.acs, arguments.adult, arguments.law, arguments.prior, arguments.wrong, *arguments.tables):
         if path is not None and not Path(path).is_file():
             parser.error(f"there is no file {path}.")
-    if arguments.name == "census" and arguments.acs is None:
-        parser.error("census needs --acs FILE, a state's person records of 2024.")
+    if arguments.name == "census" and arguments.acs is None and arguments.only is None:
+        parser.error("census needs --acs FILE, a state's person records of 2024; --only numbers does without.")
     if arguments.only in {"lens", "attribute", "opacus"} and (arguments.adult or arguments.law):
         parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
     from studies.figures import show
@@ -127,10 +143,12 @@ def main() -> int:
 def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
-    module = import_module(f"benches.{only or name if name in {'predict', 'prior'} else name}")
+    module = import_module(f"benches.{only or name if name in {'predict', 'prior', 'census'} else name}")
     seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name in {"answers", "design"} else 5
+    epsilons = {"epsilons": arguments.epsilons} if arguments.epsilons else {}
+    numbers = {"acs": arguments.acs, "sizes": arguments.sizes, "seeds": arguments.seeds or 1, **epsilons}
     settings: dict[str, Any] = {
-        "census": {"acs": arguments.acs},
+        "census": numbers if only == "numbers" else {"acs": arguments.acs},
         "synth": {"acs": arguments.acs, "only": only},
         "pooled": {
             "acs": arguments.acs,
@@ -139,7 +157,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "rows": arguments.rows,
             "by": arguments.by,
             "shares": arguments.shares,
-            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+            **epsilons,
         },
         "prior": {
             "acs": arguments.acs,
@@ -148,7 +166,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "rows": arguments.rows,
             "base": arguments.base,
             "seeds": seeds,
-            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+            **epsilons,
         },
         "known": {
             "acs": arguments.acs,
@@ -156,13 +174,13 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "rows": arguments.rows,
             "base": arguments.base,
             "seeds": seeds,
-            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+            **epsilons,
         },
         "answers": {"seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out},
         "weights": {"samples": arguments.samples, "acs": arguments.acs},
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
-        "frames": {"tables": arguments.tables},
+        "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
         "design": {"seeds": seeds},
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},

@@ -128,6 +128,7 @@ def _doors(place: Path) -> list[Door]:
             "correlations",
             "levels_lost",
             "raw_values",
+            "number_errors",
             "k_marginal_score",
             "inconsistencies",
             "matches",

@@ -89,10 +89,10 @@ class FitAccount:
             raise self._refusal(would)
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write down a batch's charges, which are within the caps; in memory there is nothing to write."""
+        """Write down a batch's charges (`moment`, key `asked`, total variation `distance`); in memory do nothing."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse errors that delta does not cover, another currency, unreserved noise or rates, more claimed delta."""
+        """Refuse a `distance` that delta does not cover, another currency, unreserved noise or rates, claimed delta."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE
@@ -120,7 +120,7 @@ class FitAccount:
                 )
 
     def _check_first(self, charges: Sequence[Charge]) -> None:
-        """Refuse all but one first question, within its part, until the rest is reserved; and any after that."""
+        """Refuse `charges` but one first question, within its part, until the rest is reserved; and any after that."""
         costs = [Fraction(c.details.get("rho", c.amount)) for c in charges if c.kind == FIRST]
         most = Fraction(0 if self.opening is None else self.opening.amount)
         if len(charges) != 1 or not costs or costs[0] > most or self.spending.charges:
@@ -143,16 +143,16 @@ class FitAccount:
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:
-        """Add charges and total variation that a ledger recorded before an interruption; no cap is checked again."""
+        """Add `charges` and total variation `distance` that a ledger recorded before a stop; check no cap again."""
         self.spending.add(charges)
         self._distance += distance
 
     def recall(self, moment: int, asked: str) -> Any | None:
-        """Return None for every batch: an account in memory keeps no answers."""
+        """Return None for every batch (`moment`, key `asked`): an account in memory keeps no answers."""
         return None
 
     def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Do nothing: an account in memory keeps no answers."""
+        """Do nothing with the `answers` of a batch (`moment`, key `asked`): an account in memory keeps none."""
 
     def finish(self) -> None:
         """Do nothing: there is no reservation to mark."""

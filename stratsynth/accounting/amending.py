@@ -18,7 +18,7 @@ from stratsynth.errors import UsageError
 
 
 def name_account(path: Path, name: str) -> bool:
-    """Give a ledger's account a name, by which later versions of the data may share it; False if it has that name.
+    """Name the account of the ledger `path`, for later versions of the data to share it; False if it has that name.
 
     Raises:
         UsageError: No such ledger, an empty one, or a name that is no line of text.
@@ -53,7 +53,10 @@ def correct_data(path: Path, fingerprint: Callable[[bytes], str], reason: str) -
 
 @contextmanager
 def _amended(path: Path) -> Iterator[tuple[Append, Shared]]:
-    """Hold a ledger's lock; yield the function that appends a line, and the account's name and versions so far."""
+    """Hold the lock of the ledger `path`.
+
+    Yield (function that appends a line, the account's name and versions so far).
+    """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")
     chain = Chain(path)

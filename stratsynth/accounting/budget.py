@@ -128,7 +128,7 @@ class Budget:
         return replace(self, first=None, least=None) if self.first is not None else self
 
     def opening(self, currency: Currency) -> float:
-        """Return the part of one row's amount that the first question costs: rho in zcdp and sampled, else epsilon."""
+        """Return the part of one row's amount, a float, that the first question costs; rho or epsilon by currency."""
         if not self.first:
             return 0.0
         whose = replace(self.plain, epsilon=self.least or self.epsilon)
@@ -221,7 +221,7 @@ class Allotment:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], promise: Budget) -> Allotment:
-        """Return the allotment of a dict that `to_dict` wrote; `promise` is the budget of its fit."""
+        """Return the allotment of a dict `record` that `to_dict` wrote; `promise` is the budget of its fit."""
         currency = Currency(record["currency"])
         return cls(
             currency, record[currency.unit], promise, record.get("noise"), record.get("rate"), record.get("first", 0.0)

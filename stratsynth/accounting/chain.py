@@ -94,7 +94,7 @@ class Chain:
             append(content)
 
     def _append(self, handle: int, content: dict[str, Any]) -> None:
-        """Write one line, on the disk when this returns; on failure the file is as it was before."""
+        """Write the dict `content` as a line to `handle`, on the disk when this returns; on failure change nothing."""
         body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
         head = _hash(self._head, body)
         line = head.encode() + b" " + body + b"\n"
@@ -132,7 +132,7 @@ class Chain:
 
     @contextlib.contextmanager
     def _opened(self, how: int, lock: int) -> Iterator[int]:
-        """Yield the file's descriptor, open and locked; raise a LedgerError if it cannot be, or is no regular file."""
+        """Yield the file's descriptor, opened with flags `how` and locked as `lock`; LedgerError if that fails."""
         try:
             handle = os.open(self.path, how | os.O_NONBLOCK, 0o600)  # a pipe without a writer does not block
         except (OSError, ValueError) as error:  # ValueError: a path that holds a null character
@@ -150,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return all lines: read and verify those added since the last look, and complete a torn last one."""
+        """Return all lines of the file `handle` as dicts: verify those added since; complete a torn one if `write`."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -179,7 +179,7 @@ class Chain:
         return self.lines
 
     def _unfinished(self, torn: bytes) -> bytes:
-        """Return the line that lies beside the ledger and is missing in it, whole or in part; empty if none is.
+        """Return the bytes beside the ledger that complete its last line, read as `torn`, or follow it; else b"".
 
         A line that follows the last one was being written when its process was killed, or the ledger was cut: it is
         valid either way. One that follows some later line shows an older copy of the ledger, which is refused.
@@ -222,7 +222,7 @@ class Chain:
 
 
 def _write(handle: int, content: bytes, start: int) -> None:
-    """Write all bytes of `content` into the file at offset `start`, in as many system calls as it takes."""
+    """Write all bytes of `content` into the open file `handle` at offset `start`, in as many calls as it takes."""
     written = 0
     while written < len(content):
         written += os.pwrite(handle, content[written:], start + written)

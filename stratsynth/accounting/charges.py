@@ -38,13 +38,13 @@ def _priced(amount: float, declared: float, other: float, power: int) -> Fractio
 
 
 def interned(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
-    """Return a read-only mapping of these (key, value) pairs, one object for equal pairs: strata repeat details."""
+    """Return a read-only mapping of the (key, value) pairs `items`, one object for equal pairs: strata repeat them."""
     return _interned(items, tuple(type(value) for _, value in items))
 
 
 @lru_cache(maxsize=2**12)
 def _interned(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
-    """Return the mapping of `interned`, cached by the types too: 1 and 1.0 are equal, and written differently."""
+    """Return the mapping of the pairs `items`, cached by types too: 1 and 1.0 are equal, and written differently."""
     return MappingProxyType(dict(items))
 
 
@@ -75,7 +75,7 @@ class Charge:
         return _priced(1, self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """Return the charge's price under `other` neighbours, all `times` answers together, as an exact fraction."""
+        """Return the charge's exact price under `other` neighbours, if `declared` ones paid, all `times` together."""
         power = 0 if declared == other else POWER[self.currency]
         one = _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
         return one if self.times == 1 else self.times * one
@@ -94,7 +94,7 @@ class Charge:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """Return the charge of a dict that `to_dict` wrote; ValueError if a joined charge's numbers contradict."""
+        """Return the charge of a dict `record` that `to_dict` wrote; ValueError if a joined one's numbers disagree."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
         if "times" in record or "each" in record:
@@ -192,7 +192,7 @@ class _Node:
 
 
 def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
-    """Return the cost of leaving a stratum and entering another: a split's two largest add-remove costs, summed."""
+    """Return the exact cost of leaving one of these strata for another: the two largest add-remove costs, summed."""
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 
@@ -238,7 +238,7 @@ class Spending:
         return self._root.own[Neighbours.ADD_REMOVE] + sum(inside, Fraction(0))
 
     def step(self, name: str) -> Fraction:
-        """Return one record's cost of a step, exact: `add-remove`, `move`, `replace-within-group` or `replace`."""
+        """Return one record's exact cost of step `name`: add-remove, move, replace-within-group or replace."""
         steps = {
             "add-remove": self._root.add_remove,
             "move": self._root.move,

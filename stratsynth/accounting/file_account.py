@@ -74,7 +74,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges to the ledger, unless they were before an interruption; or raise, and write none."""
+        """Write a batch's charges (`moment`, key `asked`, `distance`) to the ledger, unless there; or write none."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -89,12 +89,12 @@ class FileAccount(FitAccount):
                 self._charged()
 
     def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Append a batch's charges to the ledger as one line; it is on the disk when this returns."""
+        """Append a batch's charges (`moment`, key `asked`, `distance`) as one ledger line, on the disk at return."""
         stated = [charge.to_dict() for charge in charges]
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
     def recall(self, moment: int, asked: str) -> State | None:
-        """Return the journalled answers with this moment and key, None if none were given; refuse damaged ones."""
+        """Return the journalled answers of a batch (`moment`, key `asked`), None if none; refuse damaged ones."""
         if (moment, asked) not in self._paid:
             return None
         path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))
@@ -124,7 +124,7 @@ class FileAccount(FitAccount):
         return state
 
     def store(self, moment: int, asked: str, answers: State) -> None:
-        """Write answers to the journal and note them in the ledger, both on disk before the mechanism sees them."""
+        """Write a batch's answers (`moment`, key `asked`) to the journal and ledger, on disk before they are seen."""
         path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)
@@ -151,7 +151,7 @@ class FileAccount(FitAccount):
         self._chain.append({"kind": line["kind"], "run": self._reservation["run"], **line})
 
     def _answered(self, moment: int, asked: str, content: bytes) -> None:
-        """Note in the ledger that the answer is given: should its file be lost, it is never drawn again."""
+        """Note in the ledger the answer, bytes `content`, of a batch (`moment`, key `asked`): none is redrawn."""
         sha256 = hashlib.sha256(content).hexdigest()
         self._append({"kind": "answered", "moment": moment, "asked": asked, "sha256": sha256})
         self._given[moment, asked] = sha256

@@ -23,14 +23,14 @@ from stratsynth.errors import UsageError
 
 
 def unfinished(path: Path) -> frozenset[str]:
-    """Return the identities of all fits of a ledger that equal requests would go on with; none if there is no file."""
+    """Return the identities of all fits of the ledger `path` that equal requests would resume; none without a file."""
     lines = Chain(path).read() if path.exists() else []
     over = runs_of(lines) if lines and head_of(path, lines) else {}
     return frozenset(r["identity"] for r in lines if r["kind"] == "reserve" and not over[r["run"]])
 
 
 def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-    """Return the cost of several requests together, beside what was reserved; refuse them if they pass the cap.
+    """Return the cost of the requests together, beside what a ledger has reserved; refuse them if they pass the cap.
 
     Nothing is reserved: `open` checks again what other processes may have reserved since.
     """
@@ -51,7 +51,10 @@ def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = Tr
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
-    """Return a verified ledger as a dict: cap, delta, epsilon spent and left, and its fits; UsageError for no file."""
+    """Return the ledger `path`, verified, as a dict: cap, delta, epsilon spent and left, its fits.
+
+    UsageError for no file.
+    """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")
     lines = Chain(path).read()

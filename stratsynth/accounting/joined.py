@@ -47,7 +47,7 @@ def _key(charge: Charge) -> tuple[Any, ...]:
 
 
 def _one(first: Charge, several: list[Any]) -> Charge:
-    """Return `first` with the count and candidates of all charges equal to it; itself if it is alone."""
+    """Return the charge `first` with the count and candidates `several` of all equal to it; itself if it is alone."""
     if len(several) == first.times:
         return first
     details = {**first.details, CANDIDATES: several} if CANDIDATES in first.details else first.details

@@ -55,7 +55,7 @@ class Ledger(Protocol):
 
 
 def fresh_seed(request: Request) -> int:
-    """Return the seed that the request names; without one, 63 random bits of the system's entropy."""
+    """Return the seed, an int, that the request names; without one, 63 random bits of the system's entropy."""
     from stratsynth.noise import SystemEntropy
 
     return request.seed if request.seed is not None else SystemEntropy().bits(63)

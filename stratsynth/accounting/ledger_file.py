@@ -130,7 +130,7 @@ class FileLedger:
                 raise
 
     def _standing(self, head: Mapping[str, Any], note: str, known: tuple[str, ...]) -> Standing:
-        """Return the account's state by the lines read so far."""
+        """Return the account's state by the lines so far, with `note`; `head` is the first, `known` other accounts."""
         lines = self._chain.lines
         reserved, whose = [allotment_of(line) for line in reservations(lines)], shared_by(lines)
         delta = readable(reserved, head["delta"])
@@ -140,7 +140,7 @@ class FileLedger:
         )  # fmt: skip
 
     def _reserve_rest(self, request: Request, run: str, standing: Callable[[], Standing]) -> Standing:
-        """Reserve the whole allotment of a fit in the place of its first question's, and return the account's state."""
+        """Reserve the allotment of a request's `run` in place of its first question's; return `standing()` then."""
         with self._chain.locked() as append:
             lines = self._chain.lines
             others = [allotment_of(line) for line in reservations(lines) if line["run"] != run]
@@ -150,7 +150,7 @@ class FileLedger:
             return standing()
 
     def _ready(self, append: Append, request: Request) -> tuple[str, str]:
-        """Begin a new ledger; refuse one of other data, other neighbours or an older state than the files beside it.
+        """Begin a new ledger by `append`, or refuse one unfit for the request: other data, neighbours, an older state.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
@@ -198,13 +198,13 @@ class FileLedger:
             self._registry.refuse_other(self.path, self._reason)
 
     def _listed(self, *, new: bool) -> str:
-        """List the ledger in the registry beside the data; return a note for the certificate if that fails, or ""."""
+        """List the ledger, `new` or not, in the data's registry; return a note for the certificate if that fails."""
         if self._registry is None:
             return ""
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
     def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
-        """Refuse a ledger of other data, neighbours, public columns, unit, account or cap."""
+        """Refuse a ledger (`head`, `lines`) of other `data`, or not the `budget`'s neighbours, unit, account or cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")

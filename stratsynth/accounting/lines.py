@@ -35,7 +35,7 @@ BY_SHAPE = "shape"
 
 
 def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the first of the lines, all checked to be a ledger's; LedgerError with the number of one that is not."""
+    """Return the first of the `lines`, dicts, of the ledger `path`, all checked; LedgerError on a bad one."""
     if lines[0].get("format") != FORMAT:
         versions = {str(line["version"]) for line in lines if "version" in line}
         by = f", but was written by stratsynth {' and '.join(sorted(versions))}" if versions else ""
@@ -53,7 +53,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read every field that a ledger's line (`first` or later) should hold; any exception means that one is amiss."""
+    """Read every field that a ledger's `line` (`first` or not) should hold, by runs' `currencies`; raise if amiss."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)
@@ -94,7 +94,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
 
 
 def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Return for each run True if it is over: done, or a claimed fit that charged (its answers cannot be kept)."""
+    """Return {run: True if over} of a ledger's lines: done, or a claimed fit that charged (it keeps no answers)."""
     found, claimed = dict[str, bool](), set[str]()
     for line in lines:
         if line["kind"] in ("reserve", "rest"):
@@ -140,7 +140,7 @@ def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
-    """Return a new `reserve` line for the request's first part, or all of it; `data` is the version's fingerprint."""
+    """Return the `reserve` line, a dict, of a request's first part or all for `run`; `data` is a fingerprint."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),

@@ -20,7 +20,7 @@ RESERVED, DONE = b"reserved\n", b"done\n"
 
 
 def key_of(path: Path, *, new: bool) -> bytes:
-    """Return the 32-byte key of the data's fingerprint, drawn if `new`; LedgerError if missing or damaged."""
+    """Return the 32-byte key of the ledger `path`, drawn if `new`; LedgerError if it is missing or damaged."""
     file = path.with_name(f"{path.name}.key")
     if new and not (file.exists() and file.stat().st_size == KEY_BYTES):
         try:
@@ -43,7 +43,7 @@ def journal_of(path: Path) -> Path:
 
 
 def answer_name(moment: int, asked: str) -> str:
-    """Return the file name of the answers to one batch: moment, and the first half of the journal key."""
+    """Return a file name for a batch's answers: number `moment`, and the first half of the journal key `asked`."""
     return f"{moment:06d}-{asked[:32]}.npz"
 
 
@@ -75,7 +75,7 @@ def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tup
 
 
 def tidy(path: Path, over: Iterable[str]) -> None:
-    """Delete from a ledger's journal the answers of the runs `over`, left by a process killed while it finished."""
+    """Delete answers of the runs `over` from the journal of the ledger `path`, left where a process was killed."""
     wanted = set(over)
     for folder in _folders(path):
         if folder.name in wanted:
@@ -106,7 +106,7 @@ def journal_folder(path: Path, run: str) -> Path:
 
 
 def locked(folder: Path, path: Path) -> int:
-    """Lock a fit's journal and return the lock's descriptor; refuse if another process runs the same fit.
+    """Lock a fit's journal `folder`, return the descriptor, an int; refuse if another process runs the same fit.
 
     Two processes would draw two noises for one charge.
     """

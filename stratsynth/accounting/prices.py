@@ -41,7 +41,7 @@ class Worst:
 
 
 def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
-    """Return epsilon at the budget's delta for each step of one record, or unit; None for a step without a price.
+    """Return {step of one record or unit: epsilon at the budget's delta}; None for a step without a price.
 
     Args:
         spending: Charges so far.
@@ -58,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return epsilon by step of a record (`STEPS`) from charges, or their `worst` case, if no column is unprotected."""
+    """Return {step: epsilon} of STEPS at a budget's delta, from what was spent of `allot`, or its `worst` case."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 
@@ -77,7 +77,7 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
 
 
 def check_allotment(allot: Allotment, budget: Budget) -> None:
-    """Raise MechanismError for an allotment of another budget, not positive, not finite or beyond the budget."""
+    """Raise MechanismError for an allotment `allot` of another budget, not positive, infinite or beyond the budget."""
     delta = budget.delta - budget.truncation_delta
     within = allot.promise == budget and 0 < allot.amount < math.inf
     if allot.currency == Currency.ZCDP:
@@ -99,7 +99,7 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
 
 
 def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fraction]:
-    """Return the cost of each step on any course: the whole allotment, at the largest factor the mechanism declares.
+    """Return {step: cost} on any course of a spending: all of `allot`, at the largest factor `worst` declares.
 
     If strata of one split alone are asked, a record that moves is removed from one and added to another; each costs
     at most the allotment.

@@ -68,7 +68,7 @@ class ProcessLedger:
             return self._stopped.pop(request.identity, None) or self._reserve(request)
 
     def absorb(self, other: ProcessLedger) -> None:
-        """Add the reservations of another ledger of the same data to this one; the lower cap becomes its own."""
+        """Add the reservations of the ledger `other`, of the same data, to this one; the lower cap becomes its own."""
         with _LOCK:
             self._made.extend(other._made)
             self._stopped |= other._stopped
@@ -125,16 +125,16 @@ class MemoryAccount(FitAccount):
         self._answer: tuple[int, str, Any] | None = None
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Charge as any account in memory; nothing for the first question of a fit that goes on after a stop."""
+        """Charge a batch (`moment`, key `asked`, `distance`) as any account in memory; not a resumed first question."""
         if self.recall(moment, asked) is None:
             super().charge(moment, asked, charges, distance)
 
     def recall(self, moment: int, asked: str) -> Any | None:
-        """Return the answer to the first question, if this is it and it was answered; else None."""
+        """Return the answer to the first question, if (`moment`, key `asked`) is it and it was answered; else None."""
         return self._answer[2] if self._answer is not None and self._answer[:2] == (moment, asked) else None
 
     def store(self, moment: int, asked: str, answers: Any) -> None:
-        """Keep the answer to the first question, and no other."""
+        """Keep the answers of batch (`moment`, key `asked`) if it is the first question, and no other."""
         if self.opening is not None:
             self._answer = (moment, asked, answers)
 
@@ -223,7 +223,7 @@ class UnchargedLedger:
 
 
 def _one(account: ProcessLedger, other: ProcessLedger) -> ProcessLedger:
-    """Join two ledgers that turn out to be of equal data, under every name, and return the one."""
+    """Join the ledgers `account` and `other` that turn out to be of equal data, under every name; return the one."""
     if other is account:
         return account
     account.absorb(other)

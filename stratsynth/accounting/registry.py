@@ -74,7 +74,7 @@ class Registry:
             )
 
     def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:
-        """List a ledger; refuse a new one beside another without a reason. Called under the ledger's lock.
+        """List a ledger of an account; refuse a `new` one beside another without a reason. Called under its lock.
 
         Returns:
             The certificate's note if it could not be listed; empty otherwise.
@@ -109,7 +109,7 @@ class Registry:
             yield
 
     def write(self, known: list[dict[str, Any]]) -> None:
-        """Replace the list by these lines; LedgerError, and the list as it was, if they would be too many."""
+        """Replace the list by the lines `known`; LedgerError, and the list as it was, if they would be too many."""
         content = "".join(json.dumps(line) + "\n" for line in known).encode()
         if len(content) > MOST_BYTES:
             raise LedgerError(

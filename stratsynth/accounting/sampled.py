@@ -68,7 +68,7 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
 
 
 def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
-    """Return the least noise multiplier at which the steps keep to a budget, to 1e-4 of it; UsageError if none does."""
+    """Return the least noise multiplier at which `steps` of `rate` keep to a budget, to 1e-4 of it; or UsageError."""
     number("sampled: the rate", rate, above=0, most=1)
     check_integer("sampled: steps", steps, 1)
     delta, first = budget.delta - budget.truncation_delta, budget.opening(Currency.SAMPLED)
@@ -124,7 +124,7 @@ def _root(excess: Callable[[float], float], low: float, high: float, above: floa
 def sampled_prices(
     spending: Spending, budget: Budget, allot: Allotment, *, only_strata: bool = True
 ) -> dict[str, float | None]:
-    """Return epsilon at the budget's delta for each step of one record; a move takes part in two strata's steps.
+    """Return {step of one record: epsilon at the budget's delta}; a move takes part in two strata's steps.
 
     A record that moves is removed from the steps of one stratum and added to those of another. That is all if strata
     of one split alone are asked; if everybody is asked too, if strata are divided again, or if there is another split,

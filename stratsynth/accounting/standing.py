@@ -106,14 +106,14 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
 
 
 def fitting(epsilon: float, like: Allotment) -> str:
-    """Return the sentence about the largest epsilon that fits, which ends a refusal; 0 means that nothing fits."""
+    """Return a sentence that ends a refusal: the largest epsilon that fits, at the delta of `like`; 0: nothing fits."""
     if not epsilon:
         return "Nothing more fits."
     return f"The largest epsilon that fits now is {epsilon:g}, at delta {like.promise.delta:g}."
 
 
 def rule(delta: float) -> str:
-    """Return a sentence on how epsilons add up on an account, for readers who would add them plainly."""
+    """Return a sentence for readers who would add epsilons plainly, on how they add up on an account at `delta`."""
     one = Budget(1.0, delta).zcdp()
     return (
         f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "
@@ -123,7 +123,7 @@ def rule(delta: float) -> str:
 
 
 def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float) -> str:
-    """Return the message for a reservation `new` that would pass `cap`: asked, remaining, excess, and the remedy."""
+    """Return the message for a reservation `new` beside `reserved` beyond `cap`: asked, left, remedy, at `delta`."""
     after = total([*reserved, new], delta)
     asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
     why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"

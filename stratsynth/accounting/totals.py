@@ -15,7 +15,7 @@ from stratsynth.errors import BudgetRefused
 
 
 def total(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the epsilon at `delta` of all allotments together, a number; infinite if delta does not suffice."""
+    """Return the epsilon at `delta` of all allotments `reserved` together, a number; infinite if delta is too small."""
     counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
     others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
     left = delta - math.fsum(allot.delta for allot in others)
@@ -31,7 +31,7 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which the total is stated: `delta`, or the sum the fits use if it does not suffice.
+    """Return the delta at which the total of `reserved` is stated: `delta`, or if too small the sum their fits use.
 
     A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
     """
@@ -43,7 +43,7 @@ def readable(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """Return total epsilon with `new` added, infinite if delta does not suffice; BudgetRefused beyond the cap."""
+    """Return total epsilon of `reserved` and `new` at `delta`, infinite if that fails; BudgetRefused beyond `cap`."""
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal

@@ -63,7 +63,7 @@ def _check_attribute(schema: Schema) -> None:
 
 
 def per_unit(allot: Allotment) -> Allotment:
-    """Return the allotment of a unit of k rows, amount x k^power, from a single row's: the cap of the fit's account."""
+    """Return the allotment of a unit of k rows, amount x k^power, from `allot`, a single row's: cap of the account."""
     rows = allot.promise.rows
     if rows == 1:
         return allot
@@ -71,7 +71,7 @@ def per_unit(allot: Allotment) -> Allotment:
 
 
 def for_units(charges: Sequence[Charge], budget: Budget) -> list[Charge]:
-    """Return charges of single rows as those of units of k rows: sensitivities times k, amounts times k^power."""
+    """Return charges of single rows as those of a budget's units of k rows: sensitivities times k, amounts k^power."""
     return [_times(charge, budget.rows) for charge in charges] if budget.rows > 1 else list(charges)
 
 

@@ -42,7 +42,7 @@ class QueryBatch:
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Answer each query: an Answer, of arrays with one entry per cell (row-major), in the order of the queries.
+    """Answer each query by the least squares: an Answer, of arrays with one entry per cell, in the queries' order.
 
     Raises:
         UsageError: A column or level that the schema does not know, or a query that makes no sense.
@@ -67,7 +67,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Return two Answers with intervals of probability `level`: counts of all cells, rates of `columns` within `by`.
+    """Return two Answers of the least squares, intervals at `level`: counts of all cells, rates of `columns` in `by`.
 
     Both are row-major, and the same as the answers to two queries of these columns, for a schema's own columns.
     """
@@ -98,7 +98,7 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
-    """Return numerators, denominators and sums of squares of queries of one kind, as functions of the counts."""
+    """Return numerators, denominators, sums of squares of queries of one kind in a schema, as functions of counts."""
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
     cells = int(np.prod(shape, dtype=int))
@@ -128,7 +128,10 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
 
 
 def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
-    """Return arrays (1, levels): middle of each bin, 0 for levels that are no numbers; and 1 for bins, 0 for others."""
+    """Return arrays (1, levels) of column `name`: middle of each bin, 0 for other levels.
+
+    The second array has 1 for bins and 0 for other levels.
+    """
     column = cast("Numeric", schema.column(name))
     middles, there = np.zeros((1, column.size)), np.zeros((1, column.size))
     middles[0, : len(column.middles)], there[0, : len(column.middles)] = column.middles, 1.0
@@ -136,7 +139,7 @@ def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """Return, for each of `number` queries and each cell, the index of the cell with the levels of `versus`."""
+    """Return, for each of `number` queries like `query` and each cell, the index of the cell with `versus`'s levels."""
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
     index = list(np.unravel_index(np.arange(cells), shape))
@@ -170,7 +173,7 @@ def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) 
 
 
 def _quotient(squares: Squares, asked: QueryBatch, *, share: bool) -> RatioOfSums:
-    """Return the quotients of `asked`, one a cell, with the noise of both parts; `share` if they are parts of 1."""
+    """Return quotients of `asked`, one a cell, by least squares, with the noise of both parts; `share`: parts of 1."""
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     second = a if share else squares.estimate(asked.squares)[0]
     return RatioOfSums(
@@ -210,7 +213,7 @@ def _quotients(
 def _errors(
     variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
 ) -> intervals.ErrorCorrelations:
-    """Return correlations of each estimate's error with that of its reference cell, of noise and of noise and sampling.
+    """Return correlations of each estimate's error with that of its `reference` cell, of noise and of both errors.
 
     Given are variances of the noise, its covariances with the reference's, and the same of sampling error.
     """

@@ -36,7 +36,7 @@ NOTE = "assumed: these have at most twice as many, and are as the others of thei
 
 
 def assumed(tables: Tables, query: Query) -> Answer | None:
-    """Return the Answer to a count, share or rate with strata that lack a table assumed; None where nothing can be.
+    """Return the Answer to a query for count, share or rate, strata that lack a table being assumed; else None.
 
     Nothing is assumed of means, quantiles and differences, of strata without a declared size, and where no stratum has
     a table of the question's columns.
@@ -115,7 +115,10 @@ class _Part:
         return np.clip(part, 0.0, 1.0)
 
     def declared(self, cells: Sequence[str], leaves: Sequence[Leaf]) -> Floats:
-        """Return the declared records of strata that may be in each cell; infinite where a stratum's are unknown."""
+        """Return the declared records of the strata `leaves` that may be in each cell.
+
+        The number is infinite in a cell where a stratum's records are unknown.
+        """
         schema, by = self.squares.tables.schema, self.squares.tables.by
         shape = schema.shape(tuple(cells))
         index = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.intp)

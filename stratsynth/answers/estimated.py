@@ -49,7 +49,7 @@ class Mean:
     none, or it is not known."""
 
     def less(self, other: Mean) -> Mean:
-        """Return this mean minus that of a disjoint group with independent noise: variances and cumulants add up."""
+        """Return this mean minus `other`, a disjoint group's of independent noise: variances and cumulants add up."""
         noise, both = (
             (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
         )
@@ -59,7 +59,7 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Return the columns `FIGURES` and `DESIGN` of one query's results, each a list with one entry per cell.
+    """Return {column of `FIGURES` and `DESIGN`: list with one entry per cell}, a query's results from a model of means.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
@@ -120,7 +120,7 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the `Mean` (value and noise) of one cell of a query, or a sentence on why there is none."""
+    """Return the `Mean` (value and noise) of a model in one cell of a query, or a sentence on why there is none."""
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:
@@ -145,7 +145,7 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
 
 
 def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
-    """Return, by column, the levels that a cell leaves open under the query's condition."""
+    """Return {column: levels} that a cell leaves open under the query's condition, levels of the schema."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
         several = frozenset(levels_of(schema, name, levels))
@@ -154,7 +154,10 @@ def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
 
 
 def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Estimate]:
-    """Return each group's estimate by its key (`_key`); of strata that are split again, the innermost levels count."""
+    """Return {group's key (`_key`): estimate} of a model of means.
+
+    Where strata are split again, the innermost ones have an entry.
+    """
     found = {}
     for path, part in model.walk():
         levels: dict[str, Sequence[str]] = {name: some for stratum in path for name, some in stratum.items}

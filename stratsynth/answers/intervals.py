@@ -141,7 +141,7 @@ class ErrorCorrelations:
 
 
 def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCorrelations) -> Answer:
-    """Return an Answer: each estimate minus number `reference`, both intervals combined (Zou and Donner 2008).
+    """Return an Answer: each estimate minus number `reference`, both intervals combined by their `correlated` errors.
 
     With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the
     lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals
@@ -165,7 +165,7 @@ def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCor
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Return both ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if these are no bounded interval."""
+    """Return (lower, upper) ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if there is no bound."""
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
     sound = (square > 0) & (inside >= -ROUNDING * linear**2)
@@ -177,7 +177,10 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """Return an Answer on `value` of noise `sd`, its interval `both` widened to hold `noise`; NaN where an end is."""
+    """Return an Answer on `value` of noise `sd`, `both` widened to hold `noise`, and the mask `measured`.
+
+    NaN if unknown.
+    """
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
     parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]

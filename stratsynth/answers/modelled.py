@@ -68,7 +68,7 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) 
 
 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -> float:
-    """Return the model's mean (bins at their middles) or quantile in a group; NaN if the group has no mass."""
+    """Return the model's answer to a query for a mean (bins' middles) or quantile in a group; NaN without mass."""
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))
     masses = np.array([_mass(model, _narrowed(group, {name: i})) for i in range(len(column.extents))])

@@ -114,7 +114,7 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return lists by column of `FIGURES` and `DESIGN` for each query: by the release's means, or least squares.
+        """Return {column of `FIGURES` and `DESIGN`: list} for each query of `queries`: from means, or least squares.
 
         From tables, strata are added up as measured, by no public share, and the private rows' own replicate weights
         are not asked: no such answer has a design-based interval.
@@ -164,7 +164,7 @@ class Answers:
         return {**figures, "status": status, "model": guessed, "note": notes}
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return an answer with strata that lack a table assumed where they hide it, and the mask of such cells."""
+        """Return (answer of a query, strata that lack a table assumed where they hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares.tables, query) if taken.any() else None
         if other is None:

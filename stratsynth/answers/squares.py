@@ -110,7 +110,7 @@ class Interaction:
         return found if self.total is None else found + k[:, None] * self.total
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
-        """Return each row's noise covariance of two sums over strata: per unit vector in the space of the arrays."""
+        """Return each row's noise covariance of two sums over strata, weights `one` and `other`: per unit vector."""
         (k, a), (m, b) = self.split(one), self.split(other)
         # diag(v), plus k m V for the pooled copy, or minus v v' / (V + sum v) if Z adjusted all strata
         found = (a * b) @ self.known
@@ -228,7 +228,7 @@ class Squares:
         return found
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """Return distinct lists of codes that strata have in a column, and for each stratum its place among them."""
+        """Return (distinct lists of codes that strata have in column `name`, array of each stratum's place there)."""
         if name not in self._places:
             several: dict[tuple[int, ...], int] = {}
             place = [several.setdefault(tuple(leaf.codes[name]), len(several)) for leaf in self.tables.leaves]
@@ -310,7 +310,7 @@ def _subsets(columns: Columns) -> Iterator[Columns]:
 
 
 def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
-    """Return a stratum's weight in each function: the factors in `outer`, each averaged over the stratum's levels."""
+    """Return the weight of the stratum `leaf` in each function: the factors in `outer`, averaged over its levels."""
     weight = np.ones(functions.number)
     for name in outer:
         weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
@@ -318,7 +318,7 @@ def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
 
 
 def _inner(one: Floats, other: Floats) -> Floats:
-    """Return, row by row, the inner product of two factors minus their means; exactly 0 within rounding error."""
+    """Return, row by row, the inner product of factors `one`, `other` minus their means; exactly 0 within rounding."""
     a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
     found = np.einsum("fi,fi->f", a, b)
     # rounding of a constant factor must not make its interactions seem needed
@@ -337,7 +337,7 @@ def _squares(part: _Part, columns: Columns) -> Floats:
 
 
 def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
-    """Return one number per row: the row's array multiplied by one vector for each of its axes."""
+    """Return one number per row of `values`: the row's array multiplied by one vector for each of its axes."""
     for vector in reversed(vectors):
         values = np.einsum("fai,fi->fa", values.reshape(len(values), -1, vector.shape[1]), vector)
     return values.reshape(len(values))

@@ -83,7 +83,7 @@ class Tables:
     """Tables of all records, over columns that define no strata."""
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
-        """Return by column the number of levels that it has within a stratum."""
+        """Return {column: number of levels that it has within the stratum `leaf`}."""
         inside = {name: len(codes) for name, codes in leaf.codes.items()}
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
@@ -132,9 +132,9 @@ def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table
 
 
 def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, ...]:
-    """Return sentences on assumptions of the intervals beside the noise's law.
+    """Return sentences on assumptions of a certificate's intervals.
 
-    One if answers chose questions; of answers from tables, one if public shares state their survey's design error.
+    One if answers chose questions; of answers from `tables`, one if public shares state their survey's design error.
     """
     chosen = any(charge.kind == "choose" for charge in certificate.charges)
     design = certificate.weights.design if tables else None
@@ -172,7 +172,7 @@ def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
 
 
 def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
-    """Return Arrow chunks' numbers as one array, read from buffers, as pyarrow's way imports pandas; refuse nulls."""
+    """Return Arrow chunks' numbers as one array of type `kind`, read from buffers without pandas; refuse nulls."""
     found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
     for chunk in chunks:
         if chunk.null_count:
@@ -194,7 +194,10 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
 
 
 def strata_paths(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
-    """Yield the paths to all innermost strata, measured or not; Unsupported if strata overlap."""
+    """Yield a certificate's paths to all innermost strata, by schema, or by model() if nested.
+
+    Unsupported if they overlap.
+    """
     stated = certificate.strata
     if stated.families:
         raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
@@ -216,7 +219,7 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
 
 
 def _public(certificate: Certificate) -> Mapping[str, float]:
-    """Return the declared sizes of strata in records, by label, without those measured to be larger than declared."""
+    """Return {label: declared size in records} of a certificate's strata, without those measured to be larger."""
     found = certificate.declared_and_measured
     size = next(
         (each.declared if each.declared is not None else each.measured for each in found if not each.stratum), 0
@@ -229,7 +232,7 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
 
 
 def _larger(each: ComparisonStated) -> bool:
-    """True if a group was measured to be larger than declared: beyond the margin, or in the words of older versions."""
+    """True if `each`, a group's comparison, says measured larger than declared: beyond the margin, or in old words."""
     beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
     return beyond or each.verdict in {"more", "far more"}
 
@@ -254,7 +257,7 @@ def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, varian
 
 
 def _cut(table: Noisy, leaf: Leaf) -> Noisy:
-    """Return the part of a table of all records that counts one stratum, without the axes that are constant there."""
+    """Return the part of a table of everybody that counts the stratum `leaf`, without axes that are constant there."""
     values = table.values
     for axis, name in enumerate(table.columns):
         if name in leaf.codes:

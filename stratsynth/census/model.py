@@ -65,7 +65,7 @@ class ConditionalTable:
         return sum(parts[1:], start=parts[0]) if parts else np.zeros(1, np.intp)
 
     def draw(self, codes: Mapping[str, Codes], drawn: NDArray[np.uint32]) -> Codes:
-        """Return each row's code by inverting its distribution: how many thresholds its draw reaches."""
+        """Return each row's code: how many thresholds, by its other `codes`, its 31-bit number in `drawn` reaches."""
         at = self.combination(codes)
         found = np.zeros(len(drawn), np.uint8)
         for threshold in self.thresholds:
@@ -128,7 +128,7 @@ def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray
 
 
 def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[int]]:
-    """Return the column that an `on` text names, and the group number of each of its codes."""
+    """Return (column that an `on` text names, the group number of each of its codes, by the `levels` of columns)."""
     column, _, said = on.partition(" ")
     if column in NUMBERS:
         starts = [int(start) for start in said.split()]
@@ -138,13 +138,13 @@ def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[i
 
 
 def _span(part: str, levels: Sequence[str]) -> list[str]:
-    """Return the levels that a text such as "1 2" or "18..20" lists."""
+    """Return those of `levels` that a text `part` such as "1 2" or "18..20" lists."""
     ends = [word.partition("..") for word in part.split()]
     return [level for a, _, b in ends for level in levels[levels.index(a) : levels.index(b or a) + 1]]
 
 
 def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence[str]) -> NDArray[np.int64]:
-    """Return a factor's integer weights: an axis for each `on`, and one for the variable's levels."""
+    """Return a factor's integer weights: an axis for each `on` (`sizes`), and one for the variable's `levels`."""
     lines = [words for line in factor["rows"].splitlines() if (words := line.partition("#")[0].split())]
     if ":" in lines[0][0]:
         named = [dict(word.split(":") for word in words) for words in lines]

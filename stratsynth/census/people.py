@@ -41,7 +41,7 @@ ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
 
 
 def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
-    """Return `rows` people from row number `start` on as a frame, that of `stratsynth.census.make`, in a year."""
+    """Return a frame of `rows` made-up people of `seed` and a year from number `start` on, as `census.make` does."""
     import pyarrow as pa
 
     from stratsynth.schema.codec import to_pandas
@@ -66,7 +66,7 @@ def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
 
 
 def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
-    """Yield (first row's number, codes by column) for chunks of `rows` people from number `start` on.
+    """Yield (first row's number, codes by column) for chunks of `rows` people of `seed` and year from `start` on.
 
     Numeric columns hold numbers, or `ABSENT`.
     """
@@ -75,7 +75,7 @@ def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple
 
 
 def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
-    """Return codes by column of the people of these keys, each variable drawn given those before it."""
+    """Return codes by column of the people of these keys in a year, each variable drawn given those before it."""
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
         draw = drawn(keys, name, year)
@@ -94,7 +94,10 @@ def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
 
 
 def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return integers drawn uniformly between the ends that each row's level, such as "10-19", names; 0 for "N"."""
+    """Return ints, by the draws `drawn`, between the ends that a row's level of column `name`, "10-19", names.
+
+    `codes` are the rows' levels; the level "N" gives 0.
+    """
     ends = [(0, 0) if level == "N" else _ends(level) for level in tables()[name].levels]
     low, high = np.array(ends).T
     found: NDArray[np.int64] = low.take(codes) + ((high - low + 1).take(codes) * drawn.astype(np.int64) >> BITS)
@@ -119,7 +122,10 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Return total income in dollars a year, pay plus other income drawn by two draws a person; `ABSENT` below 15."""
+    """Return income in dollars a year, `pay` plus other, by draws `drawn` and `extra`.
+
+    People whose age in `codes` is below 15 have `ABSENT`.
+    """
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
     weeks = np.where(employed, _WEEKS, _WEEKS_OTHERS)
@@ -133,7 +139,7 @@ def _income(
 
 
 def _poverty(codes: Mapping[str, Codes], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return household income in percent of the poverty threshold, 501 above 500; `ABSENT` in group quarters."""
+    """Return income in `codes` and of `others` in percent of the poverty threshold, up to 501, or `ABSENT`."""
     people = codes["NP"]  # the code is the number of people, and 0 for "N"
     together = np.maximum(np.where(codes["AGEP"] < 15, 0, codes["PINCP"]) + others, 0)
     percent = np.minimum(100 * together // _POVERTY.take(np.maximum(people - 1, 0)), 501)

@@ -43,7 +43,7 @@ def frame(by: Sequence[str]) -> pd.DataFrame:
 
 
 def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
-    """Return an array of integers, an axis per column, in proportion to the cells' shares; and their sum."""
+    """Return (array of integers in proportion to the cells' shares, an axis per column of `by`; their sum)."""
     joint, have = np.array(1, object), list[str]()
     steps = _DRAWN + _AGE if "AGEP" in by else _DRAWN
     for name in steps:
@@ -59,7 +59,7 @@ def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
 
 
 def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
-    """Return a variable's conditional probabilities times 2**31: its levels along the last axis, before it `have`."""
+    """Return conditional probabilities of variable `name` times 2**31: levels on the last axis, `have` before it."""
     table = tables()[name]
     at = np.zeros([1] * len(have), np.intp)
     for column, adds in table.parents.items():
@@ -70,7 +70,7 @@ def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
 
 
 def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
-    """Return shares and column names with the last two axes, five years and years within, merged into bins of AGEP."""
+    """Return (shares, column names) of `joint`, columns `have`, whose last two axes are merged into bins of AGEP."""
     column = schema().column("AGEP")
     assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
     fives, ones = joint.shape[-2:]

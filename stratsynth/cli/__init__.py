@@ -99,7 +99,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _text(mistake: Exception) -> str:
-    """Return the message of an error in the arguments, which typer's exceptions have in different places."""
+    """Return the message of `mistake`, an error in the arguments, which typer has in different places."""
     formatted = getattr(mistake, "format_message", None)
     return str(formatted()) if formatted is not None else str(mistake)
 

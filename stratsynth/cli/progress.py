@@ -20,7 +20,7 @@ class Terminal(Bar):
     """Progress bar, with a note on a fit of hours before anything is reserved."""
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
-        """Print a note on a fit of hours, and begin the bar."""
+        """Print a note if the rehearsal foresees a fit of hours, and begin the bar."""
         from stratsynth.planning.rehearsal import LONG, about
 
         if rehearsal.seconds > LONG:
@@ -32,7 +32,7 @@ class Terminal(Bar):
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | None = None) -> Release:
-    """Run a recipe into `folder` and return its release, with a bar on stderr on a terminal.
+    """Run a recipe with `options` (None: its own) into `folder` and return its release, with a bar on a terminal.
 
     Elsewhere only the note on a fit of hours is printed.
     """

@@ -109,7 +109,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[str, list[str]]:
-    """Return column -> list of levels from texts COLUMN=LEVEL; UsageError, naming `option`, for another form.
+    """Return {column: levels} from texts COLUMN=LEVEL, `items`; UsageError, naming the `option`, for another form.
 
     COLUMN>=NUMBER and COLUMN<=NUMBER are the ranges "NUMBER.." and "..NUMBER". Without `several`, UsageError also for a
     column named twice, and for a range.
@@ -152,7 +152,7 @@ def read_queries(file: Path) -> list[Query]:
 
 
 def _rows(found: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return one mapping for each result, from lists by column; unknown numbers become None."""
+    """Return one dict for each result, from `found`, lists by column; unknown numbers become None."""
     plain = {name: [None if _unknown(value) else value for value in values] for name, values in found.items()}
     return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
 
@@ -170,7 +170,10 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """Return the Page of results, lists by column, without those of `LAST` where empty; `conditions` follow."""
+    """Return the Page of the results `found`, lists by column, without those of `LAST` where empty.
+
+    `conditions` follow.
+    """
     shown = {
         name: values
         for name, values in found.items()

@@ -72,7 +72,7 @@ def schema_check(
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: write a draft schema of the data to a new file, never into a release; print warnings on weights."""
+    """INTERNAL: write a draft schema of `data` (or its table, query) to `out`, never into a release; print warnings."""
     from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema.weight_names import weight_warnings
@@ -87,7 +87,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: return the numbers of rows and values of some data that do not fit a schema, as JSON values."""
+    """INTERNAL: return numbers of rows and values of `data` (its `table`, `query`) unfit to a schema, JSON values."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
@@ -96,7 +96,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """Return the Page, stamped INTERNAL, of how many rows and values of some data do not fit a schema."""
+    """Return the Page, stamped INTERNAL, of `found`, `check_schema`'s numbers of rows and values that do not fit."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
@@ -137,7 +137,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _values(column: Mapping[str, Any]) -> str:
-    """Return a column's unknown values with their numbers of rows; a dash without any."""
+    """Return text: a column's unknown values with their numbers of rows; a dash without any."""
     named = [f"{value!r} in {count:,}" for value, count in column["unknown"].items()]
     more = column["outside"] - sum(column["unknown"].values())
     return ", ".join(named) + (f" and others in {more:,}" if more > 0 and named else "") or "–"

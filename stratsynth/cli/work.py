@@ -39,7 +39,7 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
-    """Return the plan of a recipe; draw it into the file `picture` if that is not None."""
+    """Return the plan of the recipe file `path`; draw it into the file `picture` if that is not None."""
     from stratsynth.recipes.outlook import planned
     from stratsynth.recipes.recipe import Recipe
 
@@ -54,7 +54,10 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
 
 
 def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
-    """Write a release's copy with rows by measured sizes into a new folder; return its number of rows."""
+    """Write a copy of a release's folder, rows by measured sizes, into `out`.
+
+    Return the number of rows drawn by `seed`: `rows`, or without it the number in the release's table.
+    """
     import pyarrow.parquet as pq
 
     from stratsynth.release import Release
@@ -69,7 +72,7 @@ def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
 
 
 def refuse_release(out: Path) -> None:
-    """Refuse a file or folder within a release folder, which `verify` would not know."""
+    """Refuse a path `out` within a release folder, which `verify` would not know."""
     place = out.resolve()
     inside = next((above for above in (place, *place.parents) if (above / CERTIFICATE).is_file()), None)
     if inside is not None:
@@ -90,7 +93,10 @@ def sample_release(
     like: Path | None = None,
     groups: str = "declared",
 ) -> tuple[int, str]:
-    """Draw and write rows; return their number, and a line on rows that structural rules changed, empty without."""
+    """Draw rows of the release `folder` to `out`, as `sample` with these options.
+
+    Return (number, line on rules or "").
+    """
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.fitting.refusals import check_groups
@@ -133,7 +139,7 @@ def sample_release(
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
-    """Return the rows in the spelling of the file `like`; print a note on columns that only one of them has."""
+    """Return the rows of `table` in the spelling of the file `like`; print a note on columns that only one has."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 
@@ -159,7 +165,10 @@ def predict_rows(
     table: str | None = None,
     query: str | None = None,
 ) -> int:
-    """Write a release's predictions for the rows of `data`, with their columns `keep`, to `out`; return the number."""
+    """Write predictions of the release `folder` for the rows of `data`, with their columns `keep`, to `out`.
+
+    Return the number of predictions; `seed` is for chance, `table` or `query` name rows in a database.
+    """
     import pyarrow as pa
 
     from stratsynth.data.sources import open_source
@@ -177,7 +186,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return [("Rules", sentence)] on how many of the release's synthetic rows its rules changed; [] without rules."""
+    """Return [("Rules", sentence)] on how many synthetic rows of the release `folder` rules changed; [] without."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES

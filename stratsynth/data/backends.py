@@ -70,7 +70,7 @@ class Memory:
 
 
 def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
-    """Return `Stream` if the data are declared larger than MOST_BYTES encoded and can be streamed; else `Memory`.
+    """Return `Stream` on `source` if the data are declared larger than MOST_BYTES and can be streamed; else `Memory`.
 
     Public facts alone decide: the declared size and the schema. The rows, their number and the size of the file do not.
     """
@@ -80,7 +80,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """Return `engine`; for `auto` "stream" if the declared size is large and the unit is a record, else "memory"."""
+    """Return `engine`; for "auto" "stream" if `declared_size` is large and the unit is a record, else "memory"."""
     check_engine(engine)
     if engine != "auto":
         return engine
@@ -100,7 +100,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend that holds the rows of `source` by the named engine; Unsupported for rows it cannot hold."""
+    """Return the backend of the named engine on the rows of `source`, in a schema; Unsupported if it cannot hold it."""
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):

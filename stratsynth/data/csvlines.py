@@ -65,13 +65,13 @@ def header(file: IO[bytes]) -> list[str]:
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """Yield, for each block of the remaining lines, a list with one array of texts for each of the places `wanted`."""
+    """Yield, for each block of lines of `file`, of `width` fields, a list: an array of texts a place `wanted`."""
     for block in _blocks(file):
         yield _parse(block, width, wanted)[0]
 
 
 def left_out(file: IO[bytes], width: int) -> LeftOut:
-    """INTERNAL. Numbers of the remaining lines that are no records: quotes that do not close, not `width` fields."""
+    """INTERNAL. Numbers of remaining lines of `file` that are no records: open quotes, or not `width` fields."""
     found = [_parse(block, width, ())[1] for block in _blocks(file)]
     return LeftOut(sum(f.quotes for f in found), sum(f.fields for f in found))
 
@@ -106,7 +106,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Array], LeftOut]:
-    """Return arrays of the wanted fields of a block's records, and the numbers of its lines that are no records."""
+    """Return (arrays of the fields `wanted` of a block's records of `width` fields, numbers of lines that are none)."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == _NEWLINE)
     starts = np.concatenate([[0], stops[:-1] + 1])
@@ -145,7 +145,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
 
 
 def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.Array:
-    """Return the bytes from each of `begins` up to the corresponding one of `ends`, as a binary array."""
+    """Return the bytes of `data` from each of `begins` up to the corresponding one of `ends`, as a binary array."""
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     where = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
@@ -154,6 +154,6 @@ def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.A
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """Return a binary array as text, null where a field is empty or not UTF-8."""
+    """Return the binary array `column` as text, null where a field is empty or not UTF-8."""
     column = pc.if_else(pc.equal(pc.binary_length(column), 0), None, column)
     return decoded(column, pa.string())

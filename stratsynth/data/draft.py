@@ -21,6 +21,7 @@ from stratsynth.data.guess_people import named_as_people, repeats
 from stratsynth.data.guess_types import exact_types, frame_kind, unreadable, with_type
 from stratsynth.data.load import places
 from stratsynth.data.lost import Loss, broken_rules, grave_rules, outside, separator, unknown_values
+from stratsynth.data.money import heavy_bin
 from stratsynth.data.remarks import together
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
@@ -128,7 +129,7 @@ def _is_decimal(kind: pa.DataType | str) -> bool:
 
 
 def _texts(source: Source) -> dict[str, str]:
-    """Return "text" by column declared as text, which is drawn as text; {} for CSV, where every column is."""
+    """Return {column: "text"} of the columns that `source` declares as text, which is drawn as text; {} for CSV."""
     declared = source.types()
     if declared is None:
         return {}
@@ -136,7 +137,7 @@ def _texts(source: Source) -> dict[str, str]:
 
 
 def draft(source: Source) -> str:
-    """INTERNAL. Return the TOML text of a draft schema for a table, with notes for its reviewer."""
+    """INTERNAL. Return the TOML text of a draft schema for the table `source`, with notes for its reviewer."""
     return drafted(source).to_toml()
 
 
@@ -269,7 +270,7 @@ class Check:
 
 
 def check(schema: Schema, source: Source) -> Check:
-    """INTERNAL. Read a table against a schema, and return the numbers of rows and values that do not fit.
+    """INTERNAL. Read the table `source` against a schema; return a `Check`: numbers of rows and values that do not fit.
 
     If columns are absent or twice there, only their names; no row is read then.
     """
@@ -294,16 +295,27 @@ def check(schema: Schema, source: Source) -> Check:
         left_out=int((~kept).sum()),
         columns=columns,
         rules=broken_rules(schema, table),
-        warnings=(*weight_warnings(schema, header), *_people(schema, table)),
+        warnings=(*weight_warnings(schema, header), *_people(schema, table), *_heavy(schema, table)),
     )
 
 
 def _people(schema: Schema, table: pa.Table) -> list[str]:
-    """Return sentences on columns that look like people with several rows, where no unit is declared."""
+    """Return sentences on columns of `table` that look like people with several rows; [] if the schema has a unit."""
     if schema.most_rows > 1:
         return []
     named = [name for name in schema.names if named_as_people(name)]
     return repeats((name, spellings.counted(table.column(name))) for name in named)
+
+
+def _heavy(schema: Schema, table: pa.Table) -> list[str]:
+    """Return a sentence for columns one of whose bins holds most of the money."""
+    found = []
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            codes, numbers, _ = encoding.encode_numeric(column, table.column(name))
+            real = (codes >= 0) & (codes < len(column.extents))
+            found.append((name, heavy_bin(column, codes[real], np.abs(numbers[real]))))
+    return [f"{names}: {text}" for names, text in together((name, text) for name, text in found if text)]
 
 
 def refuse_release_folder(path: str | Path) -> None:

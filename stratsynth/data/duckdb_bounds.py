@@ -98,7 +98,7 @@ def _literal(part: Mapping[str, Any]) -> str | None:
 
 
 def _children(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the expressions directly below a parsed one, whatever key they stand under; types are none."""
+    """Yield the parsed expressions directly below the parsed `tree`, a dict or list, under any key; types are none."""
     inner = tree.values() if isinstance(tree, dict) else tree
     for value in inner:
         if isinstance(value, dict) and "class" in value:

@@ -71,7 +71,7 @@ def select(what: str, source: str) -> str:
 
 
 def chosen_table(connection: Any, name: str) -> Chosen:
-    """Return the quoted name of a table, given as name or schema.name, and the SELECT of all of it.
+    """Return a `Chosen` of a connection: the quoted name of the table `name`, also schema.name, SELECT of all of it.
 
     Raises:
         UsageError: No such table; a view; or one in several schemas.
@@ -95,7 +95,7 @@ def chosen_table(connection: Any, name: str) -> Chosen:
 
 
 def chosen_query(connection: Any, query: str) -> Chosen:
-    """Check an SQL query; return its table's quoted name and its text, each expression wrapped in TRY.
+    """Check an SQL query on a connection; return a `Chosen`: quoted table, text with each expression in TRY.
 
     Raises:
         UsageError: Anything but one SELECT of expressions of one row's values from one table.
@@ -127,14 +127,14 @@ def chosen_query(connection: Any, query: str) -> Chosen:
 
 
 def _parsed(connection: Any, query: str) -> dict[str, Any]:
-    """Return the parse tree of one SELECT of ours."""
+    """Return the parse tree, a dict, of one SELECT `query` of ours, as the database of the connection parses it."""
     [(text,)] = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     node: dict[str, Any] = json.loads(text)["statements"][0]["node"]
     return node
 
 
 def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return the type of each column of a table, in order; UsageError for a column that the database computes."""
+    """Return {column: type} of a table in a connection's schema, in order; UsageError for a computed column."""
     found = connection.execute(
         "SELECT column_name, data_type, is_generated FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
         "AND database_name = current_database() ORDER BY column_index", [schema, table]
@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return schema, name and alias of the one table of a parsed SELECT; refuse all but columns and a condition."""
+    """Return (schema, name, alias) of the one table of a connection in the SELECT `node`; refuse all but columns."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -209,7 +209,7 @@ def _check_expression(connection: Any, expression: Any, columns: Mapping[str, st
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield every expression in a parsed one, itself first: each is a dict with a `class`."""
+    """Yield every expression in the parsed `tree`, itself first: each is a dict with a `class`."""
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -221,7 +221,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(connection: Any, part: dict[str, Any]) -> None:
-    """Refuse a parsed call of any but listed functions of one row's values: no aggregate, macro, chance, time."""
+    """Refuse a parsed call, `part`, of any but listed functions of one row's values: no aggregate, macro, chance."""
     name = part["function_name"]
     kinds = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]
@@ -232,7 +232,7 @@ def _check_function(connection: Any, part: dict[str, Any]) -> None:
 
 
 def refuse_macros(connection: Any) -> None:
-    """Refuse a database with a macro of a built-in function's name, which would run instead of the function."""
+    """Refuse the connection to a database with a macro of a built-in function's name, which would run instead."""
     known = connection.execute("SELECT function_name, internal FROM system.main.duckdb_functions()").fetchall()
     built_in = {name.lower() for name, internal in known if internal}
     taken = sorted(name for name, internal in known if not internal and name.lower() in built_in)
@@ -241,13 +241,13 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """Return a parsed condition cast to a truth value; the cast may fail on a row, so it is tried with the rest."""
+    """Return the parsed `condition` cast to a truth value by a connection, as a parse tree; it may fail on a row."""
     cast = _parsed(connection, "SELECT CAST(x AS BOOLEAN)")["select_list"][0]
     return {**cast, "child": condition}
 
 
 def _tried(expression: dict[str, Any]) -> dict[str, Any]:
-    """Return the parsed expression wrapped in TRY, null on rows where it fails; plain columns are left as they are."""
+    """Return the parsed expression, a dict, wrapped in TRY, null on rows where it fails; plain columns unchanged."""
     if expression["class"] in _PLAIN:
         return expression
     inner = {**expression, "alias": ""}

@@ -111,7 +111,7 @@ class DuckDBSource(FileSource):
             return -(-int(rows) // sources.BATCH)
 
     def contents(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Yield the input of the fingerprint: column names, number of rows, and the sum of the rows' hashes.
+        """Yield the fingerprint's input from a database `file`: column names, number of rows, the rows' hashes in sum.
 
         Each row gives 128 bits of the MD5 of its values as texts, each with its length before it, a long one as its
         own MD5, null as a mark; these are added up in two halves, so the order of rows does not matter. A row more,
@@ -123,7 +123,7 @@ class DuckDBSource(FileSource):
         return self._summed(file, _value, "md5_number(concat({}))", (low, "CAST(row_hash >> 64 AS HUGEINT)"))
 
     def older_fingerprint(self, key: bytes) -> str:
-        """Return the fingerprint that 0.3.0 and before took, of 64 bits, by which their ledgers know a table.
+        """Return the fingerprint by `key` that 0.3.0 and before took, of 64 bits, by which their ledgers know a table.
 
         It takes some different rows for the same: null and chr(30), and texts with chr(31).
         """
@@ -136,7 +136,7 @@ class DuckDBSource(FileSource):
     def _summed(
         self, file: IO[bytes], value: Callable[[str, str], str], row: str, parts: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield names, number of rows and sums; SQL of ours: `value` of a column, `row` of these, `parts` of a row."""
+        """Yield names, number of rows, sums of `file` as bytes: SQL `value` of a column, `row` of these, `parts`."""
 
         def sums(memory: int) -> bytes:
             with self._open(file, memory) as (connection, chosen):
@@ -154,7 +154,7 @@ class DuckDBSource(FileSource):
 
     @contextmanager
     def connected(self, *, known: bool = True) -> Iterator[tuple[Any, Chosen]]:
-        """Yield a connection to the file, and the part that is read, for as long as the `with` block lasts.
+        """Yield a connection to the file and the part that is read; `known`: refuse a file of no taken fingerprint.
 
         Raises:
             UsageError: No such file, table or column, no DuckDB, or a database that is in use.
@@ -193,7 +193,7 @@ class DuckDBSource(FileSource):
         refuse_unwritten(self.path)
 
     def _settle(self, connection: Any, failed: type[Exception]) -> None:
-        """Apply the last settings to a connection; Unsupported if they do not hold and are not locked then."""
+        """Apply the last settings to a connection; Unsupported if they do not hold; `failed` is DuckDB's own error."""
         with suppress(failed):
             for statement in _LAST:
                 connection.execute(statement)
@@ -201,7 +201,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """Return the quoted table and the SELECT of table or checked query; messages quote the catalogue alone."""
+        """Return the `Chosen` table or checked query of a connection; `failed` is DuckDB's error, never quoted."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)
@@ -213,7 +213,7 @@ class DuckDBSource(FileSource):
 
 
 def _value(column: str, kind: str) -> str:
-    """Return the SQL of a value's part of a row's hash: no two values, and no two rows of them, are written alike."""
+    """Return SQL text of part of a row's hash for a `column` of type `kind`: no two values, no two rows are alike."""
     text = f"CAST({column} AS VARCHAR)"
     length, whole = (f"octet_length({column})", column) if kind == "BLOB" else (f"strlen({text})", text)
     short = f"WHEN {length} < 1000 THEN concat(strlen({text}), ':', {text})"
@@ -246,7 +246,7 @@ def database(path: str | os.PathLike[str], *, table: str | None = None, query: s
 
 
 def check_names(path: Path, table: object, query: object) -> None:
-    """Refuse all but exactly one of a table's name and a query, which must be texts that are not blank."""
+    """Refuse, for the database `path`, all but exactly one of a table's name and a query, as texts not blank."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{name} is a text, not {quoted_value(value)}.")
@@ -267,7 +267,7 @@ def library() -> Any:
 
 
 def refuse_unwritten(path: Path) -> None:
-    """Refuse a database file with a write-ahead log beside it: its changes are in no fingerprint."""
+    """Refuse a database file `path` with a write-ahead log beside it: its changes are in no fingerprint."""
     path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():

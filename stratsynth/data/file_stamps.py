@@ -33,7 +33,7 @@ class StampedFiles:
 
     @contextmanager
     def unchanged(self, file: IO[bytes], path: Path, *, known: bool) -> Iterator[None]:
-        """Raise a LedgerError if the file changes within the block or, with `known`, if its fingerprint was not taken.
+        """Raise a LedgerError if `file` changes within the block or, with `known`, if its fingerprint was not taken.
 
         Before any fingerprint was taken, every file passes.
         """
@@ -48,7 +48,7 @@ class StampedFiles:
 
 
 def changed(path: Path) -> LedgerError:
-    """Return (not raise) the LedgerError for a file that is not the one the account was opened for."""
+    """Return (not raise) a LedgerError: the file `path` is not the one that the account was opened for."""
     return LedgerError(
         f"ledger: {path} was changed or replaced while it was read. What was charged stands; put the file back as it "
         "was and run the same again: nothing is charged twice."

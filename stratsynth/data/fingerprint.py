@@ -25,7 +25,7 @@ KEY_BYTES = 32
 
 
 def fingerprint(source: Source, key: bytes) -> str:
-    """Return the HMAC-SHA256 of a file's bytes, a frame's columns in Arrow's format, or a sum over a database's rows.
+    """Return the HMAC-SHA256 under `key`, as text: of a file's bytes, a frame's columns, or a database's rows.
 
     A folder's is that of its files' names in order, each with the file's own: a file more, fewer, changed or renamed
     is noticed, its times are not. A source remembers which files these were, and reads no others. Rows in
@@ -51,7 +51,7 @@ def has_copy(private: Backend, others: Iterable[Source]) -> bool:
 
 
 def size(source: Source) -> int | None:
-    """Return the size in bytes of a file whose fingerprint is of its bytes; None for other data."""
+    """Return the size in bytes, an int, of a source that is a file fingerprinted by its bytes; None for other data."""
     if not isinstance(source, FileSource) or source.engine is not None:
         return None
     with source.open(known=False) as file:
@@ -59,7 +59,7 @@ def size(source: Source) -> int | None:
 
 
 def keyed(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
-    """Return the HMAC-SHA256 of the pieces, one after another, as text."""
+    """Return the HMAC-SHA256 under `key` of the byte pieces, one after another, as hexadecimal text."""
     state = hmac.new(key, digestmod=hashlib.sha256)
     for piece in pieces:
         state.update(piece)

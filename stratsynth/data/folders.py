@@ -50,7 +50,7 @@ class FolderSource(Source):
         return {name: self._known.setdefault(name, ParquetSource(self.path / name)) for name in names}
 
     def note(self) -> Mapping[str, ParquetSource]:
-        """Return the files of `parts`, and note their names: later reads of other ones are refused."""
+        """Return {name: source} of the files of `parts`, and note their names: later reads of others are refused."""
         found = self.parts()
         self._noted[:] = [tuple(found)]
         return found
@@ -115,7 +115,7 @@ class FolderSource(Source):
 
 
 def _partitions(name: str) -> dict[str, str | None]:
-    """Return the partition columns in a file's path (`name=value` folders): name to value, None for null."""
+    """Return {partition column: value, None for null} of the `name=value` folders in a file's path, `name`."""
     found: dict[str, str | None] = {}
     for part in PurePosixPath(name).parts[:-1]:
         key, equals, value = part.partition("=")
@@ -125,7 +125,7 @@ def _partitions(name: str) -> dict[str, str | None]:
 
 
 def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """Return a file's rows with the partition columns of its path `name`, in the order of `columns`."""
+    """Return the rows of `table`, a file's, with partition columns of its path `name`, in the order of `columns`."""
     keys = _partitions(name)
     for column in columns:
         if column in keys:
@@ -146,7 +146,7 @@ def _common(names: Sequence[Sequence[str]]) -> list[str]:
 
 
 def unreadable(kind: pa.DataType) -> bool:
-    """True for a type that does not hold single values."""
+    """True for an Arrow type `kind` that does not hold single values."""
     try:
         check_type("", kind)
     except SchemaError:

@@ -23,7 +23,7 @@ from stratsynth.schema.values import seconds, spelt
 
 
 def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
-    """Return the Arrow type that a column of this pandas type is read as; an opaque one if it is unreadable.
+    """Return the Arrow type that a column of pandas type `kind` is read as; an opaque one if it is unreadable.
 
     The type of a category is that of its categories.
     """
@@ -44,7 +44,7 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
 
 
 def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Types for drafts, by column: "int64" for whole numbers, "ordered" categories, "any" for objects."""
+    """INTERNAL. Types of a frame's columns for drafts, by name: "int64" (whole), "ordered", "any" (objects)."""
     found: dict[str, str] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, pd.CategoricalDtype):
@@ -57,7 +57,7 @@ def own_types(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
-    """Return a pandas column as an Arrow array of the type `declared`; null where a value is unreadable."""
+    """Return the pandas column `series` as an Arrow array of the type `declared`; null where a value is unreadable."""
     kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.int64)
@@ -79,7 +79,7 @@ def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
 
 
 def _is_number(kind: Any) -> bool:
-    """True for numbers of numpy up to 64 bits, and for pandas' types of numbers with nulls."""
+    """True if a dtype `kind` is of numpy numbers up to 64 bits, or pandas' numbers with nulls."""
     if isinstance(kind, np.dtype):
         return kind.kind in "iuf" and kind.itemsize <= 8
     return kind.name in _MASKED
@@ -95,7 +95,7 @@ def _canonical(kind: pa.DataType) -> pa.DataType:
 
 
 def _objects(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Return an array of objects as texts, each by its exact class; at once if all are texts or null."""
+    """Return the objects `values` as an Arrow array of texts, each by its exact class; null stays null."""
     if {type(value) for value in values} <= _TEXTS:
         try:
             return pa.array(values, pa.string(), from_pandas=True)
@@ -118,13 +118,13 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: Any) -> str | None:
-    """Return a whole or real number as the text of a float; None for NaN."""
+    """Return a whole or real number `value` as the text of a float; None for NaN."""
     number = float(value)
     return spelt(number) if number == number else None  # noqa: PLR0124 - NaN
 
 
 def _moment(value: dt.datetime) -> str | None:
-    """Return a moment as text without its zone, in UTC; None if its zone is of an unknown library."""
+    """Return the moment `value` as text in UTC, without its zone; None if the zone is of an unknown library."""
     if value.tzinfo is not None:
         if type(value.tzinfo).__module__.split(".")[0] not in _ZONES:
             return None
@@ -149,14 +149,14 @@ def _numpy_moment(value: np.datetime64) -> str | None:
 
 
 def _length(value: dt.timedelta) -> str | None:
-    """Return a duration of Python or pandas as the text of its seconds, with the digits of its unit."""
+    """Return the duration `value` of Python or pandas as text of its seconds, with its unit's digits; None for null."""
     if isinstance(value, pd.Timedelta):
         return _numpy_length(value.to_timedelta64())
     return seconds(value // dt.timedelta(microseconds=1), 6)
 
 
 def _numpy_length(value: np.timedelta64) -> str | None:
-    """Return a numpy duration as the text of its seconds; None for null, months, years, and below a nanosecond."""
+    """Return the numpy duration `value` as its seconds' text; None for null, months, years and under a nanosecond."""
     unit, step = np.datetime_data(value.dtype)
     if np.isnat(value) or unit not in _SECONDS | _DIGITS:
         return None

@@ -68,7 +68,7 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
 
 
 def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: str | None) -> Guess:
-    """Return a draft of the column with these values, and their numbers of rows."""
+    """Return a draft of column `name` by values `data`, different `texts` with numbers of rows, its `own_type`."""
     missing = bool(data.null_count)
     if pa.types.is_dictionary(data.type):
         return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
@@ -100,7 +100,7 @@ def _commas(texts: Mapping[str, int]) -> str:
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Return a numeric draft for reals and many whole numbers, one word among them allowed; else a categorical one.
+    """Return a draft of column `name`, types `kind`, `own_type`: numeric for reals and many integers, or categorical.
 
     `texts` are the column's different texts with their numbers of rows; `missing` tells if some row has no value.
     """
@@ -145,7 +145,7 @@ def _decimals(numbers: Mapping[str, float]) -> int | None:
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """Return a draft of a category: all declared levels in order if it is ordered, else those that occur in `texts`."""
+    """Return a draft of a category, some `missing` or not: levels of `data` in order if `ordered`, else in `texts`."""
     declared = list(dict.fromkeys(text for chunk in data.chunks for text in spellings.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
@@ -193,7 +193,7 @@ def _refuse_identifier(
 
 
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
-    """Return the `dtype` of drawn values, "int64", "float64" or "string", by the column's stored type and texts."""
+    """Return the `dtype` of drawn values, "int64", "float64", "string", by `kind`, `own_type`, texts, `whole`."""
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or own_type == "decimal":

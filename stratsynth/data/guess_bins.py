@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
+from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import EXACT, Numeric
+from stratsynth.schema.drawn import PARETO
 
 MOST_IN_A_BIN = 0.4
 """Largest share of the numbers in one bin of equal width; above it, edges follow quantiles."""
@@ -22,6 +24,14 @@ SPIKES = 12
 """Largest number of spikes, bins of one exact number, in a drafted column."""
 MANY_VALUES = 128
 """Width of the range of whole numbers below which each has a bin of its own, without spikes."""
+MOST_TIMES = 20
+"""Largest quotient of the larger bound and the usual size, the median of absolute values, for bins of equal width."""
+LONG = 100
+"""Quotient of the upper bound and the usual size from which the draft has a Pareto tail."""
+LOG_BINS = 20
+"""Number of bins on a logarithmic scale: more of them make means worse, as noise cannot be below 0 in the last."""
+UNITS = 10
+"""Quotient of the usual size and the unit of that scale, from which on its bins grow."""
 FEW_VALUES = 20
 """Largest number of different values for which bins of equal width are kept."""
 MOST_CODES, EACH_CODE = 500, 20
@@ -33,12 +43,21 @@ QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.99
 DIGITS = 2
 """Significant digits of the edges in a drafted column."""
 
+_LOGARITHMIC = (
+    "bins are of equal width on a logarithmic scale. Replace `lower`, `upper` and `transform_unit`, which were seen, "
+    'by public numbers; shape "pareto" is for incomes, payments and fortunes, and "log" for what ends at a known number'
+)
+_SEEN = (
+    "`edges` follow what was seen, to two digits. Replace them by public ones, narrow where most people are and wide "
+    "in the tail"
+)
+
 Counts = Mapping[float, int]
 """Number of rows of each value."""
 
 
 def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return keyword arguments of `Numeric` for numbers with these counts, and notes for its reviewer."""
+    """Return (keyword arguments of `Numeric`, notes for its reviewer) for numbers with `counts`, `whole` or real."""
     notes: list[str] = []
     codes = set(_codes(counts)) if whole else set()
     rest = {value: count for value, count in counts.items() if value not in codes}
@@ -58,22 +77,38 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
         most = max(spikes, key=rest.__getitem__)
         notes.append(f"{rest[most] / rows:.0%} of the numbers are exactly {most:g}; `spikes` keeps such numbers apart")
     others = {value: count for value, count in rest.items() if value not in spikes}
-    share = _fullest(Numeric(**keys), others) if others else 0.0
-    if share > MOST_IN_A_BIN and len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
-        edges = _edges(others, lower, upper, whole=whole)
-        size = _round(_quantile(sorted(others.items()), 0.5, size=True), 1)
-        keys |= {"edges": edges, "shape": "log", "transform_unit": max(size, 1.0) if whole else size or 1.0}
-        notes.append(
-            f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means: `edges` follow what "
-            "was seen, to two digits. Replace them by public ones, narrow where most people are and wide in the tail"
-        )
-    elif others:
-        keys |= _number_of_bins(others, lower, upper)
-    return keys, notes
+    if len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
+        found, why = _skewed(keys, others)
+        return keys | found, notes + why
+    return keys | (_number_of_bins(others, lower, upper) if others else {}), notes
+
+
+def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], list[str]]:
+    """Return further arguments of `Numeric`, and notes, for the numbers besides spikes: bins by how they are spread.
+
+    Bounds far above the usual size make bins of equal width on a logarithmic scale, which give nothing away but the
+    bounds and the first digit of a size. Quantiles of the data are the last resort.
+    """
+    lower, upper, whole = keys["lower"], keys["upper"], keys["integer"]
+    share = _fullest(Numeric(**keys), counts)
+    usual = _quantile(sorted(counts.items()), 0.5, size=True)
+    unit = _round(usual / UNITS, 1)
+    unit = max(unit, 1.0) if whole else unit or 1.0
+    ruin = f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means"
+    if max(abs(lower), abs(upper)) > MOST_TIMES * usual:
+        shape = PARETO if upper > LONG * usual else LOG
+        log: dict[str, Any] = {"bins": LOG_BINS, "spacing": LOG, "shape": shape, "transform_unit": unit}
+        if _fullest(Numeric(**keys, **log), counts) <= MOST_IN_A_BIN:
+            return log, [f"{ruin}: {_LOGARITHMIC}"]
+    if share > MOST_IN_A_BIN:
+        size = _round(usual, 1)
+        found = {"edges": _edges(counts, lower, upper, whole=whole), "shape": "log"}
+        return found | {"transform_unit": max(size, 1.0) if whole else size or 1.0}, [f"{ruin}: {_SEEN}"]
+    return _number_of_bins(counts, lower, upper), []
 
 
 def looks_coded(counts: Counts) -> bool:
-    """True if whole numbers look like codes, as of occupations: some hundred, far apart, without common step or zero.
+    """True if numbers (`counts`: rows by number) look like codes: some hundred, far apart, no common step or zero.
 
     Amounts have a zero, or a step such as 1,000, or lie densely where most people are.
     """
@@ -88,16 +123,16 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Return further arguments of `Numeric` for numbers of `digits` decimals: a bin for each if few are in bounds."""
+    """Return a dict of more arguments of `Numeric`, beside `keys`, for numbers of `digits` decimals; few get bins."""
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
-    if last - first >= MANY_VALUES or "edges" in keys:
+    if last - first >= MANY_VALUES or keys.keys() & {"edges", "spacing"}:
         return {"digits": digits}
     edges = tuple(place / 10**digits for place in range(first, last + 2))
     return {"lower": edges[0], "upper": edges[-2], "digits": digits, "edges": edges, "bins": None, "spikes": ()}
 
 
 def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
-    """Return {"bins": number} so that bins in these bounds are at most 1/5 sd wide, up to 60; {} for 20 or fewer."""
+    """Return {"bins": n}, bins from `lower` to `upper` at most 1/5 sd of `counts` wide, n <= 60; {} for n <= 20."""
     rows = sum(counts.values())
     mean = math.fsum(value / rows * count for value, count in counts.items())
     square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
@@ -107,7 +142,7 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """Return lower and upper bounds: `least` and `most`, rounded outward to half the power of ten in their distance."""
+    """Return (lower, upper): `least`, `most` rounded outward to half the power of ten between; `whole`: to 1."""
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -119,7 +154,7 @@ def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, fl
 
 
 def _codes(counts: Counts) -> Iterator[float]:
-    """Yield numbers at the ends that look like codes: nines, eights, sevens far above all others, or negatives."""
+    """Yield numbers of `counts` at the ends that look like codes: 9s, 8s, 7s far above all others, or negatives."""
     seen = sorted(counts)
     for _ in range(CODES):
         if len(seen) <= MANY_VALUES // 2:
@@ -135,7 +170,7 @@ def _codes(counts: Counts) -> Iterator[float]:
 
 
 def _fullest(column: Numeric, counts: Counts) -> float:
-    """Return the share, 0 to 1, of the numbers that lie in the column's fullest bin."""
+    """Return the share, 0 to 1, of the numbers of `counts` that lie in the column's fullest bin."""
     bins: dict[int, int] = {}
     for value, count in counts.items():
         place = bisect_right(column.breaks, value)
@@ -144,7 +179,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Return ends of bins from `lower` to `upper`, ascending: rounded quantiles of `counts`, powers of ten beyond."""
+    """Return ends of bins from `lower` to `upper`, `whole` or not: rounded quantiles of `counts`, powers of ten."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
@@ -154,14 +189,17 @@ def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[
 
 
 def _ladder(lower: float, upper: float) -> Iterator[float]:
-    """Yield powers of ten, with both signs, up to the bounds: finer bins of few people would add noise to means."""
+    """Yield powers of ten, of both signs, from `lower` to `upper`'s size: finer bins would add noise to means."""
     most = math.floor(math.log10(max(abs(lower), abs(upper))))
     for power in range(most - 8, most + 1):
         yield from (10.0**power, -(10.0**power))
 
 
 def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
-    """Return the smallest value that at least a share `q` of the rows do not exceed; of absolute values with `size`."""
+    """Return the least value in `ordered`, (value, rows), that a share `q` of rows is up to.
+
+    With `size`, absolute values count in place of the values.
+    """
     if size:
         ordered = sorted((abs(value), count) for value, count in ordered)
     wanted, before = q * sum(count for _, count in ordered), 0

@@ -32,7 +32,7 @@ def named_as_people(name: str) -> bool:
 
 
 def person_note(name: str, texts: Mapping[str, int]) -> str | None:
-    """Return a note on a column that looks like an identifier with several rows each; None if it does not."""
+    """Return a note if column `name` (rows by text) looks like an identifier with several rows each; else None."""
     rows, different = sum(texts.values()), len(texts)
     if not named_as_people(name) or different < ENOUGH or rows < REPEATED * different:
         return None
@@ -44,12 +44,12 @@ def person_note(name: str, texts: Mapping[str, int]) -> str | None:
 
 
 def unit_line(name: str, rows: int) -> str:
-    """Return the line of a schema file that makes the rows with one value of a column a unit, of up to `rows` rows."""
+    """Return a schema file's line that makes rows with one value of the column `name` a unit, of up to `rows` rows."""
     return f"unit = {{ column = {json.dumps(name)}, max_rows = {rows} }}"
 
 
 def place_note(name: str, texts: Mapping[str, int]) -> str | None:
-    """Return a note on codes of which there are nearly as many as rows; None for amounts, and for fewer codes."""
+    """Return a note on column `name` (rows by text) of nearly as many codes as rows; None for amounts or fewer."""
     rows, different = sum(texts.values()), len(texts)
     if rows < 50 or different <= 0.5 * rows:
         return None

@@ -23,7 +23,7 @@ MOST_YEARS = 40
 
 
 def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
-    """Return "date", "datetime", "time" or "duration", by type or the texts' spelling; None if not temporal.
+    """Return "date", "datetime", "time" or "duration", by type `kind` or the texts' spelling; None if not temporal.
 
     One text of all may be spelt otherwise, as a word for a missing value.
     """
@@ -44,7 +44,7 @@ def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
 def temporal(
     kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool, as_text: bool
 ) -> tuple[Temporal, list[str]]:
-    """Return a column of this `kind` ("date", ...) with rounded bounds of the texts, and notes for its reviewer."""
+    """Return (column of this `kind`, "date" or such, `missing` or `as_text`, with rounded bounds of texts; notes)."""
     read = {text: microseconds(kind, text) for text in texts}
     words = [text for text, value in read.items() if value is None]
     counts = {value: texts[text] for text, value in read.items() if value is not None}

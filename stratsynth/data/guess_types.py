@@ -29,7 +29,7 @@ NUMBERS = (int, float, bool, np.number, np.bool_)
 
 
 def frame_kind(data: Any, source: Source) -> str:
-    """Return the schema's `frame` for some data: the library of a frame, and whether numbers name its columns."""
+    """Return a schema's `frame` text for `data`: the frame's library, or that numbers name its columns (`source`)."""
     if type(data).__module__.partition(".")[0] == typed.POLARS:
         return typed.POLARS
     names = source.frame.columns if isinstance(source, FrameSource) else ()
@@ -40,7 +40,7 @@ def frame_kind(data: Any, source: Source) -> str:
 
 
 def unreadable(source: Source) -> dict[str, str]:
-    """Return the reason for each column that cannot be read at all, by its type or by the classes of its objects."""
+    """Return {column: reason} for columns of `source` that cannot be read, by type or by their objects' classes."""
     found: dict[str, str] = {}
     for field in source.types() or ():
         try:
@@ -65,7 +65,7 @@ def unreadable(source: Source) -> dict[str, str]:
 
 
 def exact_types(source: Source) -> dict[str, pa.DataType | str]:
-    """Return the Arrow type of each column of a source as it is stored, or "mixed"; columns without one are absent."""
+    """Return {column: Arrow type as stored, or "mixed"} of a source; columns without a type are absent."""
     if isinstance(source, FrameSource):
         found = ((str(name), _exact(source.frame.iloc[:, i])) for i, name in enumerate(source.frame.columns))
         return {name: kind for name, kind in found if kind is not None}
@@ -73,7 +73,7 @@ def exact_types(source: Source) -> dict[str, pa.DataType | str]:
 
 
 def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
-    """Return the Arrow type of a pandas column, "mixed" for numbers among texts; None for texts and other types."""
+    """Return the Arrow type of a pandas column `series`, "mixed" for numbers among texts; None for texts and such."""
     kind: Any = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         inner = _exact(kind.categories.to_series())
@@ -89,7 +89,7 @@ def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
 
 
 def _objects(values: list[Any]) -> pa.DataType | str | None:
-    """Return a decimal type for objects that are all decimals, "mixed" for numbers and texts that spell none."""
+    """Return a decimal type if all objects `values` are decimals, "mixed" for numbers and wordy texts; else None."""
     if values and all(type(value) is Decimal and value.is_finite() for value in values):
         scale = max(max(-int(value.as_tuple().exponent), 0) for value in values)
         return pa.decimal128(38, scale) if scale <= 38 else None
@@ -99,7 +99,7 @@ def _objects(values: list[Any]) -> pa.DataType | str | None:
 
 
 def with_type(column: Column, kind: pa.DataType | str | None) -> Column:
-    """Return the column with the exact type declared, where `dtype` leaves it open and the column can hold it."""
+    """Return the column with the exact type `kind` declared, where `dtype` leaves it open and the column fits it."""
     stored = _stored(column, kind)
     if stored is None:
         return column
@@ -118,7 +118,7 @@ def with_type(column: Column, kind: pa.DataType | str | None) -> Column:
 
 
 def _within(column: Column, stored: str) -> Column:
-    """Return the column with that type and its bounds within the type's; without the type if that is impossible."""
+    """Return the column with the type `stored` and bounds within it; without the type if that is impossible."""
     if not isinstance(column, Numeric) or isinstance(column, Temporal) or not column.integer or "int" not in stored:
         return column
     low, high = typed.span(stored)
@@ -129,7 +129,7 @@ def _within(column: Column, stored: str) -> Column:
 
 
 def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
-    """Return the `stored` of a column whose rows have this type; None where the dtype says enough."""
+    """Return the `stored` of a column whose rows have the type `kind`; None where the dtype says enough."""
     if isinstance(kind, str) or kind is None:
         return kind if column.dtype == "string" and kind == typed.MIXED else None
     if column.dtype == "category":
@@ -147,7 +147,7 @@ def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
 
 
 def _name(kind: pa.DataType) -> str:
-    """Return the name that `stored` has for a type of plain values; Arrow calls float32 float."""
+    """Return the name, a text, that `stored` has for a type `kind` of plain values; Arrow calls float32 float."""
     return {"float": "float32", "double": "float64"}.get(str(kind), str(kind))
 
 

@@ -33,7 +33,7 @@ class ArrowSource(Source):
         return tuple(self.table.column_names)
 
     def types(self) -> pa.Schema | None:
-        """Return the table's schema: the Arrow types of the columns."""
+        """Return the table's schema, never None: the Arrow types of the columns."""
         return self.table.schema
 
     def all_columns(self) -> pa.Table:
@@ -64,7 +64,7 @@ class FrameSource(Source):
         return tuple(str(name) for name in self.frame.columns)
 
     def types(self) -> pa.Schema | None:
-        """Return the Arrow types that the frame's columns are read as."""
+        """Return the Arrow schema, never None, that the frame's columns are read as."""
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:

@@ -66,7 +66,7 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return the parts as one, an array for each column, itself if it is alone; a part is freed once it is copied."""
+    """Return the parts `coded` as one, an array a column (`numeric`: of numbers too); a part is freed once copied."""
     parts = list(coded)
     if len(parts) == 1:
         return parts[0]
@@ -90,7 +90,7 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
-    """Return a copy of the batch whose arrays lie in `space`."""
+    """Return a copy of the batch `rows` whose arrays lie in `space`, memory or disk."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))
@@ -102,7 +102,7 @@ def _put(rows: CodedRows, space: Space) -> CodedRows:
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
-    """Return a table of all rows; of units of several rows the first `max_rows` of each, and none without a unit.
+    """Return a table of all rows of `source`; of units of several rows the first `max_rows` of each, none without unit.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here; that of the rows' weights stays.

@@ -30,7 +30,7 @@ LONGEST = 40
 
 
 def unknown_values(column: Column, data: pa.ChunkedArray) -> dict[str, int]:
-    """INTERNAL. Return the most frequent values of a column that its schema does not know, with their numbers of rows.
+    """INTERNAL. Return {value: rows} of the most frequent values in `data` that the column's schema does not know.
 
     Longer values are cut; they count together with others of the same beginning.
     """
@@ -46,7 +46,7 @@ def unknown_values(column: Column, data: pa.ChunkedArray) -> dict[str, int]:
 
 
 def outside(column: Column, data: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Return for each value True if it is not null, and is no level, no number, or a number that counts as none."""
+    """Return a bool array: `data` not null, and no level or number, or a number that the column counts as none."""
     unfit: NDArray[np.bool_]
     if isinstance(column, Categorical):
         unfit = values.codes(column, data) < 0
@@ -60,7 +60,7 @@ def outside(column: Column, data: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def absent_words(names: Sequence[str], header: Sequence[str]) -> list[str]:
-    """INTERNAL. Return sentences on columns that are absent: near names, by spaces and case, and separators."""
+    """INTERNAL. Return sentences on columns `names` absent in `header`: near names by spaces and case, separators."""
     if len(header) == 1 and (mark := separator(header[0])):
         return [f"The fields of the file are separated by {mark}, not by commas: write it with commas, or as Parquet."]
     found = []
@@ -94,7 +94,7 @@ def _near(name: str, header: Sequence[str]) -> str:
 
 
 def broken_rules(schema: Schema, table: pa.Table) -> tuple[tuple[str, int], ...]:
-    """INTERNAL. Return each structural rule as a line of text, with the number of rows that break it.
+    """INTERNAL. Return (structural rule as text, number of rows of `table` that break it) pairs.
 
     Rows with a value that the schema does not know are left out.
     """
@@ -132,7 +132,7 @@ BROKEN = (
 
 
 def broken_lines(rules: Sequence[tuple[str, int]], rows: int) -> list[str]:
-    """INTERNAL. Return lines on the rules that are broken, with the remedy, and the exit code if it is 1."""
+    """INTERNAL. Return lines on (rule, breaches) pairs of `rows` records that are broken: remedy, exit code if 1."""
     bad = [f"  {count:,} records ({part(count, rows)}): {rule}" for rule, count in rules if count]
     lines = [f"{len(rules)} structural rules, {len(bad)} of them broken{':' if bad else '.'}", *bad]
     if not bad:
@@ -142,7 +142,7 @@ def broken_lines(rules: Sequence[tuple[str, int]], rows: int) -> list[str]:
 
 
 def grave_rules(rules: Sequence[tuple[str, int]], rows: int) -> bool:
-    """INTERNAL. Return True if more than WORTH of the records break one rule."""
+    """INTERNAL. Return True if more than the share WORTH of `rows` records break one of the (rule, breaches) pairs."""
     return max((count for _, count in rules), default=0) > WORTH * rows
 
 
@@ -178,5 +178,5 @@ class Loss:
 
 
 def part(some: float, whole: float) -> str:
-    """Return a part of a whole as text in per cent, with two figures."""
+    """Return `some` as text in per cent of `whole`, with two figures: "12 %"."""
     return "0 %" if not some else f"{100 * some / whole:.2g} %" if some < whole / 2 else f"{100 * some / whole:.0f} %"

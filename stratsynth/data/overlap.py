@@ -93,7 +93,7 @@ def check_public_inputs(
 
 
 def _refuse_account(data: Path, given: Any, schema: Schema | None) -> None:
-    """Refuse, with a UsageError, a file declared public that has a ledger or a registry beside it, or its rows have.
+    """Refuse, with a UsageError, a file `data` declared public (`given`) if it, or its rows, have a ledger or registry.
 
     Rows are read only where other data in the folder have an account with marks: by all values, and by their codes
     under the schema, if it is given and the data have all of its columns.
@@ -122,7 +122,7 @@ def _marks(given: Any, schema: Schema | None) -> Callable[[bytes], list[str]]:
 
 
 def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse, with the sentence paired with them, inputs of exactly the private table's content.
+    """Refuse, with the sentence paired with them in `given`, inputs of exactly the `private` table's content.
 
     Paths and frames are read again only if their content can be equal at all; what cannot be opened as a table of rows
     is not equal.
@@ -135,7 +135,7 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 
 
 def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse, with the sentence paired with them, inputs whose rows are the private ones as a fit reads them."""
+    """Refuse, with the sentence paired in `given`, inputs whose rows, by a schema, are the `private` ones of a fit."""
     mine = getattr(private, "source", None)
     if not isinstance(mine, Source):
         return
@@ -147,7 +147,7 @@ def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[It
 
 
 def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
-    """Return a public input's rows as a fit reads them, with the schema of the columns it has; None if it has none.
+    """Return (schema of the columns it has, content of its rows) of a public input `other`; (None, None) if none.
 
     A table of figures, such as shares, lists each code once, as a private table may too: it needs all columns.
     """
@@ -164,7 +164,7 @@ def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
 
 
 def _table(data: Any) -> Source:
-    """Return a file or a frame as a source; a file with an unknown ending is taken for CSV, as tables of shares are."""
+    """Return a file or frame `data` as a source; a file with an unknown ending is taken for CSV, as shares are."""
     try:
         return open_source(data)
     except UsageError:
@@ -172,7 +172,7 @@ def _table(data: Any) -> Source:
 
 
 def _opened(other: Any, private: Source | None) -> Source | None:
-    """Return data as a source; None if its content cannot equal that of the private table `private`."""
+    """Return the data `other` as a source; None if its content cannot equal that of the private table `private`."""
     if isinstance(other, Source):
         return other
     try:
@@ -203,7 +203,7 @@ def _path(data: Any) -> Path | None:
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Return (device, inode) of a file, links followed; of a folder, those of all files below it too.
+    """Return a set of (device, inode): of the file `path`, links followed; of a folder, of all files below it too.
 
     A part of the private rows is private as well. Files that cannot be read are left out.
     """

@@ -12,7 +12,7 @@ _FIGURE = re.compile(r"-?\d[\d,.]*%?")
 
 
 def together(said: Iterable[tuple[str, str]], one: str = "", several: str = "") -> list[tuple[str, str]]:
-    """Return words for columns, with a verb if there is one, beside the text that they share but for its numbers.
+    """Return (words for columns, verb `one` or `several`; their text) pairs of `said`, (column, text), grouped by text.
 
     The numbers are those of the first column.
     """

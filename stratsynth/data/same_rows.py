@@ -63,7 +63,7 @@ class Content:
 
 
 def has_rows(source: Source, schema: Schema, other: Content) -> bool:
-    """True if a source has this content under a schema; False for rows in Spark, and for rows that cannot be read."""
+    """True if a source has the content `other` under a schema; False for rows in Spark, and for unreadable rows."""
     if isinstance(source, SparkSource):
         return False
     try:
@@ -75,7 +75,7 @@ def has_rows(source: Source, schema: Schema, other: Content) -> bool:
 
 
 def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -> Content | None:
-    """Return the content of rows encoded by a schema; None for more than `most` rows, without reading on."""
+    """Return the `Content` of the rows of `batches`, encoded by a schema; None, reading no more, for over `most`."""
     rows = _Sum("codes", schema.sha256, *schema.names)
     for part in _parts(batches, len(schema.names)):
         rows.add(row_digests(schema, part))
@@ -85,7 +85,7 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
-    """Read a source, and return the function from a ledger's key to the marks of its contents, which alone are kept."""
+    """Read `source`, by a schema; return a function from a ledger's key to the kept marks of its contents."""
     size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
     return partial(_marks, contents(source, schema) if size <= LARGEST else ())
 
@@ -124,7 +124,7 @@ def _parts(batches: Iterable[pa.Table], columns: int) -> Iterator[pa.Table]:
 
 
 def row_digests(schema: Schema, batch: pa.Table) -> list[bytes]:
-    """Return the digest of the codes of each row that the schema lets in."""
+    """Return the digest, bytes, of the codes of each row of `batch` that the schema lets in, in a list."""
     codes = encode(schema, batch).codes
     return _digests([codes[name].astype("<u4") for name in schema.names])
 
@@ -154,7 +154,7 @@ class _Sum:
 
 
 def chance(times: list[int]) -> float:
-    """Return the largest probability, over all laws, that independently drawn rows come out as often as told.
+    """Return the largest probability, over all laws, that independent rows of n kinds come as often as `times`.
 
     It is that of the law with the frequencies found: n! prod p_k^n_k / n_k!, p_k = n_k / n. Drawing one kind after the
     other, each factor is a binomial probability at its mean, at most 1/2, so 31 kinds have at most 2^-30 < LEAST.

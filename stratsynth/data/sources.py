@@ -96,7 +96,7 @@ class Source(ABC):
             yield table.slice(start, BATCH)
 
     def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield what `batches` does, for a comparison; the next `read` is of the rows that it would be of without."""
+        """Yield what `batches` does of `columns`, for a comparison; the next `read` is of the rows as without it."""
         return self.batches(columns)
 
     def parts_to_read(self) -> int | None:

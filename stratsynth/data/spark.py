@@ -53,7 +53,7 @@ class Spark:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Spark:
-        """Return the backend; refuse, before anything is charged, rows that Spark cannot count.
+        """Return the backend on `source` for a schema; refuse, before any charge, rows that Spark cannot count.
 
         Raises:
             Unsupported: Units of several rows, other files than Parquet, frames in memory; or no PySpark.
@@ -95,7 +95,7 @@ class Spark:
         return found
 
     def rows(self, *, numbers: bool = True) -> SparkRows:
-        """Return the object that counts the rows; nothing is read until a question is asked."""
+        """Return the object that counts rows in Spark; `numbers` changes nothing; nothing is read before a question."""
         return SparkRows(self)
 
     def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:

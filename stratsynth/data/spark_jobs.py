@@ -87,7 +87,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
-    """Call `done` for every task that ends, polled every LOOK seconds, for as long as the block lasts."""
+    """Call `done` for every task of the Spark session that ends, polled every LOOK seconds, while the block lasts."""
     tracker, over = session.sparkContext.statusTracker(), threading.Event()
 
     def look() -> None:
@@ -110,7 +110,7 @@ def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Run a task on every partition of a DataFrame, and return its answers added up in exact integers.
+    """Run a task on every partition of a DataFrame, `frame`; return (hash sums, `cells` sums), in exact integers.
 
     Returns:
         The number of rows with the sums of their hashes modulo 2^64; and `cells` sums of cells.
@@ -134,7 +134,7 @@ def tasks(session: Any) -> int:
 
 
 def cells_at_once(session: Any) -> int:
-    """Return the most cells that one job counts, at least 1: all partial tables must fit into Spark's limit."""
+    """Return the most cells that a Spark session counts in a job, at least 1: partial tables must fit its limit."""
     said = session.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
     number, unit = re.fullmatch(r"(\d+) *([kmgtp]?)b?", said.strip().lower()).groups()  # type: ignore[union-attr]
     size = int(number) * _UNITS[unit] or 1 << 40  # none stands for no limit

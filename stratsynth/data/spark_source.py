@@ -29,7 +29,7 @@ LANES = 2
 
 
 def is_spark_frame(data: object) -> bool:
-    """True for a DataFrame of PySpark; does not import PySpark."""
+    """True if `data` is a DataFrame of PySpark; does not import PySpark."""
     return "pyspark.sql" in sys.modules and isinstance(data, sys.modules["pyspark.sql"].DataFrame)
 
 
@@ -151,7 +151,7 @@ class SparkSource(Source):
 
 
 def arrow_type(kind: Any) -> pa.DataType:
-    """Return the Arrow type of a column as Spark delivers it; an opaque one of Spark's name for an unreadable type."""
+    """Return the Arrow type of a column of Spark type `kind`, as delivered; an opaque one for an unreadable type."""
     from pyspark.sql import types
 
     if isinstance(kind, types.DecimalType):
@@ -177,7 +177,7 @@ def _is_odd(kind: pa.DataType) -> bool:
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:
-    """Return LANES Spark expressions, hashes of a row by these columns; places of nulls are hashed too."""
+    """Return LANES Spark expressions, hashes of a row by the columns `names`; places of nulls are hashed too."""
     from pyspark.sql import functions
 
     values = [functions.col(name) for name in names]

@@ -102,7 +102,7 @@ class FromFiles:
     columns: tuple[str, ...]
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table of rows, array of their number) for each batch of the pieces whose indices Spark hands out."""
+        """Yield (table of rows, array of their number) for each batch of pieces, whose indices `batches` hand out."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in self.pieces[number].tables(self.columns):
@@ -219,7 +219,7 @@ def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.Reco
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of `work`; on failure or another version raise one of a few fixed sentences, of no row."""
+    """Yield the batches of work(); on failure, or a version not `wanted`, raise one of a few fixed sentences."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

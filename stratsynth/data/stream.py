@@ -31,7 +31,7 @@ class Stream:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Stream:
-        """Return the backend; Unsupported, before anything is charged, for rows that `refusal` has a reason against."""
+        """Return the backend on `source` for a schema; Unsupported, before any charge, where `refusal` has a reason."""
         refusal = cls.refusal(source, schema)
         if refusal is not None:
             raise Unsupported(refusal)
@@ -39,7 +39,7 @@ class Stream:
 
     @staticmethod
     def refusal(source: Source, schema: Schema) -> str | None:
-        """Return the reason why the rows cannot be streamed; None if they can."""
+        """Return the reason, a text, why the rows of `source` cannot be streamed in this schema; None if they can."""
         if source.path is None:
             return 'engine: a frame is in memory already; take engine = "memory", or write it to a Parquet file.'
         if not isinstance(schema.unit, str) and source.engine is not None:

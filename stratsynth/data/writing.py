@@ -16,7 +16,7 @@ from stratsynth.files.atomic import new_file
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a .csv (null is an empty field) or .parquet file, whole or not at all; refuse other endings."""
+    """Write the Arrow table to the .csv (null is an empty field) or .parquet file `path`, whole or not at all."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in {".csv", ".parquet"}:
@@ -42,7 +42,7 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
-    """Write a table as CSV, without quotes if no value needs them, which all readers accept; else all text quoted."""
+    """Write the table to `file` as CSV, without quotes if no value needs them; else all text is quoted."""
     columns = [_flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row

@@ -36,7 +36,7 @@ class Answerer:
         """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return one noisy answer per question, in order, read from the rows at each question's path."""
+        """Return one noisy answer per question `asked`, in order, read from the rows at each question's path."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
@@ -59,7 +59,7 @@ class Reader:
         self._kept_cells = 0
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield the exact answer to each (path, reads), in order; of rows here, tables are counted at a path's turn."""
+        """Yield the exact answer to each (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -90,7 +90,7 @@ class Reader:
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Return, of the tables wanted at a path, the set to keep, the kept ones, and the list of those to count.
+        """Return, of the tables in `wants` at a path, (the set to keep, the kept ones, a list of those to count).
 
         A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
         kept, since it would take another pass.
@@ -105,7 +105,7 @@ class Reader:
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """Return `found` and `counted`, tables by clique, as one dict; keep those in `again`, while MAX_KEPT allows."""
+        """Return `found` and `counted`, tables by clique, as one dict; keep a path's in `again`, as MAX_KEPT allows."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

@@ -34,7 +34,7 @@ _PACKAGES = {"processes": None, "dask": "distributed", "ray": "ray"}
 
 @contextlib.contextmanager
 def opened(workers: int | str, tick: Tick) -> Iterator[Elsewhere]:
-    """Yield the workers of that number or name, for as long as the `with` block lasts.
+    """Yield the workers of that number or name, for as long as the `with` block lasts; `tick` is shown progress.
 
     Raises:
         UsageError: A cluster that cannot be reached, or has other versions.
@@ -97,7 +97,10 @@ class Dask(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index, solution or `Failed`) as they come; add sent indices to `begun`. Lost ones are missing."""
+        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+
+        The numbers of problems that were sent are added to `begun`; lost ones are missing.
+        """
         distributed = _library("distributed", "dask")
         futures = {}
         with warnings.catch_warnings():
@@ -162,7 +165,10 @@ class Ray(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index, solution or `Failed`) as found, add sent indices to `begun`; twice lost ones are missing."""
+        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+
+        The numbers of problems that were sent are added to `begun`; problems lost twice are missing.
+        """
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
         for i in numbers:
@@ -197,7 +203,10 @@ def _library(package: str, extra: str) -> Any:
 
 
 def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
-    """Return the value of `attempt()`; turn any error into a UsageError that names only the error's class."""
+    """Return the value of `attempt()`.
+
+    Turn any error into a UsageError on a `kind` of cluster, naming its class alone.
+    """
     try:
         return attempt()
     except Exception as error:  # noqa: BLE001 - another library's
@@ -228,7 +237,10 @@ def _check_versions(kind: str, found: Any) -> None:
 
 
 def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return the solution, with one thread for linear algebra, or a failure for other versions; called in a worker."""
+    """Return solver(problem), by one thread of linear algebra, or a failure for other `versions`.
+
+    The function is called in a worker.
+    """
     from threadpoolctl import threadpool_limits
 
     mine = _versions()

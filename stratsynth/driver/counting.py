@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return the exact table of each clique over all rows, one axis per column; a row counts its weight."""
+    """Return each clique's exact integer table over the rows of `parts`, an axis a column; a row counts its weight."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
@@ -79,7 +79,7 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
 
 
 def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
-    """Yield each clique's weighted integer table; the cliques have equally many columns: one `bincount` for all."""
+    """Yield each clique's integer table of the rows, by weight; the cliques have one width: one `bincount` for all."""
     shapes = list(map(rows.schema.shape, cliques))
     ends = list(accumulate(map(math.prod, shapes)))
     cell = np.zeros((len(cliques), rows.size), np.intp)
@@ -105,7 +105,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the rows, by weight, to each clique's table in `counted`, in place; on all cores if rows are many."""
+    """Add the rows of `parts`, by weight, to each clique's table in `counted`, in place; `space` frees memory."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):
@@ -118,7 +118,7 @@ def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Seque
 
 
 def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) -> Iterator[CodedRows]:
-    """Yield the rows in order, at most `step` or STEP at a time, and note them as read to `space`."""
+    """Yield the rows of `parts` in order, at most `step` or STEP at a time, and note them as read to `space`."""
     step = step or STEP
     for rows in parts:
         weights = () if rows.weights is None else (rows.weights,)
@@ -130,7 +130,7 @@ def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) ->
 
 
 def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
-    """Add the rows to `counted`, a table flat in row-major order, in place: a `bincount` of cells per block.
+    """Add the rows to `counted`, the clique's table flat in row-major order, in place, by blocks; by `weights` if any.
 
     Each row counts its weight, if weights are given. `bincount` then adds in floats, which is exact: a block of 2^17
     rows of a weight of at most 2^10 adds up to at most 2^27.
@@ -147,7 +147,7 @@ def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = N
 
 
 def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
-    """Return for each row in the block an integer: the row-major number of its cell in a table of this shape."""
+    """Return for each row in the block an int: the row-major number of its cell in a table of these columns, shape."""
     cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
     for column, size in zip(columns[1:], shape[1:], strict=True):
         np.multiply(cell, size, out=cell)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
-    """Return the journal key of a batch: a digest of its questions' public shapes and of their charges.
+    """Return the journal key, a text, of a batch `asked`: a digest of its questions' public shapes and charges.
 
     An answer that was charged and journalled is given again to a question of equal shape in the same batch. It was
     paid for when it was drawn, so giving it again is post-processing, whatever the program compares it with. One
@@ -33,12 +33,12 @@ def key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
 
 
 def exact_key(asked: Sequence[Asked]) -> str:
-    """Return the journal key as 0.1.0 and 0.2.0 computed it: a digest of paths and every number in the questions."""
+    """Return a batch's journal key as 0.1.0 and 0.2.0 had it: a digest of paths and every number in `asked`."""
     return digest([(a.path, a.question.spelled()) for a in asked])
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
-    """Return the answers of a batch as facts and arrays for the journal; None if one of them must not be kept."""
+    """Return the answers to the questions `asked` as journal facts and arrays; None if one must not be kept."""
     kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
     if any(one is None for one in kept):
         return None
@@ -48,7 +48,7 @@ def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
 
 
 def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
-    """Return the answers, one per question, from the arrays and facts into which `to_state` put them."""
+    """Return the answers, one per question of `asked`, from the `state` into which `to_state` put them."""
     arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
     for name in state.arrays:
         i, j = name.split("/")

@@ -41,7 +41,7 @@ class AnswerSource(ABC):
     """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question that this run may not ask; here, a split with one program for several strata."""
+        """Refuse a question `asked` that this run may not ask: here, a split with one program for several strata."""
         if type(asked.question) is Split and asked.question.alike is not None:
             raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
 
@@ -147,7 +147,7 @@ def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solvi
 
 
 def _replies(frames: Sequence[_Frame], answers: AnswerSource, solve: Solving) -> list[Answer]:
-    """Return the reply to each frame, in order: work is solved in a batch per solver, all else answered in one."""
+    """Return the reply to each frame, in order: work is solved by `solve` in batches, all else by `answers` in one."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}

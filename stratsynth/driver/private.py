@@ -51,7 +51,7 @@ class Counted:
 
 
 def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
-    """Return the charges of all questions of a batch, per privacy unit; raise Unsupported for protected public rows."""
+    """Return the charges of all questions `asked`, per unit of `budget`; Unsupported for protected public rows."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
@@ -97,7 +97,7 @@ class PrivateAnswers(AnswerSource):
         """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question whose kind or stratum the mechanism has not declared, and a split for rehearsals alone."""
+        """Refuse a question `asked` whose kind or stratum is not declared, and a split for rehearsals alone."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self._admits(asked.path, asked.question.needs())
@@ -133,7 +133,7 @@ class PrivateAnswers(AnswerSource):
         return self._answerer.answer(asked)
 
     def _note(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
-        """Note a batch's tables, sums and numbers of records for the release, and sentences on unproven claims."""
+        """Note tables, sums and numbers of records in the answers to questions `asked`, and sentences on claims."""
         for a, answer in zip(asked, answers, strict=True):
             self.usable = answer if type(a.question) is Usable else self.usable
             unchecked = a.question.unverified()

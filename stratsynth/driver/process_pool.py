@@ -116,7 +116,10 @@ class Processes(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index, solution or `Failed`) as they come; if a process ends, all do: new ones start next time."""
+        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+
+        The numbers of problems that were sent are added to `begun`; if a process ends, all do.
+        """
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))
         try:
@@ -161,7 +164,10 @@ def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
 
 
 def there(solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return one solution, or a `Failed` without foreign exceptions, which can be sent; called in the other process."""
+    """Return solver(problem), or a `Failed` without foreign exceptions, which can be sent.
+
+    The function is called in another process.
+    """
     solution = alone(solver, problem)
     if isinstance(solution, Failed) and not isinstance(solution.error, StratsynthError):
         return Failed(solution.kind, None)

@@ -60,13 +60,13 @@ class StoredRows:
         """Rows sorted by cell and the end of each cell, by the columns of a split."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, cliques) pair, the exact integer table of each clique over the path's rows."""
+        """Return, for each (path, cliques) `asked`, the exact integer table of each clique over the path's rows."""
         return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, query, rate), the exact sum of each block; sums of one path share the passes."""
+        """Return, for each (path, query, rate) `asked`, the exact sum of each block, int arrays; paths share passes."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -94,7 +94,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return copies of the named columns of a path's rows: level numbers, numbers and row count, in row order."""
+        """Return a `PublicColumns`, copies of columns `names` of a path's rows: level numbers, numbers, row count."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),

@@ -51,7 +51,10 @@ class SimulatedAnswers(AnswerSource):
         self.seen: list[Seen] = []
 
     def admit(self, asked: Asked) -> None:
-        """Note the paths that each program of a split stands for; refuse other questions that are undeclared."""
+        """Note the paths that each program of a split `asked` stands for.
+
+        Refuse other questions that the mechanism has not declared.
+        """
         split = asked.question
         if type(split) is not Split:
             self._admits(asked.path, split.needs())
@@ -86,7 +89,10 @@ class SimulatedAnswers(AnswerSource):
         return {one: path for path, strata in self._represents.items() for one in strata}
 
     def _reads(self, asked: Asked) -> bool:
-        """True if the question needs a read that no earlier one made; its tables are noted, if they would be kept."""
+        """True if the question `asked` needs a read that no earlier one made.
+
+        Its tables are noted, if they would be kept.
+        """
         wanted = asked.question.wanted()
         tables = {(asked.path, clique) for clique in wanted.cliques}
         new = bool(tables - self._known or wanted.sums or wanted.columns or wanted.frame)

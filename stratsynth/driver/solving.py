@@ -37,7 +37,7 @@ class Solving(Protocol):
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solution of each problem, by one call; if that fails, one by one, which finds the failing stratum."""
+    """Return the solver's solution of each problem, by one call; if that fails, one by one, naming the failing path."""
     try:
         return solver.solve(problems)
     except Exception:
@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solutions, in order, computed in this process; problems set `apart` run one per core.
+    """Return the solver's solutions of problems, in order, computed in this process; `apart` ones run one per core.
 
     Linear algebra has one thread meanwhile.
     """
@@ -115,7 +115,7 @@ def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving
 
 
 def check_workers(workers: object) -> None:
-    """Refuse all but a number of processes from 1, a known name with its package, and a callable."""
+    """Refuse all `workers` but a number of processes from 1, a known name with its package, and a callable."""
     if isinstance(workers, str):
         from stratsynth.driver.clusters import check_name
 
@@ -148,7 +148,7 @@ def named(path: StratumPath) -> str:
 
 
 def raised(solution: Any, path: StratumPath) -> Any:
-    """Return a solution; raise a `Failed` with its stratum. Foreign errors are not quoted: they may hold answers."""
+    """Return a solution; raise a `Failed`, naming the stratum of `path`, without quoting foreign errors."""
     if not isinstance(solution, Failed):
         return solution
     error, where = solution.error, named(path)

@@ -16,7 +16,7 @@ from stratsynth.schema.rows import CodedRows
 
 
 def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
-    """Return all rows sorted by their cell in the columns' crossing, and an array of each cell's end."""
+    """Return (all rows of `parts` sorted by their cell in the columns' crossing, in `space`; array of cells' ends)."""
     schema = parts[0].schema
     shape, counts = schema.shape(columns), np.zeros(schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
@@ -43,7 +43,7 @@ def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) 
 
 
 def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArray[Any]:
-    """Return the slices of an array as one new array, in order; a view of it for a single slice."""
+    """Return the slices of an array as one new array in `space`, in order; a view of it for a single slice."""
     if len(slices) == 1:
         return array[slices[0]]
     found, at = space.empty(array.dtype, sum(s.stop - s.start for s in slices)), 0
@@ -55,7 +55,7 @@ def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArra
 
 
 def renamed(codes: NDArray[Any], levels: Sequence[int], space: Space) -> NDArray[Any]:
-    """Return for each code its index in `levels`, which ascend and include all codes that occur, as a new array."""
+    """Return for each code its index in `levels`, which ascend and include all that occur; an array in `space`."""
     found = space.empty(codes.dtype, len(codes))
     for start in range(0, len(codes), BLOCK):
         block = slice(start, start + BLOCK)

@@ -64,5 +64,5 @@ def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
 
 
 def _numbered(chosen: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the row numbers of a boolean mask; an array of row numbers unchanged."""
+    """Return the row numbers of a boolean mask `chosen`; an array of row numbers unchanged."""
     return np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen

@@ -48,13 +48,13 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text to a file in UTF-8, with its own line ends, whole or not at all; an existing one is replaced."""
+    """Write `text` to the file `path` in UTF-8, with its own line ends, whole or not at all; replaces an old one."""
     with new_file(path) as file:
         file.write(text.encode())
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document to a file as indented JSON, whole or not at all; ValueError for NaN."""
+    """Write the mapping `document` to the file `path` as indented JSON, whole or not at all; ValueError for NaN."""
     write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

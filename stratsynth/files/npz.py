@@ -39,7 +39,7 @@ class State:
 
 
 def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) -> None:
-    """Write a state to a file, whole or not at all; `mode` is the file's permissions before the umask.
+    """Write a state to the file `path`, whole or not at all; `mode` is the file's permissions before the umask.
 
     An array that has several names is written once. With `joined`, arrays of one type are written one after another as
     one, and their shapes as another: tens of thousands of small ones take twenty times as long one by one.
@@ -102,7 +102,7 @@ def read(path: Path, parse: Callable[[bytes], Any] = json.loads) -> State:
 
 
 def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays by name; `numbers` has the index of each name's array if some share one, else None."""
+    """Return {name: array} of a file's `members`; `numbers` is each name's array's index if some share one, or None."""
     if type(names) is not list or any(type(name) is not str for name in names):
         raise ValueError("names that are none")
     if numbers is None:
@@ -119,7 +119,7 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that were written as one, by number as text, each a copy; ValueError unless shapes fit."""
+    """Return the arrays written as one, `flat`, by number as text, each a copy; ValueError unless `shapes` fit."""
     sound = flat.ndim == shapes.ndim == 1 and shapes.dtype == "i8" and shapes.size <= MOST_SHAPES
     if not sound or (shapes < 0).any():
         raise ValueError("shapes that are none, or too many")
@@ -162,7 +162,7 @@ def _refuse_large(path: Path, size: int, most: int) -> None:
 
 
 def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """Refuse, with a ValueError, a member of a zip file that is no array of numbers or larger than its size."""
+    """Refuse (ValueError) a member `info` of a zip archive that is no array of numbers or larger than its size."""
     from numpy.lib import format as npy
 
     with archive.open(info) as member:

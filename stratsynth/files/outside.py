@@ -19,7 +19,10 @@ _MARKS = (b",", b":", b"[", b"{")
 
 
 def parse_json(content: bytes) -> Any:
-    """Return the value of a JSON document in UTF-8; ValueError for anything wrong with it, depth and size included."""
+    """Return the value of a JSON document, bytes `content` in UTF-8.
+
+    ValueError for anything wrong with the document, its depth and size included.
+    """
     if sum(content.count(mark) for mark in _MARKS) > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
     try:

@@ -28,7 +28,7 @@ def open_regular(path: Path, *, error: type[StratsynthError] = UsageError) -> IO
 
 
 def read_bytes(path: Path, most: int, *, error: type[StratsynthError] = UsageError) -> bytes:
-    """Return the bytes of a regular file of at most `most` bytes.
+    """Return the bytes of the regular file `path`, of at most `most` bytes.
 
     Raises:
         OSError: No such file, or an unreadable one.

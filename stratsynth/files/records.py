@@ -17,7 +17,7 @@ MAX_BYTES = 16_000_000
 
 
 def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:
-    """Return a CSV file's lines or a frame's rows, at least one, as mappings by column.
+    """Return lines of a CSV file, or rows of a frame, `given`, at least one, as a list of dicts by column.
 
     `what` begins the messages of `error`, raised for anything else.
     """
@@ -37,7 +37,7 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
 
 
 def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
-    """Refuse, with `error`, a column name that occurs twice: one of them would be used silently."""
+    """Refuse, with `error` that opens with `what`, a column name that occurs twice: one would be used silently."""
     if len(set(columns)) < len(columns):
         raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
 

@@ -36,7 +36,7 @@ def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 def mine(handle: int, part: Path) -> None:
-    """Lock the file or folder being written, which marks it as no leftover; FileNotFoundError if it was swept."""
+    """Lock `handle`, of the file or folder `part` being written: no leftover; FileNotFoundError if it was swept."""
     with contextlib.suppress(OSError):  # some file systems lock nothing; then nothing is swept there either
         fcntl.flock(handle, fcntl.LOCK_EX)
     if not part.exists():  # swept between its making and its lock

@@ -46,7 +46,7 @@ class Scratch:
         self._touched = 0
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return an array of `size` entries in the file, with its room on the disk reserved.
+        """Return an array of `size` entries of type `dtype` in the file, with its room on the disk reserved.
 
         Raises:
             NoRoomError: The disk is full. The message does not depend on the rows.
@@ -66,7 +66,7 @@ class Scratch:
         return array
 
     def touched(self, size: int) -> None:
-        """Count bytes read or written; after every RESIDENT bytes, drop the mapped pages from the process."""
+        """Count `size` bytes read or written; after every RESIDENT bytes, drop the mapped pages from the process."""
         self._touched += size
         if self._touched >= RESIDENT:
             self._touched = 0
@@ -74,7 +74,7 @@ class Scratch:
                 segment.madvise(mmap.MADV_DONTNEED)
 
     def _map(self, length: int) -> None:
-        """Map another segment, of an eighth of the file if that is more, so that there are few."""
+        """Map one more segment of at least `length` bytes, an eighth of the file if more, so that there are few."""
         pages = mmap.ALLOCATIONGRANULARITY
         size = -(-max(length, SEGMENT, self._end // 8) // pages) * pages
         os.ftruncate(self._file.fileno(), self._end + size)
@@ -84,7 +84,7 @@ class Scratch:
 
 
 def _reserve(handle: int, start: int, length: int) -> None:
-    """Reserve `length` bytes of the file from `start` on: a write to a mapped page without room ends the process."""
+    """Reserve `length` bytes of the open file `handle` from `start`: a write to a page without room ends a process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, start, length)
         return

@@ -22,7 +22,7 @@ class Space(Protocol):
         """True if arrays are in memory, so that results computed from them may be cached beside them."""
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return a one-dimensional array of `size` entries, to be filled."""
+        """Return a one-dimensional array of `size` entries of type `dtype`, to be filled."""
 
     def touched(self, size: int) -> None:
         """Note that `size` bytes of the arrays were read or written: an opportunity to free memory."""
@@ -34,8 +34,8 @@ class Heap:
     lasting = True
 
     def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return a one-dimensional array of `size` entries in memory, not initialised."""
+        """Return a one-dimensional array of `size` entries of type `dtype` in memory, not initialised."""
         return np.empty(size, dtype)
 
     def touched(self, size: int) -> None:
-        """Do nothing: memory that holds rows cannot be freed."""
+        """Do nothing for `size` bytes read or written: memory that holds rows cannot be freed."""

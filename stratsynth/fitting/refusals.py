@@ -62,7 +62,7 @@ def prepared_for(
 
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
-    """Refuse questions that the backend cannot answer, plain functions of private rows, and private rows as public."""
+    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public."""
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
     check_served(how.name, how.needs, table.backend.reads, database=database)
@@ -77,12 +77,12 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 
 def check_groups(what: str, groups: object) -> None:
-    """Refuse all but "declared" and "measured"; `what` begins the message."""
+    """Refuse all `groups` but the texts "declared" and "measured"; `what` begins the message."""
     one_of(what, groups, ("declared", "measured"))
 
 
 def check_measured(prepared: Prepared) -> None:
-    """Refuse rows by measured sizes of a fit without strata, without rows, or whose shares are measured anyway."""
+    """Refuse rows by measured sizes of a prepared fit without strata, without rows, or of shares measured anyway."""
     layout, how = prepared.strata, prepared.mechanism
     if layout is None or layout.families or how.returns != Returns.ROWS:
         raise UsageError(
@@ -94,7 +94,7 @@ def check_measured(prepared: Prepared) -> None:
 
 
 def check_types(table: PrivateTable) -> None:
-    """Refuse a column of integers whose levels are all texts that spell no number, as no row would be counted.
+    """Refuse a table whose column of integers has levels that are all texts and no numbers: no row would be counted.
 
     Of floats nothing is said by their type: a column without a value is one of floats.
     """
@@ -131,7 +131,7 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 
 
 def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
-    """Refuse an existing release folder, a full disk, and copies of the rows among public inputs.
+    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a prepared fit's inputs.
 
     A resumed fit has passed this. Contents are compared, so the table and the public inputs are read; none is kept.
     """

@@ -37,7 +37,7 @@ class Reservation:
     """Schema by which rows are read."""
 
     def ask_first(self, terms: Terms) -> NoisyTable:
-        """Return the answer to the first question: of all records, whatever the mechanism is."""
+        """Return the noisy answer to the first question, of all records, priced by the mechanism's `terms`."""
         from stratsynth.driver.lockstep import run
         from stratsynth.questions import usable
 
@@ -45,7 +45,7 @@ class Reservation:
         return run(usable(terms.budget.opening(currency), currency), self.schema, self.answers, self.solve)
 
     def run(self, terms: Terms) -> Any:
-        """Return the result of a mechanism's program on private answers; then close them: nothing is read any more.
+        """Return the result of the program of `terms` on private answers; then close them: nothing is read any more.
 
         What its questions may cost is reserved before the first of them, where it is not yet.
         """
@@ -99,14 +99,14 @@ def reserved(
 
 
 def is_private(entropy: Entropy | None) -> bool:
-    """True if noise comes from the operating system: a private fit never resumes with answers of other noise."""
+    """True if `entropy`, or None, is the operating system's: such a fit never resumes with answers of other noise."""
     from stratsynth.noise import SystemEntropy
 
     return entropy is None or type(entropy) is SystemEntropy
 
 
 def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
-    """Return the request of the fit `prepared` to the ledger, from public facts alone; an equal fit has an equal one.
+    """Return the request of the fit `prepared` to the ledger, from public facts alone; equal fits have equal ones.
 
     All queries of a database's table share one account, so another query is another fit.
     """

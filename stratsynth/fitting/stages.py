@@ -146,7 +146,10 @@ class Fit:
         return cls(prepared, counted, options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
-        """Run the fit on simulated answers; Unsupported if it takes too long, or its certificate is too large."""
+        """Run the fit on simulated answers, shown to `observer`.
+
+        Raise Unsupported if the fit would take too long, or its certificate would be too large.
+        """
         from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
         from stratsynth.questions import Raw
 
@@ -186,7 +189,7 @@ class Fit:
             raise Stopped(found.stopped(saved=not self.table.public))
 
     def run(self, reserved: Reservation) -> Model:
-        """Return the model that the mechanism's program makes of private answers; MechanismError if it is none.
+        """Return the model that the mechanism's program makes of answers of `reserved`; MechanismError if it is none.
 
         The first question comes before, where there is one: see `ask_first`.
         """
@@ -201,11 +204,13 @@ class Fit:
         return model
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
-        """Return the release of a model, with measurements and a certificate that states the charges."""
+        """Return the release of a model, with the measurements of `reserved` and a certificate of the charges."""
         from stratsynth.questions.sums.published import PublishedSum
         from stratsynth.release import Release
         from stratsynth.release.certificate import Measured, certificate
+        from stratsynth.release.laws import laws_of
         from stratsynth.release.measurements import measurements_table
+        from stratsynth.release.shown import CertificateRecord
 
         answers, options = reserved.answers, self.options
         tables = measurements_table(answers.measurements)
@@ -219,7 +224,10 @@ class Fit:
             tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
             usable=answers.usable,
         )
-        release = Release(model, stated, tables, self.table.declared_size)
+        inside, laws_stated = laws_of(self.prepared, model, stated.statement, tables)
+        if laws_stated:
+            stated = CertificateRecord({**stated, "inside": [each.to_dict() for each in laws_stated]})
+        release = Release(model, stated, tables, self.table.declared_size, inside)
         return release if options.groups == "declared" else release.by_measured_sizes()
 
 
@@ -248,7 +256,10 @@ def fitted(
     *,
     folder: Path | None = None,
 ) -> Iterator[Release]:
-    """Yield the release of a fit after all stages but saving, which belongs into the `with` block."""
+    """Yield the release of a fit of `mechanism` to `table` by `budget` and `options`, after all stages but saving.
+
+    Saving belongs into the `with` block, where `folder` is the place that was checked.
+    """
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)
     with fit.reserve(observer, folder) as reserved:
@@ -321,6 +332,6 @@ def fit(
 
 
 def warn_of_notices(release: Release, stacklevel: int = 2) -> None:
-    """Issue a NoticeWarning for each notice of a release's certificate."""
+    """Issue a NoticeWarning for each notice of a release's certificate, at the caller's `stacklevel`."""
     for notice in release.statement.notices:
         warnings.warn(notice.text, NoticeWarning, stacklevel=stacklevel)

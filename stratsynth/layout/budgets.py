@@ -67,7 +67,10 @@ class StratumBudgets:
         return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))
 
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
-        """Return epsilon by stratum, the smallest figure of its members; refuse 0 and more than the fit's `epsilon`."""
+        """Return {stratum: epsilon} for `strata`, the smallest figure of members.
+
+        Refuse 0 and more than the fit's `epsilon`.
+        """
         columns = strata[0].columns
         lines = [
             (tuple(zip(columns, what.split("|"), strict=False)) if isinstance(what, str) else what, figure)

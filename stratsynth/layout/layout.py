@@ -88,7 +88,7 @@ def lay_out(
     size: int | None,
     epsilon: float,
 ) -> Layout:
-    """Return the layout of the strata of the columns `by`: groups, shares and epsilons, by public facts alone.
+    """Return the layout of the strata of `by`: groups, shares by `weights`, epsilons, for `size` records; public facts.
 
     Raises:
         UsageError: Merges, budgets or shares that do not fit the strata.

@@ -72,7 +72,7 @@ class Public:
         return dataclasses.replace(self, schema=schema, constant=constant, known=known)
 
     def already_known(self, clique: Iterable[str]) -> bool:
-        """True if a certain known table has all of these columns, so that a table of them would add nothing."""
+        """True if a certain known table has all columns of `clique`, so that a table of them would add nothing."""
         return any(known.certain and known.tells(clique) for known in self.known)
 
     @property
@@ -81,7 +81,7 @@ class Public:
         return tuple(clique for clique in self.schema.oneways if not self.already_known(clique))
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
-        """Return the facts about one stratum that has this share of all records.
+        """Return the facts about one stratum that has this share, `exact` or not, of all records.
 
         The result is one object for equal calls, and for all strata with equal facts: what follows from it is computed
         once for all of them.
@@ -156,7 +156,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @abstractmethod
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the allotment, an amount of rho, epsilon or steps per row, that it will spend of a budget.
+        """Return the allotment, rho, epsilon or steps per row, that it will spend of a budget on public facts.
 
         Raises:
             Unsupported: A schema or budget that it cannot serve, with the remedy. Nothing is charged.
@@ -164,10 +164,13 @@ class Mechanism(ABC, Generic[R_co]):
 
     @abstractmethod
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[R_co]:
-        """Return the program: questions that cost at most `allot`, then the model. `rng` is for post-processing."""
+        """Return the program for public facts: questions that cost at most `allot`, then the model.
+
+        `rng` is for post-processing alone.
+        """
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks what an ordinary fit asks, on made-up answers: the basis of a plan.
+        """Return a program that asks what an ordinary fit asks for `allot`, on made-up answers: the basis of a plan.
 
         Every fit runs it too, before it reserves, so a fit that cannot be paid is refused while nothing is charged.
         The default is the fit itself; a mechanism whose models take time leaves them out, and returns nothing of use.
@@ -217,7 +220,10 @@ class Mechanism(ABC, Generic[R_co]):
         return None
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout of groups by whose shares rows are drawn, by default its strata. Wrappers forward it."""
+        """Return the layout, by public facts, of groups by whose shares rows are drawn, by default its strata.
+
+        None for a mechanism without such groups; wrappers forward it.
+        """
         return self.strata(public, budget)
 
     def relative(self, epsilon: float) -> Mechanism[R_co]:

@@ -16,7 +16,10 @@ from stratsynth.settings import KEY, Range, resolved
 
 
 def documented(cls: type, name: str) -> tuple[str, str]:
-    """Return (annotation, docstring) of a dataclass's field, of the nearest class with both; else two empty texts."""
+    """Return (annotation, docstring) of a dataclass's field `name`, of the nearest class with both.
+
+    Two empty texts if no class has both.
+    """
     return next((found[name] for each in cls.__mro__ if name in (found := _under_fields(each))), ("", ""))
 
 

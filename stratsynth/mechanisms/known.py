@@ -78,7 +78,7 @@ class Known:
         return replace(self, clique=left, shares=part / mass, error=self.error / mass)
 
     def variance(self, clique: Clique, total: float) -> float:
-        """Return the variance of a cell's number of records, mean over the cells of some columns; at least 1.
+        """Return the variance of a cell's number of records, mean over the cells of the columns `clique`; at least 1.
 
         The `total` N records are a sample: a share of p has the variance p (1 - p) / N, beside its own error.
         """

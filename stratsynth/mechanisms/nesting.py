@@ -87,7 +87,7 @@ def settle(
 
 
 def _size(public: Public, layout: Layout | None) -> float | None:
-    """Return the number of records of a table: all, or if strata alone are asked, those of the median record's stratum.
+    """Return the public number of records of all, or if the layout's strata alone are asked, a median one's; or None.
 
     Half of all records are in strata at least as large.
     """
@@ -102,7 +102,7 @@ def _size(public: Public, layout: Layout | None) -> float | None:
 
 
 def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's noise sigma if half the budget is split evenly over all columns; None if unknown.
+    """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
 
     With weights of rows, sizes are of their total, and noise covers the largest weight.
     """
@@ -117,7 +117,7 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return the grouping of a code list to count by `size` and `noise` (0: single codes), and why; or refuse a rule's.
+    """Return (grouping of the column `name`, a code list, by `size` and `noise`, 0: single codes; reason); or refuse.
 
     `defining` is the reason why single codes must stay; empty if there is none.
     """
@@ -144,7 +144,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if with grouping `which` no rule names a part of a group: it could not be told from the rest."""
+    """True if with grouping `which` no rule names a part of a group of column `name`, not to be told from the rest."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:
@@ -174,7 +174,7 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
 
 
 def described(item: Mapping[str, Any]) -> str:
-    """Return a sentence on one code list, from its `CountedCodeList.to_dict`, for plans, certificates and reports."""
+    """Return a sentence on one code list, `item` of `CountedCodeList.to_dict`, for plans, certificates and reports."""
     origin = f". These are {item['listed']}" if item.get("listed") else ""
     if not item["drawn"]:
         return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']}){origin}"

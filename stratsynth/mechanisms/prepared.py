@@ -203,7 +203,10 @@ def check_budget(budget: object) -> None:
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:
-    """Raise UsageError for delta >= 1 / declared size, which would allow releasing a record; nothing without a size."""
+    """Raise UsageError for a budget's delta >= 1 / declared size, which would allow releasing a record.
+
+    Without a declared size nothing is refused.
+    """
     if declared_size is not None and budget.delta >= 1 / declared_size:
         raise UsageError(
             f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
@@ -212,7 +215,7 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 
 
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
-    """Refuse a mechanism whose questions a backend with these reads cannot answer, with any remedy there is.
+    """Refuse mechanism `name` if questions it `needs` cannot be answered by a backend's `reads`, with a remedy.
 
     Raises:
         Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.

@@ -81,6 +81,8 @@ class PriorRows:
     """Section of the certificate about the rows."""
     digest: str
     """Hash of the rows and of `stated`."""
+    densities: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    """Weights of the places of each bin among the rows' numbers, of columns that are drawn by them."""
     parent: NDArray[np.intp] | None = field(default=None, repr=False)
     """Index of each row among those of all records; None outside strata."""
     lent: NDArray[np.bool_] | None = field(default=None, repr=False)

@@ -39,7 +39,7 @@ def load(name: str) -> type[Mechanism[Any]]:
 
 
 def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
-    """Return the mechanism that is named or handed in; `where` begins the message of a refusal.
+    """Return the mechanism that is named or handed in, `given`; `where` begins the message of a refusal.
 
     A text is the name of an installed mechanism, with its default settings.
 
@@ -61,7 +61,7 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
 
 
 def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
-    """Return a registered mechanism with these settings; RecipeError for an unknown one or a value that it refuses."""
+    """Return the registered mechanism `name` with these settings; RecipeError for an unknown one or a refused value."""
     kind = load(name)
     known = [f.name for f in dataclasses.fields(cast("Any", kind)) if f.init]
     for key in settings:

@@ -32,7 +32,10 @@ class Words:
 
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
-        """Return label, paper and `samples_hold` of a mechanism's class; the last only if the class itself sets it."""
+        """Return label, paper and `samples_hold` of a mechanism's class, `kind`.
+
+        The last only if the class itself sets it.
+        """
         return cls(kind.label, str(kind.paper), vars(kind).get("samples_hold") is True)
 
 

@@ -169,15 +169,15 @@ class TableModel(Model):
 
     @abstractmethod
     def mass(self, where: Where) -> float:
-        """Return the probability, 0 to 1, that a row meets a condition; 1 for an empty one."""
+        """Return the probability, 0 to 1, that a row meets the condition `where`; 1 for an empty one."""
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet the condition, whose mass must be above 0; return level numbers by column."""
+        """Draw n rows that meet the condition `where`, of mass above 0 (None: any); return level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return the mixture of the strata's models by their shares, whatever kinds of models they are."""
+        """Return the mixture, in a schema, of the strata's models `parts`, of any kinds, by the shares in `weights`."""
         from stratsynth.models.mixture import Mixture
 
         return Mixture(schema, dict(parts), dict(weights.shares))
@@ -192,7 +192,10 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet a condition, as level numbers by column; rows that rules change go to `moved`."""
+        """Draw n rows that meet the condition `where`, as level numbers by column.
+
+        The numbers of rows that rules change are added to `moved`.
+        """
         return self.sample(n, rng, where)
 
     def redrawn(
@@ -236,7 +239,7 @@ class TableModel(Model):
         return declared if asked is None else asked
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return the synthetic rows as the table `synthetic`."""
+        """Return {"synthetic": rows}, the tables of a release by name."""
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
@@ -245,7 +248,7 @@ class TableModel(Model):
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """Return one model of all records, made of the strata's models and their weights.
+    """Return one model of all records of a schema, made of the strata's models `parts` and their weights.
 
     Raises:
         MechanismError: A part that is no model, or models of different products.

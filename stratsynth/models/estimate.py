@@ -111,7 +111,7 @@ class Estimate(Model):
         return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4
 
     def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
-        """Return lower and upper ends, arrays by column on the column's scale, for noise, weights and sampling.
+        """Return (lower, upper) ends at `level`, arrays by column on its scale, for noise, weights and sampling.
 
         Sampling is taken for simple random sampling in each group; shares whose design error is not known are taken for
         exact. The interval is for the mean of values clipped at `low` and `high`: if many people lie beyond, widen
@@ -157,7 +157,7 @@ class Estimate(Model):
         return found
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a frame with a row for each column, of all records and of each group, in the unit of the data.
+        """Return a frame with a row for each column, of all records and each group, in the data's unit, at `level`.
 
         The interval of a mean that is not estimable is the whole range between the public bounds.
 
@@ -224,7 +224,7 @@ class Estimate(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
-        """Return the estimate of all records: the strata's means weighted by `weights.shares`.
+        """Return the estimate, in a schema, of all records: the strata's means in `parts` weighted by `weights.shares`.
 
         The shares' covariance, or the design error of public ones, enters the errors. A column that may lack a number
         is weighted by the strata's estimated sizes instead.
@@ -236,7 +236,7 @@ class Estimate(Model):
         )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return the table `estimates`, with intervals of 95 %; `rows` is not used."""
+        """Return {"estimates": table of means with intervals of 95 %}; `rows` is not used."""
         import pyarrow as pa
 
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
@@ -256,7 +256,7 @@ class Estimate(Model):
         return [means_section(self.estimates(), named)]
 
     def foretell(self, path: StratumPath) -> str:
-        """Return a line with the standard deviation of the noise in each mean of a group."""
+        """Return a line of text with the standard deviation of the noise in each mean of the group at `path`."""
         part = dict(self.walk())[path]
         found = zip(part.columns, part.noise, part.status(), strict=True)
         return "noise in means: " + ", ".join(
@@ -274,7 +274,7 @@ class Estimate(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
-        """Return the estimate of a state that `state` returned; ReleaseError for columns or figures that none has."""
+        """Return the estimate, in a schema, of a stored state; ReleaseError for columns or figures that none has."""
         facts = state.facts
         columns = tuple(facts["columns"])
         if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -13,9 +15,12 @@ from stratsynth.files.outside import parse_json
 from stratsynth.models.base import Model, State
 from stratsynth.models.mixture import Mixture
 from stratsynth.schema import Schema
+from stratsynth.schema.inside import Inside, from_arrays, to_arrays
 from stratsynth.strata import Stratum
 
 FORMAT = "stratsynth-model/1"
+LAWS, LAWS_FORMAT = "inside.npz", "stratsynth-inside/1"
+"""File beside a model with the laws of numbers within bins, where there are any, and its format."""
 MANY = 10_000
 """Number of arrays of one type from which they are written as one."""
 
@@ -27,7 +32,10 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def restore(kind: str, schema: Schema, state: State) -> Model:
-    """Return the model of a registered kind with this state; ReleaseError for a damaged state or unknown kind."""
+    """Return the model, in a schema, of a registered kind with this state.
+
+    ReleaseError for a damaged state or an unknown kind.
+    """
     if kind not in installed():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
@@ -47,6 +55,23 @@ def save(model: Model, folder: Path) -> None:
     model.schema.write_toml(folder / "schema.toml")
 
 
+def save_laws(laws: Mapping[str, Inside], folder: Path) -> None:
+    """Write laws of numbers within bins into a model's folder; no file if there are none."""
+    if laws:
+        facts, arrays = to_arrays(laws)
+        npz.write(folder / LAWS, State({"format": LAWS_FORMAT, **facts}, arrays))
+
+
+def load_laws(folder: Path, schema: Schema) -> dict[str, Inside]:
+    """Return the laws of numbers within bins in a model's folder, by column; ReleaseError for a damaged file."""
+    if not os.path.lexists(folder / LAWS):
+        return {}
+    stored = npz.read(folder / LAWS, parse_json)
+    if not isinstance(stored.facts, dict) or stored.facts.get("format") != LAWS_FORMAT:
+        raise ReleaseError(f"model: {folder / LAWS} does not hold the format {LAWS_FORMAT}.")
+    return from_arrays(stored.facts, stored.arrays, schema.columns)
+
+
 def made_of_prior(folder: Path) -> bool:
     """True if a stored model, or a stratum's model inside it, is made of a prior's rows.
 
@@ -64,7 +89,7 @@ def made_of_prior(folder: Path) -> bool:
 
 
 def mixed_by(folder: Path) -> tuple[str, ...] | None:
-    """Return the columns by which a stored mixture splits its groups; None for another kind of model.
+    """Return the names of columns by which a stored mixture in `folder` splits groups; None for other models.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.
@@ -80,7 +105,7 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
 
 
 def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
-    """Return the weight of each stratum in a stored mixture; None for another kind of model.
+    """Return {stratum: weight} of the mixture stored in `folder`; None for another kind of model.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.

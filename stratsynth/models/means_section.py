@@ -29,7 +29,7 @@ DESIGN = (
 
 
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
-    """Return the Section of means with 95 % intervals, from the rows of `Estimate.estimates`.
+    """Return the Section of means with 95 % intervals, from `table`, the rows of `Estimate.estimates`.
 
     `named` turns a group's label into its name for readers.
     """
@@ -40,9 +40,10 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str], *, design: bool) -> Figure:
-    """Return the Figure of one column's means, from `rows` of estimates: a line for all records and for each group.
+    """Return a Figure of one column's means, from `rows` of estimates.
 
-    `design` is True for a column of design-based intervals.
+    A line is for all records, or for a group by its name for readers, `named`. `design` is True for a column of
+    design-based intervals.
     """
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [

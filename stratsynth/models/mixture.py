@@ -51,7 +51,10 @@ class Mixture(TableModel):
     """Public shares of the strata, adding up to 1."""
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
-        """Return the condition left inside a stratum, in its codes; None if no row of the stratum can meet it."""
+        """Return the condition `where` as left inside a stratum, in its codes.
+
+        None if no row of it can meet the condition.
+        """
         rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
         for column, codes in stratum.codes(self.schema).items():
             if column not in where:
@@ -72,18 +75,18 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """Return the probability that a row meets a condition: the parts' masses, weighted."""
+        """Return the probability that a row meets the condition `where`: the parts' masses, weighted."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows, parts in the order of strata, the number from each by unbiased rounding.
+        """Draw n rows that meet `where`, level numbers by column, parts in strata's order, numbers rounded fairly.
 
         Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet a condition, as level numbers by column; `moved` gets what rules change by stratum."""
+        """Draw n rows that meet `where`, as level numbers by column; `moved` gets what rules change by stratum."""
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:
@@ -120,7 +123,10 @@ class Mixture(TableModel):
         return np.asarray(np.sum(shares, axis=0), dtype=np.float64)
 
     def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
-        """Return an array of each level's probability within one stratum; 0 outside the stratum's own levels."""
+        """Return a float array: each level of `column`, its probability within one stratum.
+
+        The probability is 0 outside the stratum's own levels.
+        """
         part = self.parts[stratum]
         if column not in stratum.levels:
             return part.oneway(column)
@@ -139,7 +145,10 @@ class Mixture(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Mixture:
-        """Return the mixture of a stored state; ReleaseError unless weights add up to 1 and parts draw rows."""
+        """Return the mixture, in a schema, of a stored state.
+
+        ReleaseError unless the weights add up to 1 and all parts draw rows.
+        """
         from stratsynth.models.files import restore  # restoring a part looks its kind up, mixtures included
 
         parts: dict[Stratum, TableModel] = {}

@@ -124,7 +124,7 @@ def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that parts may share: all lists but `parts`, which models of their own read."""
+    """Return {key: list} of the `facts` that parts may share: all lists but `parts`, which models of their own read."""
     return {key: value for key, value in facts.items() if isinstance(value, list) and key != "parts"}
 
 

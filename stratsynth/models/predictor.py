@@ -68,12 +68,12 @@ class Predictor(Model):
         return self
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return arrays by column that `stratsynth predict` writes: `prediction`, and what a model adds."""
+        """Return {column: array} that `stratsynth predict` writes for coded rows: `prediction` and a model's own."""
         return {"prediction": self.predict(rows)}
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return a predictor by group: each row gets its stratum's model, and no weight enters a prediction."""
+        """Return a predictor by group of a schema's `parts`: each row gets its stratum's model, no weight enters."""
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:
@@ -81,13 +81,16 @@ class Predictor(Model):
         return self
 
     def shown(self, data: Data) -> Codes:
-        """Return the rows of a file, frame or Arrow table as `predict` takes them; other columns are not read."""
+        """Return the rows of `data`, a file, frame or Arrow table, coded as `predict` takes them.
+
+        Other columns are not read.
+        """
         from stratsynth.data.sources import open_source
 
         return self.encoded(open_source(data).read(self.inputs))
 
     def encoded(self, data: pa.Table) -> Codes:
-        """Return the level numbers of `inputs` by column, with the numbers of the numeric ones.
+        """Return {input: level numbers} of the rows of an Arrow table, `data`, with the numbers of the numeric inputs.
 
         Raises:
             UsageError: Rows with a value that the schema does not admit, or no rows.
@@ -158,7 +161,10 @@ class ByGroup(Predictor):
         return {name: np.concatenate([one[name] for one in found])[order] for name in found[0]}
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the parts' Sections, those of one name merged into one in which the reader chooses a group."""
+        """Return the parts' Sections.
+
+        Sections of one name become one, in which the reader chooses a group by its name, `named`.
+        """
         whole: dict[str, Section] = {}
         for stratum, part in self.parts.items():
             for section in part.sections(_below(stratum, named)):
@@ -184,7 +190,10 @@ class ByGroup(Predictor):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ByGroup:
-        """Return the predictor of a stored state; ReleaseError if a row may lack a part, or a part not predict."""
+        """Return the predictor, in a schema, of a stored state.
+
+        ReleaseError if a row may lack a part, or a part does not predict.
+        """
         from stratsynth.models.files import restore  # restoring a part looks its kind up, this one included
 
         parts: dict[Stratum, Predictor] = {}
@@ -200,5 +209,5 @@ class ByGroup(Predictor):
 
 
 def _below(stratum: Stratum, named: Callable[[str], str]) -> Callable[[str], str]:
-    """Return the function from a group's label inside a stratum to its name for readers."""
+    """Return the function from a group's label inside a stratum to its name, by `named` of the full label."""
     return lambda label: named("|".join(filter(None, (stratum.label, label))))

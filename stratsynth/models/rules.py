@@ -53,12 +53,12 @@ class Moved:
         return Moved(self.rows, self.redrawn, self.mended, "|".join(filter(None, (self.stratum, stratum))))
 
     def add(self, rows: int, redrawn: int, mended: int) -> None:
-        """Add, to this stratum's counts, the rows of one draw: drawn, drawn again, and mended at last."""
+        """Add, to this stratum's counts, the rows of one draw: drawn (`rows`), again (`redrawn`), and `mended`."""
         for counts, number in ((self.rows, rows), (self.redrawn, redrawn), (self.mended, mended)):
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
-        """Return numbers of rows drawn, drawn again and mended, in all and for each stratum with some drawn again."""
+        """Return a dict of numbers of rows drawn, drawn again, mended, in all and by stratum with some drawn again."""
         strata = {
             name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
             for name, number in self.redrawn.items()
@@ -106,7 +106,10 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace, in place, the rows numbered `wrong` by `draw`n ones that break no rule; return how many were mended."""
+    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes.
+
+    Columns in `fixed` keep their codes. Return how many rows were mended.
+    """
     for _ in range(ROUNDS):
         if not wrong.size:
             return 0
@@ -129,7 +132,7 @@ def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Return a box of forbidden cells for each rule: by column, a mask of its forbidden levels."""
+    """Return a box of forbidden cells for each of the schema's rules: by column, a mask of its forbidden levels."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -156,7 +159,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Return the rows, changed in place: a violated box's column gets a random level outside, until none is violated.
+    """Return `rows`, changed in place: a column of a violated one of `boxes` gets a random level, until none is.
 
     MechanismError if rules contradict each other. Columns in `fixed` stay.
     """

@@ -35,7 +35,7 @@ def weighted(
     of_rows: bool = False,
     design: DesignError | None = None,
 ) -> Estimate:
-    """Return the estimate of all records: the strata's estimates, their means weighted by the shares.
+    """Return a schema's estimate of all records: the strata's estimates `parts`, their means weighted by the shares.
 
     `covariance` is that of the shares, in the order of the parts; None if they are exact. Shares counted in a public
     sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`
@@ -68,7 +68,7 @@ def weighted(
 
 
 def complete(schema: Schema, name: str) -> bool:
-    """True if the schema gives every record a number in the column: numeric, without missing values and words."""
+    """True if the schema gives every record a number in the column `name`: no missing values, no words."""
     column = schema.column(name)
     return isinstance(column, Numeric) and not column.missing and not column.words
 
@@ -91,14 +91,14 @@ def _design(
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:
-    """Return the figures of column number `i` of an estimate, by name."""
+    """Return {name: figure} of column number `i` of an estimate, `part`."""
     return {key: float(array[i]) for key, array in vars(part.figures).items()}
 
 
 def _combined(
     parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """Return the figures of one column over all groups, weighted by `w`; by the groups' sizes if `w` is None.
+    """Return the figures of one column over all groups' `parts`, weighted by `w`; by groups' sizes if `w` is None.
 
     `c` is the covariance of `w`, None if exact; `law` is True for Laplace noise. `mixed`: largest weighted number of
     rows that one person adds to the groups' sizes; 0 if the sizes are not random.

@@ -25,7 +25,7 @@ _STEP = 64
 
 
 def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
-    """Return True if a uniform real U is below p; `p` bounds 2^b p for b bits, and `u` has U's first `bits` bits."""
+    """Return True if a uniform U is below p, `p` bounding 2^b p for b bits; `u`: U's first `bits`, then `entropy`."""
     while True:
         lo, hi = p(bits)
         if u < lo:
@@ -38,7 +38,7 @@ def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
 
 
 def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Return a Boolean array of `count` independent coins of probability p: 8 bits decide most, 16 more the others."""
+    """Return a Boolean array of `count` independent coins, tossed by `entropy`; `p` bounds their probability."""
     heads = np.empty(count, dtype=np.bool_)
     for part in chunks(count):
         u = entropy.uniform8(part.stop - part.start)
@@ -54,7 +54,7 @@ def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Return for each prefix `u` of a uniform real True if it is surely below p, and the indices of undecided ones."""
+    """Return (for each prefix `u`, of `bits` bits, True if it is surely below p; indices of undecided ones)."""
     lo, hi = p(bits)
     return u < lo, np.flatnonzero((u >= lo) & (u < hi))
 
@@ -66,7 +66,7 @@ def decay(gamma: Fraction) -> Bounds:
 
 
 def poisson_coins(count: int, rate: float | Fraction, entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
-    """Return `count` independent coins that are True with probability exactly `rate`: the members of a Poisson sample.
+    """Return a Boolean array of `count` coins by `entropy`, True with probability exactly `rate`: a Poisson sample.
 
     A float stands for the dyadic rational it stores: 0.1 is 0x1.999999999999ap-4, not one tenth.
     """

@@ -40,7 +40,7 @@ _DIGITS = 6
 def exponential_choice(
     scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM, known: WeightCache | None = None
 ) -> int:
-    """Return index i with probability exactly proportional to exp(epsilon * scores[i] / 2).
+    """Return the index i, by `entropy`, with probability exactly proportional to exp(epsilon * scores[i] / 2).
 
     `epsilon` is the price of the choice if one record changes no score by more than 1; a float stands for exactly
     the number it stores. `known` spares work where some of the same scores are chosen from again.
@@ -77,7 +77,7 @@ class WeightCache:
         self._weights: dict[int, int] = {}
 
     def sums(self, scores: Sequence[int], rate: Fraction) -> tuple[list[int], int]:
-        """Return partial sums of the scores' weights, in 2^-192 of the earlier best score's, and their error bound."""
+        """Return (partial sums of the scores' weights by `rate`, in 2^-192 of the earlier best's; error bound)."""
         best, different = max(scores), set(scores)
         light = self._weights.get(best, 0) < 1 << (_FIRST - _STEP)
         if light or rate != self._rate or not self._weights.keys() >= different:
@@ -127,7 +127,7 @@ def _powers(p: int, q: int, bits: int) -> tuple[int, ...]:
 
 
 def _product(gap: int, powers: Sequence[Sequence[int]], bits: int) -> int:
-    """Return the product of a gap's tabulated factors, highest block first, since it is the first to be 0."""
+    """Return the int product of the factors in `powers` for the digits of `gap`, in 2^-bits, highest block first."""
     product = 1 << bits
     for k in range(len(powers) - 1, -1, -1):
         digits = gap >> (k * _DIGITS) & ((1 << _DIGITS) - 1)
@@ -139,7 +139,7 @@ def _product(gap: int, powers: Sequence[Sequence[int]], bits: int) -> int:
 
 
 def _borders_passed(sums: Sequence[int], off: int, u: int, bits: int) -> tuple[int, int]:
-    """Return how many inner borders are certainly <= U, and how many may be, for U in [u, u + 1) 2^-bits.
+    """Return (borders between `sums` certainly <= U, those that may be): numbers, for U in [u, u + 1) 2^-bits.
 
     A border is s / t with s and t each within `off` of an integer we hold. It is certainly passed if
     (s + off) 2^bits <= u (t - off), and certainly not if (s - off) 2^bits >= (u + 1) (t + off).

@@ -29,7 +29,7 @@ _WIDE = 1024
 
 
 def sample(sigma: float, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """Return an int64 array of this shape, of independent draws of the discrete Gaussian N_Z(0, sigma^2)."""
+    """Return an int64 array of this shape, of draws by `entropy` of the discrete Gaussian N_Z(0, sigma^2)."""
     sigma = _checked(sigma)
     count = math.prod(shape) if isinstance(shape, tuple) else shape
     drawn = sample_wide(sigma, count, entropy) if sigma >= _WIDE else _table(sigma).sample(count, entropy)

@@ -36,7 +36,7 @@ WIDEST = 2**50
 
 
 def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """Return an int64 array of independent discrete Laplace draws, modulo 2^64; exact, so that no delta is due."""
+    """Return an int64 array of this shape of discrete Laplace draws of `scale`, by `entropy`, modulo 2^64; exact."""
     if not 0 < scale < math.inf:
         raise ValueError(f"scale must be positive and finite, not {scale}")
     if scale > WIDEST:
@@ -51,7 +51,7 @@ def sample(scale: float | Fraction, shape: int | tuple[int, ...], entropy: Entro
 
 
 def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return int64 draws m, P(m) proportional to exp(-m / scale), modulo 2^64; the lowest `digits` bits are coins."""
+    """Return `count` int64 draws m by `entropy`, P(m) ~ exp(-m / scale), mod 2^64; lowest `digits` bits: coins."""
     drawn = np.zeros(count, dtype=np.int64)
     # Digits of m: digit i is 1 with odds r^(2^i).
     for i in range(digits):

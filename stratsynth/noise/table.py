@@ -69,7 +69,7 @@ class SamplerTable:
         return cls(first, high, low, _round_up(error + Fraction(len(weights), 1 << 129)), guide)
 
     def sample(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        """Return an int64 array of `count` independent draws of the table's distribution."""
+        """Return an int64 array of `count` independent draws, by `entropy`, of the table's distribution."""
         drawn = np.empty(count, dtype=np.int64)
         for part in chunks(count):
             drawn[part] = self._indices(part.stop - part.start, entropy)
@@ -93,7 +93,7 @@ class SamplerTable:
         return index
 
     def _break_ties(self, top: NDArray[np.uint64], entropy: Entropy) -> list[int]:
-        """Return the number of thresholds <= u if u's upper word equals a threshold's; rare, 2^-64 per threshold."""
+        """Return the number of thresholds <= u for each u of upper word `top` and lower one by `entropy`; rare."""
         begin = np.searchsorted(self.high, top, side="left")
         end = np.searchsorted(self.high, top, side="right")
         rest = entropy.uniform64(top.size)

@@ -71,7 +71,7 @@ def wide_error(sigma: float) -> float:
 
 
 def sample_wide(sigma: float, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return an int64 array of `count` independent draws of N_Z(0, sigma^2), for 1024 <= sigma <= WIDEST."""
+    """Return an int64 array of `count` draws, by `entropy`, of N_Z(0, sigma^2), for 1024 <= sigma <= WIDEST."""
     drawn = np.empty(count, dtype=np.int64)
     for part in chunks(count):
         missing = np.arange(part.start, part.stop)

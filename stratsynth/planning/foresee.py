@@ -20,6 +20,7 @@ from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.release.coverage import covered, source_of_unmeasured, unmeasured_line
 from stratsynth.schema.weight_names import weight_warnings
+from stratsynth.schema.wide_bins import wide_bins
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -189,12 +190,17 @@ def plan(
         measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),
         first_words=str(prepared.first),
-        warnings=(*weight_warnings(schema), *_without_mean(schema), *([unmeasured] if unmeasured else [])),
+        warnings=(
+            *weight_warnings(schema),
+            *_without_mean(schema),
+            *([unmeasured] if unmeasured else []),
+            *wide_bins(schema),
+        ),
     )
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Return the plan's entry on weights: source and citation of the groups' shares; source "none" without groups."""
+    """Return a prepared fit's plan entry on weights, a dict: source and citation of groups' shares; "none" without."""
     layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
@@ -202,7 +208,7 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """Return the plan's entry on the prior, with the most records that its rows can be worth; None without a prior."""
+    """Return a prepared fit's plan entry on the prior, a dict, with the most records its rows can be worth; or None."""
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
@@ -214,7 +220,7 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _without_mean(schema: Schema) -> list[str]:
-    """Return the warning on row weights without a mean; [] if there is one, or no weights."""
+    """Return the warning on a schema's row weights without a mean, in a list; [] if there is one, or no weights."""
     weight = schema.row_weight
     if weight.column is None or weight.mean is not None:
         return []
@@ -223,7 +229,7 @@ def _without_mean(schema: Schema) -> list[str]:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """Return factors by which row weights raise noise: of a total, and relative to it (None if unknown); or None.
+    """Return a dict of factors by which a schema's row weights raise noise: of a total, relative to it; or None.
 
     A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
     what is measured, noise is the largest over the mean weight times that of the unweighted sample.

@@ -51,7 +51,7 @@ def plan_page(plan: Plan) -> Page:
 
 
 def _strata(plan: Plan) -> Iterator[Figure]:
-    """Yield a Figure with a row for each stratum, the largest first; beyond MOST strata also one of verdicts."""
+    """Yield a Figure with a row for each of a plan's strata, the largest first; beyond MOST one of verdicts too."""
     ordered = sorted(plan.strata, key=lambda s: -s.size)
     ranged = any(s.size_low is not None for s in ordered)
     columns = {
@@ -95,7 +95,7 @@ def _strata(plan: Plan) -> Iterator[Figure]:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    """Yield sentences on the columns and dashes in the table of strata, and on the limits of its errors."""
+    """Yield sentences on columns and dashes in a plan's table of strata, and on the limits of its errors."""
     yield "rounds: approximate number of choices of what to measure; where answers decide, fits differ."
     yield "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
     yield "noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone."
@@ -120,7 +120,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield one ("Rows", text) on the engine that holds the rows, its disk space and passes; nothing if unknown."""
+    """Yield one ("Rows", text) on the engine that holds a plan's rows, its disk space and passes; or nothing."""
     held = plan.rows
     if held is None:
         return
@@ -152,7 +152,7 @@ def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
 
 
 def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield one ("Counted", text) on the column of row weights and the noise they cause; nothing without weights."""
+    """Yield one ("Counted", text) on a plan's column of row weights and the noise they cause; nothing without."""
     weight = plan.row_weight
     if weight is None:
         return
@@ -171,7 +171,7 @@ def _counted(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) pairs on the prior's rows and tables and what they are worth; nothing without a prior."""
+    """Yield (name, text) pairs on a plan's prior, its rows and tables and their worth; nothing without a prior."""
     prior = plan.prior
     if prior is None:
         return
@@ -194,7 +194,7 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _measured(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield one ("Measured", text) on the pairs of columns that tables cover; nothing without tables."""
+    """Yield one ("Measured", text) on the pairs of columns that a plan's tables cover; nothing without tables."""
     if line := coverage_line(plan.measured, "will be"):
         about = " Answers decide which: these numbers are of a rehearsal." if plan.adaptive else ""
         yield "Measured", f"{line}{about}"
@@ -246,7 +246,7 @@ def _merged(plan: Plan) -> Table:
 
 
 def bracketed(text: str | None, borrowed: bool) -> str | None:
-    """Return the text in brackets if the error is of everybody's model; itself otherwise."""
+    """Return the text in brackets if the error is `borrowed`, of everybody's model; itself, perhaps None, otherwise."""
     return f"({text})" if borrowed and text is not None else text
 
 

@@ -23,7 +23,7 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, *, declared_size: int) -> None:
-    """Draw expected errors of one-way counts by group size, a line for each epsilon, into a .png, .svg or .pdf file.
+    """Draw a mechanism's expected errors of one-way counts by group size, a line an epsilon, to the file `path`.
 
     Each stratum is a point. Of the budget asked for, bars show between which sizes a group may lie, and hollow points
     groups that are small. UsageError if no stratum with people is asked for one-way tables.

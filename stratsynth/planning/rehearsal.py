@@ -149,14 +149,14 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:
-    """Return the public number of records in a path of strata: declared size (or UNKNOWN) times the strata's shares."""
+    """Return the public number of records in a path of strata: a prepared fit's size (or UNKNOWN) times shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     size = UNKNOWN if prepared.public.size is None else prepared.public.size
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(size))
 
 
 def rows_of(prepared: Prepared) -> float:
-    """Return the estimated number of rows: declared size (or UNKNOWN) over the mean row weight.
+    """Return the estimated number of rows of a prepared fit: declared size (or UNKNOWN) over the mean row weight.
 
     A declared size of weighted rows is of people. Without a declared mean, half of the largest weight is taken for it.
     """
@@ -205,7 +205,7 @@ def certificate_values(charges: Sequence[Charge]) -> int:
 
 
 def about(estimate: float) -> str:
-    """Return seconds as words, such as "about 3 hours", rounded to their precision; "less than a minute" below 60."""
+    """Return seconds, `estimate`, as rounded words, such as "about 3 hours"; "less than a minute" below 60."""
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if estimate >= size:
             number = estimate / size

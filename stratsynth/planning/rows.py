@@ -47,7 +47,10 @@ class RowsPlan:
 
 
 def held_bytes(prepared: Prepared) -> float:
-    """Return the bytes that the declared number of rows takes, in memory or a scratch file; twice if they are split."""
+    """Return the bytes that a prepared fit's declared rows take, in memory or a scratch file.
+
+    The result is twice as large if strata split the rows.
+    """
     needs = prepared.mechanism.needs
     once = rows_of(prepared) * width(prepared.public.schema, numbers=Total in needs)
     return once * (2 if Split in needs else 1)

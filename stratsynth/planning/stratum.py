@@ -155,7 +155,7 @@ class Foreseen:
         )
 
     def pooled(self, path: StratumPath) -> bool:
-        """True if the stratum starts from a model of everybody: more than the strata's sizes is asked of all."""
+        """True if the stratum of `path` starts from everybody's model: more than strata's sizes is asked of all."""
         return bool(path) and bool(self._everybody(path))
 
     def _asked(self, path: StratumPath) -> _Asked:
@@ -180,7 +180,7 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return the tables asked of everybody, but for those of the strata's own columns alone."""
+        """Return the tables asked of everybody, but for those of the columns of `path`'s stratum alone."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
@@ -217,14 +217,14 @@ def _shared_start_verdict(error: float | None, measured: int, columns: int) -> s
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Return the memory in MB for exact and noisy tables, all candidates' tables, and one round's model."""
+    """Return a float, MB of memory of what was `seen`: exact, noisy and candidates' tables, and a round's model."""
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """Return a cell's noise relative to its mean count, times the people: the median over tables of k columns.
+    """Return a cell's noise in a schema relative to its mean count, times people: median over tables of k columns.
 
     Without such tables, over the sets of k columns within larger ones, where a count is a sum of cells; None if there
     are none.
@@ -242,7 +242,7 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """Return noise, times people as `_noise` has it, as a part of a count in a group of `size`; infinite for size 0."""
+    """Return noise, of a share times people, as a part of a count of `size`; infinite for size 0, None for None."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf

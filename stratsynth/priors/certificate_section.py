@@ -17,7 +17,7 @@ FILE = "file"
 
 
 def file_hash(data: object) -> dict[str, str]:
-    """Return the SHA-256 of a file under the key FILE; {} for frames and for folders.
+    """Return {FILE: SHA-256} of the file `data`; {} for frames and for folders.
 
     Raises:
         UsageError: A file that has become unreadable.

@@ -22,8 +22,10 @@ from stratsynth.errors import UsageError, nearest
 from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.intervals import effective
 from stratsynth.models.rules import broken
-from stratsynth.schema import Categorical, Nested
+from stratsynth.schema import Categorical, Nested, Numeric
+from stratsynth.schema.drawn import PRIOR
 from stratsynth.schema.encoding import encode_categorical, encode_numeric, row_weights, smallest
+from stratsynth.schema.inside import density_of
 from stratsynth.schema.values import check_type
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ MOST_COPIES = 8
 """Largest number of copies of a row for a missing column, which has at most one copy per level."""
 LENT_LEVEL = 0.5
 """Total weight, in people, of the rows relabelled to a level that the prior lacks."""
+LENT_PLACE = 0.05
+"""Weight, in people, of each place of a bin in which the prior has a number: places without one can be drawn too."""
 ROWS_OF_LEVEL = 20
 """Number of rows relabelled to such a level."""
 LEAST_KEPT = 0.5
@@ -122,7 +126,7 @@ class TranslatedSource(Source):
         return self._translated(columns, self.source.read(self._theirs(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, translated."""
+        """Yield tables of the schema's `columns`, translated from the source's batches."""
         for batch in self.source.batches(self._theirs(columns)):
             yield self._translated(columns, batch)
 
@@ -139,7 +143,7 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return a prior's rows as level numbers of a schema; weights are people, scaled to their effective number (Kish).
+    """Return `source`'s rows as level numbers of a schema by `rules`, `stated` in a certificate; weights as Kish.
 
     Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
@@ -163,6 +167,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
     own = row_weights(schema.row_weight, data) if weigh else None
     weights = np.ones(data.num_rows) if own is None else effective(own)
     rows, weights = {name: code[known] for name, code in codes.items()}, np.asarray(weights, np.float64)[known]
+    densities = _densities(schema, theirs, data, rows, weights, known)
     copies = max((min(schema.size(name), MOST_COPIES) for name in rules.without), default=1)
     rows, weights = _thinned(rows, weights, MOST_ROWS // copies)
     thinned = int(known.sum()) - len(weights)
@@ -185,11 +190,43 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
         **({"without": list(rules.without)} if rules.without else {}),
         "sha256": digest([rows[name] for name in schema.names], weights),
     }
-    return PriorRows(schema, rows, weights, record, digest(record), lent=lent)
+    identity = digest(record, densities) if densities else digest(record)
+    return PriorRows(schema, rows, weights, record, identity, densities, lent=lent)
+
+
+def _densities(
+    schema: Schema,
+    theirs: Mapping[str, str],
+    data: pa.Table,
+    rows: Codes,
+    weights: NDArray[np.float64],
+    known: NDArray[np.bool_],
+) -> dict[str, NDArray[np.float64]]:
+    """Return weights of the places of bins among all rows' numbers, of the columns that are drawn by them.
+
+    Args:
+        schema: The columns.
+        theirs: The prior's name for each column that it has.
+        data: The rows, by the prior's names.
+        rows: Their level numbers, of the rows that are `known`.
+        weights: Their weights, of these rows.
+        known: Mask of the rows that the schema lets in.
+    """
+    found = {}
+    for name, other in theirs.items():
+        column = schema.column(name)
+        if isinstance(column, Numeric) and column.within == PRIOR:
+            _, values, _ = encode_numeric(column, data.column(other))
+            real = rows[name] < len(column.extents)
+            found[name] = density_of(column, values[known][real], rows[name][real], weights[real], LENT_PLACE)
+    return found
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return each value's level number in column `name`; -1 for unknown ones if the rules "drop" them, else refused."""
+    """Return the level number of each value of `data`, column `name`.
+
+    Unknown values are -1 if the rules "drop" them, and refused otherwise.
+    """
     column = schema.column(name)
     values = rules.recode.get(name)
     if values:
@@ -211,7 +248,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
 
 
 def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
-    """Return the column with its values, as text, replaced by `values` where it has them; null stays."""
+    """Return the column `data` with its values, as text, replaced by `values` where it has them; null stays."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -222,7 +259,7 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
 
 
 def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
-    """Return at most `most` rows, evenly spaced among those of positive weight, scaled to the same total weight."""
+    """Return (at most `most` of the rows, codes by column, evenly spaced; weights scaled to the same total)."""
     chosen = np.flatnonzero(weights > 0)
     if chosen.size <= most:
         return rows, weights
@@ -244,7 +281,7 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return rows, weights and mask: `copies` of each row for missing columns, and rows added for missing levels.
+    """Return (rows, weights, mask): `copies` of each row for columns `without`, and rows added for missing levels.
 
     The mask tells the rows that were added for levels.
     """

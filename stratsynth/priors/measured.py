@@ -32,7 +32,7 @@ MOST_TABLES = 1_000
 
 
 def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
-    """Return a release's tables as shares by the levels of a schema; those that do not fit it are left out.
+    """Return the tables of a release `folder` as shares by the schema's levels (`rules`); unfit ones are left out.
 
     The caller has checked that `FILES` match the hashes in the certificate.
     """
@@ -53,7 +53,7 @@ def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema
 
 
 def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
-    """Return columns, noisy counts (an axis per column) and noise standard deviation of each table of all records."""
+    """Return (columns, noisy counts, noise's deviation) of each table of all in a release `folder` of schema `old`."""
     frame = read_measurements(folder).to_pandas()
     frame = frame[frame["stratum"].astype(str) == ""]
     if "sum" in frame:
@@ -72,7 +72,10 @@ def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np
 
 
 def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
-    """Return, for each level of column `name` in the release, its number in the schema; None unless all are covered."""
+    """Return, for each level of column `name` in schema `old`, its number in the new one.
+
+    None unless all are covered.
+    """
     theirs = rules.rename.get(name, name)
     if theirs not in old.names:
         return None
@@ -92,7 +95,10 @@ def _known(
     rules: Rules,
     schema: Schema,
 ) -> Known | None:
-    """Return a table of `shares` of `clique` in the schema's levels, other columns summed out; None if none is left."""
+    """Return `shares` of `clique`, standard error `error`, in the schema's levels by `places`, others summed out.
+
+    None if no column of the clique is left in the schema.
+    """
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]
     if not left:

@@ -236,7 +236,7 @@ class Prior(PriorSource):
         return MappedPrior(stated, digest(stated, marks), rows, known, self.origins, translated)
 
     def _stated_of_file(self) -> dict[str, Any]:
-        """Return the certificate's section on the rows, with the hash of their file if it is one."""
+        """Return the certificate's section, a dict, on the rows, with the hash of their file if it is one."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property
@@ -311,7 +311,7 @@ def _published(tables: object) -> tuple[PublishedTable, ...]:
 
 
 def _texts(what: str, given: object) -> dict[str, str]:
-    """Return a copy of a mapping from texts to texts; {} for None, UsageError for anything else."""
+    """Return a copy of the mapping `given` from text to text; {} for None, UsageError on `what` for anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for item in given.items() for text in item):

@@ -78,7 +78,7 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """Return a published table as shares in the levels of a schema, and its entry in the certificate.
+    """Return (a published table as shares in a schema's levels by `rules`, its entry in the certificate, a dict).
 
     Raises:
         UsageError: Columns, levels or figures that have no place in the schema, and missing cells.
@@ -135,7 +135,7 @@ def _with_error(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:
-    """Return "share" or "count", the kind of figures, and by column of the schema its name in the table."""
+    """Return ("share" or "count", the figures; {column of the schema: name in the table's `line`, by `rules`})."""
     have = [name for name in ("share", "count") if name in line]
     if len(have) != 1:
         raise UsageError("prior: a published table has a column `share` or a column `count`, and not both.")
@@ -158,7 +158,10 @@ def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str,
 def _cell(
     line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
 ) -> tuple[int, ...] | None:
-    """Return the level numbers of a published table's line; None if one is unknown and such lines are dropped."""
+    """Return the schema's level numbers of `clique`, named `ours`, in a published `line`.
+
+    None if a level is unknown and the rules drop such lines.
+    """
     found = []
     for name in clique:
         said = level(line[ours[name]])
@@ -185,7 +188,10 @@ def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
 def _complete(
     values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
 ) -> float:
-    """Return the sum of a table's `values`; refuse allowed cells not `there`, a sum of 0, and shares not of sum 1."""
+    """Return the sum of `values` of the table of `clique`, `dropped` lines apart.
+
+    Refuse missing cells (`there`) that no rule forbids, a sum of 0, and shares that do not add up to 1.
+    """
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}
     inside = schema.restrict(clique)

@@ -73,7 +73,7 @@ def close() -> None:
 
 
 def is_known(thing: object) -> bool:
-    """True if the object's exact class is one that `known` has marked, or `Stratum`; a subclass does not count."""
+    """True if the exact class of an object `thing` is one that `known` has marked, or `Stratum`; else False."""
     return type(thing) in _PARTS
 
 
@@ -108,7 +108,7 @@ def admitted(question: object, schema: Schema, copies: Copies | None = None) -> 
 
 
 def _copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a copy of known objects, arrays and plain collections.
+    """Return a copy of `value`: known objects, arrays, collections; those in `before` or `now` not anew.
 
     Objects that several parts share are shared by the copies too.
 
@@ -146,7 +146,7 @@ def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies)
 
 
 def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a new object of the value's class with copies of its fields; refuse further or missing attributes."""
+    """Return a new object of the class of `value` with fields copied (`before`, `now`); refuse other attributes."""
     kind, held = type(value), vars(value)
     names = _PARTS[kind]
     if len(held) > len(names) and not held.keys() <= {*names, *_DERIVED[kind]}:
@@ -161,20 +161,20 @@ def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) ->
 
 
 def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a function of the program unchanged; of a dict of programs by stratum, a copy with copied strata."""
+    """Return the function `value` unchanged; of a dict of programs by stratum, a copy (`before`, `now`: copies)."""
     if type(value) is not dict:
         return value
     return _checked_size({_copy(key, before, now): item for key, item in value.items()}, value)
 
 
 def _checked_size(copy: dict[Any, Any], original: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the copied dict; refuse one with fewer keys than its original: keys became equal under the copying."""
+    """Return the dict `copy`; refuse one with fewer keys than `original`: keys became equal under the copying."""
     if len(copy) != len(original):
         raise MechanismError("a question holds two keys that are equal.")
     return copy
 
 
 def _is_constant(values: Iterable[Any]) -> bool:
-    """True for a tuple of texts and numbers, or of tuples of these: it is its own copy."""
+    """True for a tuple `values` of texts and numbers, or of tuples of these: it is its own copy."""
     types = set(map(type, values))
     return types <= _ATOMS or (types == {tuple} and _is_constant(tuple(chain.from_iterable(values))))

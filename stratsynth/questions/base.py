@@ -113,7 +113,7 @@ class Question(ABC):
 
     @abstractmethod
     def tv_error(self, at: Setting) -> float:
-        """Return the total variation between the noise as sampled and as priced, summed over draws; 0 if exact."""
+        """Return the total variation, a float, of sampled and priced noise at a Setting, over all draws; 0 if exact."""
 
     def unverified(self) -> str:
         """Return a sentence for the certificate if privacy rests on an unproven claim; otherwise an empty text."""
@@ -140,12 +140,12 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Return the exact reads plus noise. `memory` lasts as long as a path's rows, and is as private as they are."""
+        """Return exact reads plus noise by `entropy`. `memory` lasts as long as a path's rows, and is as private."""
 
     # Answers afterwards: for plans, the journal and the release.
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Randomness) -> tuple[Answer, Seen]:
-        """Return a made-up answer about `rows` rows spread evenly over all cells, and the `Seen` a plan reports."""
+        """Return (answer made up by `rng` of `rows` rows spread evenly over all cells, the `Seen` of a plan)."""
         raise Unsupported(f"a plan cannot simulate {type(self).__name__}.")
 
     @classmethod
@@ -156,14 +156,14 @@ class Question(ABC):
     @classmethod
     @abstractmethod
     def recall(cls, kept: Kept) -> Answer:
-        """Return the answer, equal to the one that was given to `keep`, from the parts that the journal stored."""
+        """Return the answer, equal to the one that `keep` was given, from the `Kept` parts that the journal stored."""
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable | PublishedSum]:
-        """Return the noisy tables and sums of an answer that the release publishes as measurements; by default none."""
+        """Return the noisy tables and sums of an answer that the release publishes; by default none."""
         return ()
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return (noisy number of records, its noise's standard deviation) pairs in the answer; by default none."""
+        """Return pairs (noisy number of records, its noise's standard deviation) from an answer; by default none."""
         return ()
 
     # For `stratsynth.testing`: the contract compares these on neighbouring tables.
@@ -175,10 +175,10 @@ class Question(ABC):
 
     @abstractmethod
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the price, a fraction in its currency, of telling `here` from `there`: at most the charge."""
+        """Return the price, a Fraction, at a Setting, of telling exact reads `here` from `there` by this answer."""
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return arrays of the added noise in units of its declared scale; an empty list for kinds without one."""
+        """Return arrays of (answer - exact) in units of the declared noise scale; [] for kinds without a scale."""
         return []
 
 
@@ -220,7 +220,7 @@ def read_only(arrays: Iterable[NDArray[Any]]) -> None:
 
 
 def squared(x: Ints, y: Ints) -> int:
-    """Return the sum of squared differences of two equally long integer arrays, as an unlimited Python integer."""
+    """Return the sum of squared differences of integer arrays `x`, `y` of one length, as an unlimited Python int."""
     return int(((x.astype(object) - y.astype(object)) ** 2).sum())
 
 
@@ -240,7 +240,7 @@ def is_plain(values: Any) -> bool:
 
 
 def is_plain_tuple(values: object, *kinds: type) -> bool:
-    """True for a tuple whose items are of these exact classes.
+    """True if `values` is a tuple whose items each have one of the exact classes `kinds`.
 
     A derived class could have one value when it is checked and priced, and another when it is read.
     """
@@ -248,7 +248,7 @@ def is_plain_tuple(values: object, *kinds: type) -> bool:
 
 
 def check_clique(what: str, clique: Clique, schema: Schema) -> None:
-    """Raise MechanismError unless `clique` is a non-empty tuple of different column names of the schema."""
+    """Raise MechanismError on `what` unless `clique` is a non-empty tuple of different columns of the schema."""
     if not is_plain_tuple(clique, str, np.str_) or not clique or len(set(clique)) < len(clique):
         raise MechanismError(f"{what}: {clique!r} is not a tuple of different columns.")
     unknown = [column for column in clique if column not in schema.columns]
@@ -270,7 +270,7 @@ def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
 
 
 def check_weights(what: str, weights: tuple[float, ...] | None, number: int) -> None:
-    """Raise MechanismError unless `weights` is None, or a tuple of `number` numbers between 1e-100 and 1e100."""
+    """Raise MechanismError on `what` unless `weights` is None or a tuple of `number` numbers in (1e-100, 1e100)."""
     if weights is None:
         return
     if type(weights) is not tuple or len(weights) != number:

@@ -58,7 +58,7 @@ class Choose(Question):
         return math.sqrt(8 * self.rho) * (1 - 1e-15)
 
     def check(self, schema: Schema) -> None:
-        """Refuse rho <= 0, no candidates, scores of several or unknown kinds or unsound, and too many cells."""
+        """Refuse rho <= 0, no candidates, scores unsound in `schema`, of several or unknown kinds, too many cells."""
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
         if type(self.scores) is not Pairs:
@@ -70,13 +70,13 @@ class Choose(Question):
         check_number("choose", self.judge.cells(self.scores, schema))
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
-        """Return, by notion of neighbour, the largest movement of a score, in units of that under add-remove (1)."""
+        """Return {notion of neighbour: largest movement of a score in `schema`, in units of add-remove's}."""
         # Relative to add-remove, since prices depend on ratios alone.
         step = {n: self.judge.most_moved(self.scores, schema, n) for n in PRICED}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a tuple of one charge: `rho` at `path`, with sensitivities relative to the one under add-remove."""
+        """Return a tuple of one `Charge`: `rho` at `path`, sensitivities in `schema` relative to add-remove's."""
         sensitivity = interned(tuple(self.sensitivity(schema).items()))
         details = interned((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)
@@ -94,14 +94,14 @@ class Choose(Question):
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return a candidate's index i, with probability proportional to exp(epsilon score_i / (2 sensitivity))."""
+        """Return candidate i, an int, by `entropy`: P(i) proportional to exp(epsilon score_i / (2 sensitivity))."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
-        """Return the index of a candidate, drawn evenly, and a `Seen` with the cliques and cells that it compares."""
+        """Return (a candidate's index drawn evenly by `rng`, a `Seen` at `path` with cliques and cells compared)."""
         candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted().cliques)
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
         return int(rng.integers(len(self.scores))), seen
@@ -112,12 +112,12 @@ class Choose(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the parts for the journal: the candidate's index as the one fact, and no array."""
+        """Return the `Kept` parts of an answer for the journal: the candidate's index as the one fact, and no array."""
         return Kept(answer)
 
     @classmethod
     def recall(cls, kept: Kept) -> int:
-        """Return the candidate's index from the parts that `keep` made."""
+        """Return the candidate's index, an int, from the `Kept` parts that `keep` made."""
         return int(kept.facts)
 
     def replayed(self) -> Any:
@@ -136,7 +136,7 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return rho x (largest movement of a score from `here` to `there` / its sensitivity) squared, a fraction."""
+        """Return a Fraction: rho x (largest movement of a score from `here` to `there` / its sensitivity) squared."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))

@@ -28,11 +28,11 @@ class WithoutRows(Unkept):
     dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return an empty tuple: the question costs nothing."""
+        """Return an empty tuple, whatever schema, path and neighbours: the question costs nothing."""
         return ()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Raise MechanismError always: the driver answers such a question itself, without rows."""
+        """Raise MechanismError whatever the arguments: the driver answers such a question itself, without rows."""
         raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
 
 
@@ -56,7 +56,7 @@ class Split(WithoutRows):
         return list(self.programs) if self.alike is None else [s for kind in self.alike.values() for s in kind]
 
     def check(self, schema: Schema) -> None:
-        """Refuse programs that are no plain dict by stratum, unknown or different columns, and strata that overlap."""
+        """Refuse programs that are no plain dict by stratum, columns not in `schema` or unlike, overlapping strata."""
         plain = type(self.programs) is dict and (self.alike is None or type(self.alike) is dict)
         if not plain or not all(type(stratum) is Stratum for stratum in self.programs):
             raise MechanismError("split: programs are a plain dict by Stratum; another class could turn.")
@@ -107,7 +107,7 @@ class Work(WithoutRows):
     problem: Any = field(metadata={OPAQUE: True})
 
     def check(self, schema: Schema) -> None:
-        """Accept every work without a check: no row is involved."""
+        """Accept every work, in any schema, without a check: no row is involved."""
 
 
 def split(
@@ -119,6 +119,6 @@ def split(
 
 
 def work(solver: Solver[P, R], problem: P) -> Program[R]:
-    """Have the driver solve a problem, with those of other strata: `solution = yield from work(...)`."""
+    """Have the driver compute solver(problem), with those of other strata: `solution = yield from work(...)`."""
     answer = yield Work(solver, problem)
     return cast("R", answer)

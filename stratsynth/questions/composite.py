@@ -193,7 +193,7 @@ def _worked_out(term: Term) -> _Worked:
 
 
 def _decimal(x: Fraction) -> Decimal:
-    """Return a fraction as a decimal number of 60 digits."""
+    """Return the fraction `x` as a decimal number of 60 digits."""
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
@@ -216,12 +216,12 @@ class Composite(Score):
     terms: tuple[Term, ...]
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound query, a classifier number out of range, and terms that are missing or unsound."""
+        """Refuse a query unsound in `schema`, a classifier number out of range, terms missing or unsound."""
         self.check_all((self,), schema)
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Refuse unsound queries, unknown classifiers and terms that no record moves; check shared parts once."""
+        """Refuse `scores` with queries unsound in `schema`, unknown classifiers, and terms that no record moves."""
         for query in _queries(scores):
             if type(query) is not Confusions:
                 raise MechanismError("choose: composite scores are of confusion counts.")
@@ -238,16 +238,16 @@ class Composite(Score):
                 raise MechanismError("choose: no record moves this score, or hardly.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> Fraction:
-        """Return the largest movement of the score by one neighbouring step, row weights included, as a fraction."""
+        """Return a Fraction: largest movement of the score by a step of `neighbours`, the schema's weights included."""
         return _reach(self.terms, neighbours) * schema.row_weight.most
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return `reach`, the largest movement of the score by one neighbouring step, as a float."""
+        """Return `reach`, the score's largest movement by one step of `neighbours` in this schema, as a float."""
         return float(self.reach(schema, neighbours))
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest sensitivity of all scores, computed once per list of terms; most share one."""
+        """Return a float: largest sensitivity in `schema` of all `scores` to a step of `neighbours`, by terms."""
         return max(
             score.sensitivity(schema, neighbours) for score in {id(score.terms): score for score in scores}.values()
         )
@@ -264,7 +264,7 @@ class Composite(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return scores as integers, in 2^-30 of the largest reach, rounded down, and their sensitivity in these."""
+        """Return (`scores` of `exact` as ints in 2^-30 of the largest reach, rounded down; their int sensitivity)."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS

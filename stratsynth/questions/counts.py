@@ -54,12 +54,12 @@ One record more or fewer changes one cell by 1; a record exchanged for another c
 
 
 def table_sensitivity(schema: Schema, neighbours: Neighbours) -> float:
-    """Return the L2 sensitivity of a table's counts, in records, for the largest row weight of the schema."""
+    """Return the L2 sensitivity, in records, of a schema's table to a step of `neighbours`, at its largest weight."""
     return TABLE_SENSITIVITY[neighbours] * schema.row_weight.most
 
 
 def table_sigma(rho: float, schema: Schema, neighbours: Neighbours) -> float:
-    """Return the noise scale that a table's rho pays for, D / sqrt(2 rho), rounded up.
+    """Return the sigma, in records, that `rho` buys one table: D / sqrt(2 rho), up; D by schema and neighbours.
 
     Discrete Gaussian noise makes an answer of sensitivity D cost rho = D^2 / (2 sigma^2) (Canonne, Kamath and
     Steinke 2020, Theorem 4), as the continuous law does.
@@ -98,11 +98,11 @@ class Counts(Question):
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return the standard deviation of the noise in each clique's cells, in records, one per clique."""
+        """Return floats, one per clique: the noise's standard deviation, by schema and neighbours, in records."""
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
-        """Refuse no or unknown cliques, wrong weights, a rho too small for noise, and more than MAX_CELLS cells."""
+        """Refuse no cliques, ones not in `schema`, wrong weights, rho too small for noise, over MAX_CELLS cells."""
         if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one charge per different sigma; k tables of one sigma have sqrt(k) times a table's L2 sensitivity."""
+        """Return a `Charge` at `path` per different sigma; k tables of one have sqrt(k) times a table's sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return one `NoisyTable` per clique: exact counts plus discrete Gaussian noise, by its part of rho."""
+        """Return one `NoisyTable` per clique: counts in `exact` plus discrete Gaussian noise, by its part of rho."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
@@ -145,7 +145,7 @@ class Counts(Question):
         return tuple(tables)
 
     def tv_error(self, at: Setting) -> float:
-        """Return the total variation between sampled and stated Gaussian noise, summed over all cells of all tables."""
+        """Return a float, at a Setting: total variation between sampled and stated Gaussian noise, over all cells."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
@@ -153,7 +153,7 @@ class Counts(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisyTable, ...], Seen]:
-        """Return made-up noisy tables of `rows` records spread evenly over the cells, and a plan's `Seen` of them."""
+        """Return (noisy tables by `rng` of `rows` records spread evenly over the cells; their `Seen` at `path`)."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         tables = []
@@ -166,12 +166,12 @@ class Counts(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the parts for the journal: clique and sigma of each table as facts, and its integer array."""
+        """Return the `Kept` parts of `answer`, noisy tables, for the journal: clique and sigma as facts, int arrays."""
         return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisyTable, ...]:
-        """Return the noisy tables, with read-only arrays, from the parts that `keep` made."""
+        """Return a tuple of noisy tables, with read-only arrays, from the `Kept` parts that `keep` made."""
         read_only(kept.arrays)
         return tuple(
             NoisyTable(tuple(fact["clique"]), values, fact["sigma"])
@@ -179,32 +179,32 @@ class Counts(Question):
         )
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable]:
-        """Return all noisy tables of the answer: the release publishes each of them."""
+        """Return the answer itself, a tuple of noisy tables: the release publishes each of them, in any schema."""
         return cast("Sequence[NoisyTable]", answer)
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return for each table the (sum of its noisy cells, sigma sqrt(cells)): number of records and its noise."""
+        """Return a list, per table of the answer: (sum of its noisy cells, sigma sqrt(cells)), in records."""
         return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return for each table a tuple of clique, array shape, dtype and sigma; no count."""
+        """Return a list, per table of the answer: (clique, array shape, dtype as text, sigma); no count."""
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the rho of telling `here` from `there`: sum over tables of squared L2 distance / (2 sigma^2)."""
+        """Return a Fraction, rho of telling `here` from `there` by `answer`: sum over tables of L2^2 / (2 sigma^2)."""
         # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return, for each table, a flat array of noise / sigma: noisy minus exact count of every cell."""
+        """Return a list, per table, of flat float arrays: (noisy `answer` - `exact` count) / sigma of every cell."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
 
 
 def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
-    """Raise Unsupported, beginning with `what`, if the cliques' tables have more than MAX_CELLS cells together."""
+    """Raise Unsupported, opening with `what`, if tables of `cliques` in `schema` have over MAX_CELLS cells in all."""
     check_number(what, sum(schema.cells(clique) for clique in cliques))
 
 
@@ -217,6 +217,6 @@ def check_number(what: str, cells: int) -> None:
 def counts(
     cliques: Sequence[Clique], *, rho: float, weights: Sequence[float] | None = None
 ) -> Program[tuple[NoisyTable, ...]]:
-    """Ask for one `NoisyTable` per clique, in order, for `rho` in all: `tables = yield from counts(...)`."""
+    """Ask for a `NoisyTable` per clique, `rho` split by `weights` (None: evenly): `x = yield from counts(...)`."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)

@@ -71,7 +71,7 @@ class Independence:
         return sum(size[one] * size[other] for one, other in self.cliques)
 
     def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
-        """Yield each pair's table of floats: `total` times the product of both shares, or the one in `told`."""
+        """Yield a float table for each pair in `cliques`: `total` x product of both shares, or the one in `told`."""
         told, share = dict(self.told), dict(zip(self.columns, self.shares, strict=True))
         for one, other in cliques:
             known = told.get((one, other))
@@ -132,7 +132,7 @@ class Pairs:
         return map(Distance, self.cliques, self.expected.tables(self.cliques))
 
     def check_all(self, schema: Schema) -> None:
-        """Refuse candidates unless a non-empty, ascending tuple of places of pairs; refuse unsound references."""
+        """Refuse candidates but an ascending, non-empty tuple of pairs' places, and references unsound in `schema`."""
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
         self.expected.check(schema)
@@ -143,7 +143,7 @@ class Pairs:
             raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
 
     def cells(self, schema: Schema) -> int:
-        """Return the number of cells of the tables of all pairs of the reference, candidates or not."""
+        """Return the int number of cells of the tables of all pairs of the reference, candidates or not."""
         return self.expected.cells
 
     def wanted(self) -> Wanted:
@@ -151,7 +151,7 @@ class Pairs:
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the sensitivity of one L1 distance of weight 1, in records; all pairs have this one."""
+        """Return the sensitivity, in records of `schema`, of an L1 distance of weight 1 to a step of `neighbours`."""
         return _LIKE.sensitivity(schema, neighbours)
 
     def candidates(self) -> str:
@@ -159,7 +159,7 @@ class Pairs:
         return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return each candidate's distance in units of 2^-16 records, and their sensitivity in these units.
+        """Return (candidates' distances of `exact` tables at a Setting, ints in 2^-16 records; int sensitivity in it).
 
         Distances are computed once and remembered as numbers beside the rows, for any subset of the pairs.
         """

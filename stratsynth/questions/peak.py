@@ -51,7 +51,7 @@ class Peak(Score):
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound query, slopes and offsets not finite or of other shapes, and slopes that are all 0."""
+        """Refuse a query unsound in `schema`, slopes and offsets not finite or of other shapes, and slopes all 0."""
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")
@@ -71,7 +71,7 @@ class Peak(Score):
         return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest movement of the score: over j the largest sum over blocks of |slopes_j| x sensitivity."""
+        """Return a float: largest over j of the sum over a schema's blocks of |slopes_j| x sensitivity (neighbours)."""
         # Cauchy and Schwarz, block by block: length of the slopes x sensitivity of the block.
         start, lengths = 0, np.zeros(np.shape(self.slopes)[0])
         for block in self.query.blocks(schema):
@@ -87,12 +87,12 @@ class Peak(Score):
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return a `Wanted`: the sum of each candidate's query over all rows, in the candidates' order."""
+        """Return a `Wanted`: the sum of each of the `scores`' queries over all rows, in the candidates' order."""
         return Wanted(sums=[(score.query, 1.0) for score in scores])
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return scores as integers, slopes and offsets being rounded to a public unit, and their sensitivity in it."""
+        """Return (ints: scores of `exact` sums, slopes and offsets rounded to a public unit; int sensitivity in it)."""
         worth = [score.grid(at.schema) for score in scores]
         # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT
@@ -109,11 +109,11 @@ class Peak(Score):
         return units, reach
 
     def grid(self, schema: Schema) -> NDArray[np.float64]:
-        """Return a float array: the value of one integer unit (clip / GRID) for each coordinate of the query's sum."""
+        """Return a float array: clip / GRID, value of an integer unit, for each coordinate of the sum in `schema`."""
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """Return the largest movement of (slopes . sum) by one step of a record, in integer units, rounded up."""
+        """Return the largest movement of (ints `slopes` . sum) by one record at a Setting, an int in grid units, up."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

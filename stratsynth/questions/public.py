@@ -75,7 +75,7 @@ class PublicRows(Question):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return an empty tuple: neighbouring tables have equal values in these columns, so it costs nothing."""
+        """Return an empty tuple, at any path: neighbouring tables agree in these columns, so it costs nothing."""
         return ()
 
     def wanted(self) -> Wanted:
@@ -83,18 +83,18 @@ class PublicRows(Question):
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
-        """Return the columns that were read, exact, as read-only arrays; refuse a reading of other columns."""
+        """Return the `PublicColumns` of `exact`, without noise, read-only; refuse a reading of other columns."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))
         return exact.columns
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0.0, the total variation between sampled and priced noise: there is no noise."""
+        """Return 0.0, whatever the Setting, the total variation between sampled and priced noise: there is no noise."""
         return 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[PublicColumns, Seen]:
-        """Return made-up columns of about `rows` rows, drawn evenly and independently, and a plan's `Seen`."""
+        """Return (`PublicColumns` of some `rows` rows, drawn evenly, independently by `rng`; a `Seen` at `path`)."""
         size, schema = min(max(round(rows), 1), MOST_SIMULATED), at.schema
         codes = {name: rng.integers(schema.size(name), size=size) for name in self.columns}
         numbers = {}
@@ -107,7 +107,7 @@ class PublicRows(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the number of rows, column names and all arrays for the journal, so that a resumed fit gets them."""
+        """Return the `Kept` parts of the answer: number of rows and column names as facts, and all its arrays."""
         parts = [answer.codes, answer.numbers]
         return Kept(
             {"size": answer.size, "codes": list(answer.codes), "numbers": list(answer.numbers)},
@@ -116,7 +116,7 @@ class PublicRows(Question):
 
     @classmethod
     def recall(cls, kept: Kept) -> PublicColumns:
-        """Return the columns from the parts that `keep` made."""
+        """Return the `PublicColumns` from the `Kept` parts that `keep` made."""
         names = kept.facts["codes"]
         codes = dict(zip(names, kept.arrays, strict=False))
         return PublicColumns(
@@ -125,11 +125,11 @@ class PublicRows(Question):
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return the number of rows and every value to the last bit: all of it is equal on neighbouring tables."""
+        """Return (number of rows, every value to the last bit) of an answer: all is equal on neighbouring tables."""
         return answer.size, _plain(answer)
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return 0 if `here` and `there` agree in number, order and public values of rows; else FAR, a large price."""
+        """Return Fraction 0 if `here` and `there` agree in number, order and public values of rows; else FAR, big."""
         return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
 
 

@@ -43,14 +43,14 @@ class Rows(Protocol):
         """Return, by path, one exact integer table per clique, with an axis of levels per column; in one pass."""
 
     def sums(self, asked: Sequence[tuple[StratumPath, Sum, float]], entropy: Entropy) -> list[list[Ints]]:
-        """Return for each path, sum and rate the exact sum of each block in grid units, every row counting 1.
+        """Return for each (path, sum, rate) `asked` a list of integer arrays: each block's exact sum in grid units.
 
         Questions multiply by the weight of a row: in unlimited integers, or modulo 2^64 where that is post-processing.
         A rate below 1 draws a fresh Poisson sample: an independent coin for each row.
         """
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return exact level numbers and numbers of the named columns in a path's rows, in order: for `PublicRows`."""
+        """Return a `PublicColumns`: exact level numbers and numbers of columns `names` in a path's rows, in order."""
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
         """Return all rows of a path as a pandas frame of level numbers: for third-party code only."""

@@ -41,22 +41,22 @@ class Score(ABC):
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Call `check` on every candidate of one choice, which refuses unsound ones."""
+        """Call `check` with the schema on each of one choice's `scores`, which refuses unsound ones."""
         for score in scores:
             cls.check(score, schema)
 
     @abstractmethod
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest movement of the score by one step of these neighbours, in the score's unit."""
+        """Return the largest movement of the score by one step of `neighbours` in this schema, a float in its unit."""
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
-        """Return the number of cells of all exact tables that the scores read, each clique counted once."""
+        """Return an int: cells of all exact tables that the `scores` read, each clique of the schema counted once."""
         return sum(schema.cells(clique) for clique in set(cls.wanted(scores).cliques))
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest sensitivity of all scores, for one notion of neighbour."""
+        """Return a float: the largest sensitivity of all `scores` to one step of `neighbours` in this schema."""
         return max(score.sensitivity(schema, neighbours) for score in scores)
 
     @property
@@ -121,16 +121,16 @@ class Distance(Score, Digested):
 
     @classmethod
     def candidates(cls, scores: Sequence[Self]) -> str:
-        """Return one text that lists each candidate's identity: hundreds are digested in every round of a stratum."""
+        """Return one text that lists the identity of each of the `scores`: hundreds are digested a round."""
         return repr([score.candidate for score in scores])
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
-        """Return the number of cells of the references of all scores, each clique counted once."""
+        """Return an int: the cells of the reference tables of all `scores`, each clique counted once."""
         return sum({score.clique: score.reference.size for score in scores}.values())
 
     def check(self, schema: Schema) -> None:
-        """Refuse unknown columns and norms, weights <= 0, a reference of another shape, and numbers too large."""
+        """Refuse columns not in `schema`, other norms, weights <= 0, a misshapen reference, too large numbers."""
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
@@ -144,7 +144,7 @@ class Distance(Score, Digested):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} is not finite, or too large.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> int:
-        """Return the sensitivity of the distance, in records, under this notion of neighbour.
+        """Return the sensitivity of the distance in a schema to a step of `neighbours`, in whole records, with weight.
 
         A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells: the
         sum of differences by at most twice the weight, the largest difference by at most one weight.
@@ -153,22 +153,22 @@ class Distance(Score, Digested):
         return schema.row_weight.most * (2 if both else 1)
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return weight x the largest movement of the distance by one neighbouring step, in records."""
+        """Return a float: weight x the distance's largest movement by a step of `neighbours`, in the schema."""
         return self.weight * self.reach(schema, neighbours)
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest sensitivity of all scores: one score of each norm and weight is looked at."""
+        """Return a float: the largest sensitivity in `schema` of all `scores` to a step of `neighbours`; one a kind."""
         return max(score.sensitivity(schema, neighbours) for score in _different(scores))
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """Return a `Wanted`: the table of each candidate's clique, marked to be kept for later rounds."""
+        """Return a `Wanted`: the table of each clique in `scores`, marked to be kept for later rounds."""
         return Wanted(cliques=[score.clique for score in scores], again=True)
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return weight x (distance - offset) as integers, in 2^-36 of the largest weight, and their sensitivity."""
+        """Return (ints: weight x (distance in `exact` - offset) in 2^-36 of the largest weight; int sensitivity)."""
         heaviest = max(score.weight for score in scores)
         # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}

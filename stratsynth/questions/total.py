@@ -82,7 +82,7 @@ class Total(Question):
     """Probability with which each row takes part, by an independent coin."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound query or weights, a price <= 0 or too small, and rate or norm against the currency."""
+        """Refuse a query unsound in `schema`, bad weights, price <= 0 or too small, rate or norm unfit to currency."""
         check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)
@@ -97,11 +97,11 @@ class Total(Question):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
-        """Return the rho, or pure epsilon, of each block of the query: parts of `price` by `weights`, even if None."""
+        """Return floats: each block's part of `price` in `schema`, rho or epsilon, by `weights`; equal if None."""
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return the noise of each block in units of its grid, rounded up: sigma, or Laplace's scale for pure.
+        """Return floats: each block's noise in a schema for `neighbours`, in grid units, up: sigma, Laplace's scale.
 
         With several blocks, `sampled` gives each the multiplier z / sqrt(share), where the shares of `weights` sum to
         1: a row that fills all of them then counts as one query of multiplier z, since 1/z^2 adds up.
@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one charge of rho or epsilon per block; in `sampled`, a single charge of one step for all blocks."""
+        """Return a `Charge` of rho or epsilon at `path` per block; in `sampled`, one of one step for all blocks."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -142,7 +142,7 @@ class Total(Question):
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return one `NoisySum` per block: the exact integer sum plus integer noise."""
+        """Return one `NoisySum` per block at a Setting: the integer sum in `exact` plus integer noise of `entropy`."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
@@ -154,7 +154,7 @@ class Total(Question):
         )
 
     def tv_error(self, at: Setting) -> float:
-        """Return the total variation of sampled and stated noise, summed over coordinates; 0 for exact Laplace."""
+        """Return a float at a Setting: total variation of sampled and stated noise, over coordinates; 0 for Laplace."""
         if self.currency == Currency.PURE:
             return 0.0
         scales = self.scales(at.schema, at.neighbours)
@@ -164,14 +164,14 @@ class Total(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisySum, ...], Seen]:
-        """Return made-up noisy sums around 0, or `rows` for a count written as a sum, and the `Seen` of a plan."""
+        """Return (noisy sums, noise of `rng`, around 0, or `rows` for a count written as a sum; a `Seen` at `path`)."""
         blocks = self.query.blocks(at.schema)
         middle = rows * GRID if self.query.each_row_adds_clip(at.schema) else 0.0
         made = self._parts(at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64))
         return made, Seen(path, "total", cells=sum(block.size for block in blocks))
 
     def _parts(self, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
-        """Return a read-only `NoisySum` per block; units(block, noise scale in grid units) gives its integers."""
+        """Return a read-only `NoisySum` per block at a Setting; units(block, noise in units) gives its integers."""
         spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
         blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
         grids = [block.clip / GRID for block in blocks]
@@ -184,12 +184,12 @@ class Total(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the parts for the journal: grid and sigma of each block as facts, and its integer array."""
+        """Return the `Kept` parts of `answer`, noisy sums: grid and sigma of each block as facts, its integer array."""
         return Kept([{"grid": part.grid, "sigma": part.sigma} for part in answer], [part.units for part in answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisySum, ...]:
-        """Return the noisy sums, with read-only arrays, from the parts that `keep` made."""
+        """Return a tuple of noisy sums, with read-only arrays, from the `Kept` parts that `keep` made."""
         read_only(kept.arrays)
         return tuple(
             NoisySum(units, fact["grid"], fact["sigma"]) for fact, units in zip(kept.facts, kept.arrays, strict=True)
@@ -200,14 +200,14 @@ class Total(Question):
         return self.query.replayed(), self.price, self.currency, self.weights, self.rate
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return the (noisy count, its noise's sigma) if the sum counts records, of all rows; else nothing."""
+        """Return [(noisy count, sigma)] if the answer's sum counts records of `schema`, all rows; else nothing."""
         if self.rate != 1 or not self.query.counts_records(schema):
             return ()
         clip = self.query.blocks(schema)[0].clip
         return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
-        """Return one `PublishedSum` per block; none in `sampled`, where steps are many and of unknown rows."""
+        """Return a `PublishedSum`, by `schema`, per block of the answer; none in `sampled`: steps of unknown rows."""
         if self.currency == Currency.SAMPLED:
             return ()
         noise, read = ("laplace" if self.currency == Currency.PURE else "gaussian"), columns_read(self.query)
@@ -222,7 +222,7 @@ class Total(Question):
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return for each block a tuple of array shape, dtype, grid and sigma; no sum."""
+        """Return a list, per block of the answer: (array shape, dtype as text, grid, sigma); no sum."""
         return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
@@ -241,7 +241,7 @@ class Total(Question):
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return the noise of every coordinate, as a standard normal; none for a sample, whose exact sum is unknown.
+        """Return float arrays, a block each: (answer - `exact`) at a Setting as a standard normal; none for a sample.
 
         Laplace noise is mapped to the normal number of equal tail probability, so that its squares have one law too.
         """
@@ -274,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask for one `NoisySum` per block of a query, at exactly one price: rho, pure epsilon, or noise of a step."""
+    """Ask for a `NoisySum` per block of `query`, by `weights`, at one price: rho, epsilon, or noise (`rate`)."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

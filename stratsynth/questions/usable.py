@@ -54,18 +54,18 @@ class Usable(Question):
         return self.currency in OPENED_IN_RHO
 
     def check(self, schema: Schema) -> None:
-        """Refuse a price that is not positive, or too small to be paid in noise, and an unknown currency."""
+        """Refuse a price not positive, or too small to be paid in noise in `schema`, and an unknown currency."""
         check_positive("usable: price", self.price)
         if type(self.currency) is not Currency or self.scale(schema) > laplace.WIDEST:
             raise MechanismError("usable: its price is in no currency, or too small to be paid in noise.")
 
     def sensitivity(self, schema: Schema) -> float:
-        """Return the most that one record moves all numbers, in the norm of the noise, rounded up."""
+        """Return a float: the most that a record of `schema` moves all numbers, in the noise's norm, rounded up."""
         weight, numbers = schema.row_weight.most // schema.row_weight.each, 1 + len(schema.names)
         return weight * (math.sqrt(numbers) * (1 + 1e-15) if self.gaussian else float(numbers))
 
     def scale(self, schema: Schema) -> float:
-        """Return sigma of the Gaussian noise, or the scale of the Laplace noise, rounded up."""
+        """Return a float: sigma of the Gaussian noise in this schema, or the scale of the Laplace noise, rounded up."""
         moved = self.sensitivity(schema)
         if not self.gaussian:
             return moved / self.price * (1 + 1e-15)
@@ -73,11 +73,11 @@ class Usable(Question):
         return math.sqrt(max(variance, WIDER) + WIDER) * (1 + 1e-15)
 
     def deviation(self, schema: Schema) -> float:
-        """Return the standard deviation of the noise of each number, in records."""
+        """Return a float: the standard deviation of the noise of each number in this schema, in records."""
         return self.scale(schema) * (1 if self.gaussian else math.sqrt(2))
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return its one charge; beside steps on samples it is no step, and its rho is among the details."""
+        """Return one `Charge` at `path` by `schema`, in a tuple; beside steps on samples no step, rho among details."""
         details = {"sigma" if self.gaussian else "scale": self.scale(schema), "columns": len(schema.names)}
         beside = {Currency.SAMPLED: {"rho": self.price}, Currency.CLAIMED: {"delta": 0.0}}.get(self.currency, {})
         amount = 0.0 if self.currency == Currency.SAMPLED else self.price
@@ -89,21 +89,21 @@ class Usable(Question):
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
-        """Return the exact numbers plus integer noise, with the standard deviation of the noise of each."""
+        """Return a `NoisyTable`: exact numbers plus integer noise by `entropy`, and the noise's standard deviation."""
         (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
         return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
     def noisy(self, schema: Schema, values: Ints) -> NoisyTable:
-        """Return the answer of these numbers, to which noise was added."""
+        """Return the `NoisyTable` of integers `values`, with noise added, and its deviation in records of `schema`."""
         read_only([values])
         return NoisyTable(OUTSIDE, values, self.deviation(schema))
 
     def tv_error(self, at: Setting) -> float:
-        """Return the total variation between sampled and stated Gaussian noise, over all numbers; 0 for Laplace."""
+        """Return a float at a Setting: total variation of sampled and stated Gaussian noise; 0 for Laplace."""
         return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
-        """Return made-up numbers: `rows` usable records and no value outside, with noise; and a plan's `Seen`."""
+        """Return (noisy numbers by `rng`: `rows` usable records, none outside; a plan's `Seen` at `path`)."""
         numbers = 1 + len(at.schema.names)
         noisy = rng.normal(0, self.deviation(at.schema), numbers)
         noisy[0] += rows
@@ -111,25 +111,25 @@ class Usable(Question):
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
-        """Return the parts for the journal, as those of a table."""
+        """Return the `Kept` parts of the answer for the journal, in the form of a table's: sigma, integer array."""
         return Counts.keep([answer])
 
     @classmethod
     def recall(cls, kept: Kept) -> NoisyTable:
-        """Return the noisy numbers, read-only, from the parts that `keep` made."""
+        """Return the `NoisyTable` of numbers, read-only, from the `Kept` parts that `keep` made."""
         return Counts.recall(kept)[0]
 
     def records(self, schema: Schema, answer: Answer) -> list[tuple[float, float]]:
-        """Return the noisy number of usable records with its noise."""
+        """Return [(noisy number of usable records, its noise's standard deviation)] of an answer."""
         return [(float(answer.values[0]), answer.sigma)]
 
     @classmethod
     def shape(cls, answer: Answer) -> Any:
-        """Return shape, dtype and sigma; no number."""
+        """Return a list of one (columns, array shape, dtype as text, sigma) of the answer; no number."""
         return Counts.shape([answer])
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the price of telling `here` from `there`: squared L2 distance / (2 sigma^2), or L1 / scale."""
+        """Return the price, a Fraction, of telling `here` from `there`: squared L2 / (2 sigma^2), or L1 / scale."""
         one, other = here.tables[0], there.tables[0]
         scale = Fraction(self.scale(at.schema))
         if self.gaussian:

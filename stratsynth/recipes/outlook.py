@@ -33,7 +33,7 @@ def planned(recipe: Recipe) -> Plan:
 
 
 def _size_of_people(recipe: Recipe, size: int) -> list[str]:
-    """Return a warning where a declared size of people is rather a number of records; [] otherwise.
+    """Return a warning, in a list, where a recipe's declared `size` of people is rather one of records; else [].
 
     Known are the declared size, the mean weight, and how many rows are to be drawn, which are seldom many times as many
     as there are records.
@@ -79,5 +79,5 @@ def account_after(recipe: Recipe) -> dict[str, Any] | None:
 
 
 def _unread(key: bytes) -> str:
-    """Raise an AssertionError: a plan never reads the data, so it asks for no fingerprint."""
+    """Raise an AssertionError for any key: a plan never reads the data, so it asks for no fingerprint."""
     raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")

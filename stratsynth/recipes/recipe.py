@@ -94,7 +94,7 @@ class Recipe:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Recipe:
-        """Return the recipe in a TOML file, parsed and checked; its data are not opened.
+        """Return the recipe in the TOML file `path`, parsed and checked; its data are not opened.
 
         Raises:
             RecipeError: No such file, or no valid recipe.
@@ -283,7 +283,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _comma_hint(path: Path, error: str) -> str:
-    """Return a sentence on the comma in a number, if the line that an error of TOML names has one; empty if not."""
+    """Return a sentence on a comma in a number of the file `path`, if the line in TOML's `error` has one; else ""."""
     place, lines = (
         re.search(r"at line (\d+)", error),
         read_bytes(path, MAX_BYTES, error=RecipeError).decode().split("\n"),

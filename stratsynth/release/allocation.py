@@ -64,7 +64,7 @@ def wanted(
 def balanced(
     model: TableModel, n: int, columns: Sequence[str], where: Where, rng: Generator
 ) -> list[tuple[Where, int]]:
-    """Return (condition, rows) of each group of `columns`: equally many rows up to one, n in all; groups of 0 left out.
+    """Return (condition, rows) of each group of `columns` within `where`: equally many up to one (`rng`), `n` in all.
 
     Groups that cannot occur get none: those without weight in the model, and those that a rule or `where` forbids. If
     all are such and n is not 0, UsageError.
@@ -82,7 +82,10 @@ def balanced(
 
 
 def _both(group: Where, where: Where) -> Where:
-    """Return the mapping from column to codes that demands both conditions; no codes where they exclude each other."""
+    """Return {column: codes} that demands both conditions, `group` and `where`.
+
+    No codes where they exclude each other.
+    """
     return {**where, **{column: codes & where.get(column, codes) for column, codes in group.items()}}
 
 
@@ -96,7 +99,7 @@ def _possible(model: TableModel, condition: Where) -> bool:
 
 
 def _level(schema: Schema, column: str, value: Any) -> str:
-    """Return the level that a value of a user names in `n_by_group`; refused as by `level_of`."""
+    """Return the level, a text, that a user's value names in `n_by_group` for this column; refused as by `level_of`."""
     try:
         return level_of(schema, column, value)
     except UsageError as error:
@@ -104,7 +107,7 @@ def _level(schema: Schema, column: str, value: Any) -> str:
 
 
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any], ...], int]]:
-    """Return (column, value) pairs and number of rows of each group in `n_by_group`, a mapping, frame or file."""
+    """Return ((column, value) pairs, rows) of each group in `given`, a mapping by the columns `by`, frame or file."""
     if isinstance(given, Mapping):
         names = _columns("by", by)
         if not names:

@@ -152,7 +152,7 @@ def certificate(
 
 
 def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
-    """Return the record's entries that are fixed before the first answer; absent ones are left out."""
+    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones."""
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
         "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
@@ -185,7 +185,7 @@ def _meaning(
     known: Coverage | None,
     first: FirstAnswer | None,
 ) -> dict[str, Any]:
-    """Return the record's entries on declared and measured numbers, `notices` and `small_groups`, but empty ones."""
+    """Return a dict: a certificate's non-empty entries on declared and `measured` numbers, notices, small groups."""
     margin = MARGIN if measured is None else measured.margin
     declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
     how: dict[str, Any] = {}
@@ -208,7 +208,7 @@ def _meaning(
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """Return the record's entry with column, maximum and missing value of row weights; {} if every row counts 1."""
+    """Return the certificate's entry, a dict: column, maximum, missing value of the table's row weights; or {}."""
     weight = table.schema.row_weight
     if weight.column is None:
         return {}
@@ -216,7 +216,7 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the record's value of `strata`: `by`, `cells`, `merged`; more for small groups, families, own budgets."""
+    """Return the certificate's `strata`, a dict: `by`, `cells`, `merged`; more for small groups, families, budgets."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -236,7 +236,7 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """Return the record's value of `weights`: source and citation, and the share that rules removed, if any.
+    """Return a prepared fit's `weights` in its certificate, a dict: source and citation, share that rules removed.
 
     If the groups are no strata, `by` has their columns.
     """

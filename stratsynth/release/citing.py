@@ -65,7 +65,7 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield the bibliography entry of a mechanism's paper, if it names one, and those of `base` in its settings."""
+    """Yield the bibliography entries of a mechanism's paper, if `words` name one, and of `base` in its settings."""
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))
     base = settings.get("base")

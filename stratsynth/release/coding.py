@@ -77,7 +77,10 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
 
 
 def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return texts as values of a type, null staying null; ArrowInvalid for a text that it cannot hold."""
+    """Return texts as values of the Arrow type `kind`, null staying null.
+
+    ArrowInvalid for a text that it cannot hold.
+    """
     if pa.types.is_dictionary(kind):
         return _typed(texts, kind.value_type).dictionary_encode()
     if pa.types.is_integer(kind):  # a whole number may be spelt 2.0
@@ -89,7 +92,7 @@ def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
-    """Return one column as texts in the spelling of `texts`; a value that the file does not have keeps its own."""
+    """Return the column's `data` as texts in the spelling of a file's `texts`; a value not there keeps its own."""
     null = np.asarray(data.is_null())
     nothing = _null(column, texts) if _absent(column, column.not_applicable, texts) else column.not_applicable
     if isinstance(column, Nested):
@@ -109,19 +112,19 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
 
 
 def _absent(column: Column, word: str | None, texts: Texts) -> bool:
-    """True for None, and for the schema's word for not applicable if the file does not have it: it leaves it empty."""
+    """True if `word` is None, or the column's word for not applicable, absent from a file's `texts`: left empty."""
     return word is None or (word == column.not_applicable and word not in texts)
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """Return the commonest spelling of a missing value in the file that is no level; None if there is none."""
+    """Return the commonest spelling of a missing value in a file's `texts`, no level of the column; or None."""
     levels = column.levels if isinstance(column, Categorical) else column.words
     found = [text for text in NULLS if text in texts and text not in levels]
     return max(found, key=texts.__getitem__) if found else None
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the file's spelling of a level: itself, a text of equal number, or its label; itself if none is there."""
+    """Return the spelling of a column's level in a file's `texts`: itself, equal number, label; None for null."""
     if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
     if level in texts:
@@ -133,7 +136,7 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """Return the function from a number's text to the file's way to write it: its decimals, or leading zeros."""
+    """Return the function from a number's text to the way a file's `texts` of the column are: decimals, zeros."""
     numbers = [text for text in texts if number(text) is not None and text not in column.words]
     if not numbers or isinstance(column, Temporal):
         return lambda text: text

@@ -91,7 +91,7 @@ def coverage(
 
 
 def _covered(path: StratumPath, by_path: dict[StratumPath, set[Columns]], groups: Columns) -> frozenset[Columns]:
-    """Return the single columns and the pairs that are covered in the stratum of a path."""
+    """Return the single columns and pairs that tables `by_path`, or `groups`, cover in the stratum of a path."""
     constant = [{column for column, levels in stratum.items if len(levels) == 1} for stratum in path]
     tables = {
         columns.union(*constant[:depth]) for depth in range(len(path) + 1) for columns in by_path.get(path[:depth], ())
@@ -124,7 +124,7 @@ def covered(
 
 
 def source_of_unmeasured(prepared: Prepared) -> str:
-    """Return the source, in words, of the values of columns that no noisy table has."""
+    """Return words on the source of unmeasured columns' values: schema's levels, or the prepared fit's prior."""
     if prepared.prior is not None:
         return "the prior, or where it lacks them from the schema's levels alone,"
     return "the schema's levels alone"

@@ -92,12 +92,12 @@ class Comparison:
         return MeasuredCount(self.measured, self.noise_sd)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as the certificate states it; of the last fields those that are not None."""
+        """Return the comparison as a dict for the certificate; of the last fields those that are not None."""
         return {key: value for key, value in asdict(self).items() if key in STATED or value is not None}
 
     @classmethod
     def stated_in(cls, certificate: Certificate) -> list[Comparison]:
-        """Return the comparisons of a certificate."""
+        """Return the list of comparisons of declared with measured numbers in a certificate."""
         return [
             cls(**{f.name: getattr(each, f.name) for f in fields(cls)}) for each in certificate.declared_and_measured
         ]
@@ -118,7 +118,10 @@ class DeclaredFigures:
 
     @classmethod
     def of(cls, prepared: Prepared, margin: float, *, laplace: bool) -> DeclaredFigures:
-        """Return the declared figures of a fit; private weights declare no shares."""
+        """Return the declared figures of a prepared fit, with margin, and `laplace` or Gaussian noise.
+
+        Private weights declare no shares.
+        """
         layout, size = prepared.strata, prepared.public.size
         compared = layout is not None and not layout.weights.asked
         shares = {s.label: share for s, share in layout.shares.items()} if layout is not None and compared else {}
@@ -128,7 +131,7 @@ class DeclaredFigures:
 
     @classmethod
     def stated_in(cls, certificate: Certificate, stated: AgreementStated) -> DeclaredFigures:
-        """Return the declared figures that a certificate compares."""
+        """Return the declared figures that a certificate compares; `stated` is its entry `agreement`, with a margin."""
         found = certificate.declared_and_measured
         size = next((c.declared for c in found if c.what == DECLARED_SIZE), None)
         shares = {c.stratum: c.share for c in found if c.what == SHARE and c.share is not None}
@@ -140,7 +143,10 @@ class DeclaredFigures:
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 
     def compared(self, sizes: SizeEstimates) -> list[Comparison]:
-        """Return everybody's comparison, then that of each measured group in the order of the shares."""
+        """Return comparisons with the estimated `sizes`.
+
+        Everybody's is first, then measured groups' in the shares' order.
+        """
         total, test = sizes.total, self.test(sizes)
         found = [
             _comparison(DECLARED_SIZE, "", None, self.size, total, test.size(self.size, total.value, total.variance))
@@ -204,7 +210,7 @@ def rows_by_size(shares: Mapping[str, float], sizes: SizeEstimates) -> dict[str,
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
-    """True if shares declared of other people fit the noisy totals of groups better than other people's could.
+    """True if shares a prepared fit declares fit comparisons `found` better than other people's shares could.
 
     Were the rows independent of the shares, a group's noisy total would miss its share of everybody by the noise and
     by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less
@@ -227,7 +233,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def agreement(test: EquivalenceTest) -> dict[str, Any]:
-    """Return the certificate's entry `agreement` on how declared and measured figures were compared."""
+    """Return the certificate's entry `agreement`, a dict: margin, level, correction, number of statements, records."""
     return {
         "margin": test.margin,
         "level": test.level,
@@ -238,7 +244,7 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return sizes from the numbers of records in single answers, each a mean weighted by 1 / variance."""
+    """Return sizes of everybody and `labels` by records `counted`, means weighted by 1 / variance; None without."""
     direct: dict[StratumPath, list[Counted]] = {}
     for one in counted:
         direct.setdefault(one.path, []).append(one)
@@ -253,7 +259,10 @@ def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlap
 
 
 def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
-    """Return the mean of independent counts, weighted by 1 / variance, and its variance; the exact one, if any."""
+    """Return (mean of independent counts `ways`, weighted by 1 / variance, its variance).
+
+    If one of the counts is exact, return it with variance 0.
+    """
     exact = [way.records for way in ways if not way.noise_sd > 0]
     if exact:
         return exact[0], 0.0

@@ -124,7 +124,7 @@ class EquivalenceTest:
         return Difference(ratio - 1, low, high, z, self.verdict(low, high))
 
     def verdict(self, low: float, high: float) -> str:
-        """Return the verdict that an interval of the relative difference gives."""
+        """Return the text AGREES, DIFFERS or UNDECIDED for an interval, `low` to `high`, of the relative difference."""
         if -self.margin <= low and high <= self.margin:
             return AGREES
         return DIFFERS if low > self.margin or high < -self.margin else UNDECIDED

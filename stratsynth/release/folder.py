@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from stratsynth.release.shown import CertificateRecord
 
 if TYPE_CHECKING:
     from stratsynth.release.release import Release
+    from stratsynth.schema.inside import Inside
 
 REPORT = "report.html"
 """File for readers; everything in it is in the other files."""
@@ -28,7 +30,7 @@ RULES = "rules.json"
 
 
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
-    """Write a release's folder with certificate, model, measurements, page, tables (CSV if `csv`); return its path."""
+    """Write a release's folder: certificate, model, measurements, page, `rows` rows by `seed` (also CSV); its path."""
     from stratsynth.data.writing import write_table
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
@@ -58,6 +60,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
             )
             write_text(parts / REPORT, render(page))
             files.save(model, parts / "model")
+            files.save_laws(release.inside, parts / "model")
             record, own = dict(release.certificate), model.schema.sha256
             if own != schema_of(release.statement):  # the model knows fewer columns than the table had
                 record = {**record, "schema": {**record["schema"], "model_sha256": own}}
@@ -72,15 +75,20 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     return target
 
 
-def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path]:
-    """Return model, certificate (without `files`) and path of a release folder; ReleaseError if it is damaged."""
+def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path, Mapping[str, Inside]]:
+    """Return model, certificate (without `files`), path and laws of a release folder; ReleaseError if it is damaged."""
     path = given_path("the release", folder, error=ReleaseError)
     record = read_certificate(path)
-    check_files(path, record.statement, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
+    laws = f"model/{files.LAWS}"
+    there = laws in (record.statement.files or ()) or os.path.lexists(path / laws)
+    check_files(
+        path, record.statement, ("model/model.npz", "model/schema.toml", MEASUREMENTS, *([laws] if there else []))
+    )
     with opened_measurements(path):  # its footer is sound; sampling needs no more of it
         pass
     try:
         model = files.load(path / "model")
+        inside = files.load_laws(path / "model", model.schema)
     except ReleaseError as error:
         raise ReleaseError(
             f"{str(error).removesuffix('.')}; it was written by stratsynth {record.statement.software.stratsynth}."
@@ -90,11 +98,11 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
             f"{path}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
             "Get the release again from whoever made it."
         )
-    return model, CertificateRecord({key: value for key, value in record.items() if key != "files"}), path
+    return model, CertificateRecord({key: value for key, value in record.items() if key != "files"}), path, inside
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder", *, probe: bool = False) -> Path:
-    """Return the path for a new release; UsageError if something is there, or no folder can be made there.
+    """Return the path of `folder` for a new release; UsageError, with `remedy`, if something is there, or it fails.
 
     With `probe`, a folder is made there and removed, as nothing else shows whether one can be.
     """

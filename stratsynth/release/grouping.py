@@ -57,7 +57,7 @@ def by_measured_sizes(release: Release) -> Release:
 
 
 def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:
-    """Return a certificate's record with the groups' parts of the rows, and the notices that go with them."""
+    """Return a certificate's record, as `stated`, with the groups' parts of the rows, and notices to match."""
     found = [replace(c, rows=rows.get(c.stratum)) if c.what == SHARE else c for c in Comparison.stated_in(stated)]
     return CertificateRecord(
         {
@@ -70,7 +70,10 @@ def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str,
 
 
 def renewed(stated: Certificate, found: Sequence[Comparison]) -> list[dict[str, str]]:
-    """Return a certificate's notices as dicts; those on declared numbers are made anew from the comparisons `found`."""
+    """Return the notices of a certificate, `stated`, as dicts.
+
+    Notices on declared numbers are made anew from the comparisons `found`.
+    """
     others = [{"kind": each.kind, "text": each.text} for each in stated.notices if each.kind not in KINDS]
     if stated.agreement is None:
         return others

@@ -51,12 +51,12 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def schema_of(certificate: Certificate) -> str:
-    """Return the stated SHA-256 of the schema in the model's folder: the table's, if the model has all columns."""
+    """Return the SHA-256, as text, that a certificate states of the model's schema: the table's, if all columns."""
     return certificate.schema.model_sha256 or certificate.schema.sha256
 
 
 def check_files(folder: Path, certificate: Certificate, wanted: Sequence[str]) -> None:
-    """Refuse files of `wanted` that differ from the certificate's list of hashes; without a list, refuse none.
+    """Refuse files of `wanted` in a folder that differ from the certificate's hashes; without a list, refuse none.
 
     Raises:
         ReleaseError: A file that is missing, unreadable, not listed, or different from the listed one.

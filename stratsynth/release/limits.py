@@ -55,7 +55,7 @@ KEY = "not_protected"
 
 
 def disclosed(certificate: Certificate) -> dict[str, str]:
-    """Return sentences on what a release discloses without noise, by subject; {} if there is nothing of the kind."""
+    """Return {subject: sentence} on what a certificate's release discloses without noise; {} if there is nothing."""
     found = {}
     if named := certificate.public_columns:
         found["Public columns"] = (
@@ -91,7 +91,7 @@ def disclosed(certificate: Certificate) -> dict[str, str]:
 
 
 def limits(certificate: Certificate) -> dict[str, str]:
-    """Return sentences on what the guarantee does not cover, by subject; those of this release alone come first."""
+    """Return {subject: sentence} on what a certificate's guarantee does not cover; those of it alone come first."""
     found = {}
     if not certificate.private:
         found["Everybody"] = "This is no private release: it protects nobody."

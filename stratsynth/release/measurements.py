@@ -47,7 +47,7 @@ MAX_UNPACKED = 2**31
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """Return an Arrow table with one row for each cell of every noisy table and each coordinate of every noisy sum."""
+    """Return an Arrow table of `measurements`; a row is a cell of a noisy table or a coordinate of a noisy sum."""
     if not measurements:
         return COLUMNS.empty_table()
     sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]
@@ -115,7 +115,7 @@ def read_measurements(folder: Path) -> pa.Table:
 
 @contextmanager
 def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
-    """Yield measurements.parquet, open; ReleaseError if its footer has other columns, or sizes too large or wrong."""
+    """Yield a folder's measurements.parquet, open; ReleaseError if its footer has other columns or unsound sizes."""
     import pyarrow.parquet as pq
 
     try:

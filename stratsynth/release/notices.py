@@ -96,7 +96,7 @@ def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> lis
 
 
 def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
-    """True if a group differs by more than noise explains together with the sampling of the table's own records.
+    """True if the comparison `c` is off by over `quantile` deviations of noise and sampling of weights up to `most`.
 
     Drawn at random from a population with the declared shares, its total of weights up to `most` would vary by `most`
     times the declared number at most.
@@ -107,7 +107,7 @@ def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
 
 
 def is_nothing(c: Comparison) -> bool:
-    """True if noise alone would give everybody's measured number, and the declared one is not so small itself."""
+    """True if noise alone would give everybody's measured number in `c`, the declared one not being so small itself."""
     least = max(3 * c.noise_sd, 1.0)
     return c.measured < least and (c.declared is None or not c.measured + least > c.declared > least)
 
@@ -119,7 +119,7 @@ def named(groups: Sequence[str]) -> str:
 
 
 def open_columns(names: Sequence[str]) -> Iterator[str]:
-    """Yield the text of the notice that the named public columns are not protected; nothing if there are none."""
+    """Yield the text of the notice that the public columns `names` are not protected; nothing if there are none."""
     if names:
         yield (
             f"NOT PROTECTED: the columns {', '.join(names)}, and the number of records. The release may show them as "
@@ -128,7 +128,7 @@ def open_columns(names: Sequence[str]) -> Iterator[str]:
 
 
 def measured_line(certificate: Certificate) -> str:
-    """Return declared and measured numbers of records as one line of text; empty if nothing was compared."""
+    """Return a certificate's declared and measured numbers of records as one line; "" if nothing was compared."""
     found = certificate.declared_and_measured  # none in 0.1.0
     everybody = [c for c in found if c.what == DECLARED_SIZE]
     if not everybody:
@@ -161,7 +161,7 @@ def records(number: float) -> str:
 
 
 def percents(difference: float | None, low: float | None, high: float | None, z: float | None) -> str:
-    """Return a relative difference in per cent, with its interval and its standard deviations where they are known."""
+    """Return text: a relative difference in per cent, its interval (`low`, `high`), its `z` deviations, if known."""
     if difference is None:
         return "–"
     inside = "" if low is None or high is None else f", from {signed(low)} to {signed(high)}"
@@ -170,12 +170,12 @@ def percents(difference: float | None, low: float | None, high: float | None, z:
 
 
 def signed(part: float) -> str:
-    """Return a part in per cent with its sign and three significant digits, without the sign of per cent."""
+    """Return text: `part` of 1 in per cent with sign and three significant digits, without the sign of per cent."""
     return f"{'−' if part < 0 else '+'}{short(100 * abs(part))}"
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """Yield the text on a declared size that the measured one contradicts; none if they agree.
+    """Yield the text on a declared size that the measured one in comparison `c` contradicts; none if they agree.
 
     `cut` is one more reason why weighted rows count less than declared.
     """

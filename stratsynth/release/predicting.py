@@ -24,7 +24,7 @@ ROW = "row"
 
 
 def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
-    """Return an array of one prediction per row of `data`, in the order of its rows; `seed` is for chance, or None.
+    """Return an array of the model's prediction per row of `data`, in its order; `seed` is for chance, or None.
 
     Raises:
         UsageError: Rows that have no order.
@@ -33,7 +33,7 @@ def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
 
 
 def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequence[str] = ()) -> pa.Table:
-    """Return an Arrow table: the columns `keep`, else `row` from 0; `prediction`; and further columns of the model.
+    """Return an Arrow table: columns `keep` of `data`, or `row`; `prediction` by `seed`; further ones of the model.
 
     Raises:
         UsageError: Rows without order, if no column is kept; columns named as the predictions are.
@@ -52,7 +52,7 @@ def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequen
 
 
 def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa.Array:
-    """Return one column of `data`: of a frame with pandas' own type, of any other source the column of `rows`."""
+    """Return column `name` of `data`: of a frame with pandas' own type, of another source the one of `rows`."""
     import pandas as pd
     import pyarrow as pa
 

@@ -241,7 +241,7 @@ def _mechanisms(certificate: Certificate) -> str:
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Yield lines of YAML of a mapping of mappings, lists of texts, texts and numbers; texts are quoted as in JSON."""
+    """Yield lines of YAML behind `indent` of `value`, mapping of mappings, lists, texts, numbers; quoted as JSON."""
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield f"{indent}{key}:"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.answers import Answers
     from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
+    from stratsynth.schema.inside import Inside
     from stratsynth.schema.where import Conditions, Value
 
 
@@ -47,6 +48,8 @@ class Release:
     """Every noisy answer, with its noise scale. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
     """Number of rows that `save` writes by default."""
+    inside: Mapping[str, Inside] = field(default_factory=dict)
+    """Laws of numbers within bins, by column, where they are more than the schema's."""
 
     def __post_init__(self) -> None:
         """Make the certificate a CertificateRecord, which notebooks show in words, if it is another mapping."""
@@ -148,12 +151,15 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return n synthetic rows as an Arrow table, as `sample` draws them; `moved` counts what rules change."""
+        """Return n synthetic rows as an Arrow table, as `sample` with these arguments.
+
+        `moved` counts what rules change.
+        """
         import pyarrow as pa
 
         wanted, model = SampleRequest(n, {} if where is None else where, n_by_group, by, balance), self.table_model
         check_rows(wanted.n or 0, model.schema)
-        drawing = Drawing.of(model, self.statement, wanted, seed)
+        drawing = Drawing.of(model, self.statement, wanted, seed, self.inside)
         check_rows(drawing.rows, model.schema)
         counts = Moved() if moved is None else moved
         if not isinstance(counts, Moved):
@@ -374,4 +380,5 @@ class Release:
             ReleaseError: A folder that is no release, is damaged, contradicts itself, has other files than its
                 certificate lists, or a model that no installed package knows.
         """
-        return cls(*read(folder))
+        model, certificate, measurements, inside = read(folder)
+        return cls(model, certificate, cast("Any", measurements), inside=inside)

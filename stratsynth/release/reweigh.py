@@ -46,7 +46,10 @@ class RatioOfShares:
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return one group's share, 0 to 1, at which the result is `value`, the others in proportion; None without one."""
+    """Return the group's share, 0 to 1, at which the `quotient` is `value`.
+
+    The other groups keep their proportions. None if there is no such share.
+    """
     rest = 1 - shares[group]
     if rest <= 0:
         return None  # the others have no proportions
@@ -71,7 +74,7 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
-    """Return the largest (sign 1) or smallest (-1) result over groups' shares, each from `low` to `high`, sum 1."""
+    """Return the largest (sign 1) or smallest (-1) quotient over groups' shares, each from `low` to `high`, sum 1."""
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
     # Dinkelbach (1967): maximise a - value b, linear in the shares, then take the result there as the next value.
@@ -89,7 +92,7 @@ def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
 
 
 def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
-    """Return the least relative error of all shares at once that moves the result by `moved`; None if even 1 does not.
+    """Return the least relative error of all shares at once that moves the quotient by `moved`; None if 1 does not.
 
     Bisection: the wider the intervals, the further the result can move.
     """

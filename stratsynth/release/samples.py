@@ -35,7 +35,10 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return m frames of n rows, each of a model fitted again with fresh noise; Unsupported where that is not sound."""
+    """Return m frames of n rows by `seed`.
+
+    Each is drawn from the release's model refitted with fresh noise. Unsupported where that is not sound.
+    """
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
     name, weights = release.statement.mechanism.name, release.statement.weights.source
@@ -61,7 +64,7 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
 
 
 def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> Sequence[TableModel]:
-    """Return `times` models of the kind of the release's, each fitted to its measurements with fresh noise added."""
+    """Return `times` models of the kind of `model`, fitted to the release's measurements with fresh noise by `rng`."""
     found: dict[str, list[tuple[Columns, np.ndarray[Any, Any], float]]] = {}
     for label, columns, values, sigma in measured(release.measurements):
         found.setdefault(label, []).append((columns, values, sigma))
@@ -87,7 +90,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` models of `model`'s kind, each fitted to `tables` with fresh noise; without tables, it alone."""
+    """Return `times` models of `model`'s kind, each fitted to `tables` with noise by `rng`; without tables, itself."""
     if not tables:
         return [model] * times
     return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
@@ -96,7 +99,7 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` mixtures of the same shares, each of a model of all records, refitted to `tables` with noise."""
+    """Return `times` mixtures of `model`'s shares, each of everybody's model, refitted to `tables`, noise by `rng`."""
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")

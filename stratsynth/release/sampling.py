@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.few import warn_of_few
+from stratsynth.schema.columns import Numeric
 from stratsynth.schema.where import example, levels_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from stratsynth.certificate import Certificate
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
     from stratsynth.schema.where import Conditions
 
 CHUNK = 2**18
@@ -80,16 +82,28 @@ class Drawing:
     """Seed of everything that is drawn."""
     rng: Generator
     """Generator of the only piece, if there is one."""
+    inside: Mapping[str, Inside] = field(default_factory=dict)
+    """Laws of numbers within bins, by column; of others the schema's own."""
 
     @classmethod
-    def of(cls, model: TableModel, certificate: Certificate, wanted: SampleRequest, seed: int | None) -> Drawing:
-        """Return the sample `wanted` of a model: its conditions with numbers of rows, and its seed; no row is drawn."""
+    def of(
+        cls,
+        model: TableModel,
+        certificate: Certificate,
+        wanted: SampleRequest,
+        seed: int | None,
+        inside: Mapping[str, Inside],
+    ) -> Drawing:
+        """Return the sample `wanted` of a model and its certificate: numbers of rows, seed, laws `inside`.
+
+        No row is drawn.
+        """
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
         rng = np.random.default_rng(known)
         parts = _parts(model, certificate, wanted, rng)
         warn_of_few(certificate, model.schema, parts)
-        return cls(model, parts, known, rng)
+        return cls(model, parts, known, rng, inside)
 
     @property
     def rows(self) -> int:
@@ -111,20 +125,37 @@ class Drawing:
         schema, of = self.model.schema, self.pieces
         rng = self.rng if of == 1 else np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
         mine = [(where, (number + 1) * rows // of - number * rows // of) for where, rows in self.parts]
-        found = [_draw(self.model, rows, rng, where, moved) for where, rows in mine if rows or of == 1] or [
-            _draw(self.model, 0, rng, {}, moved)
+        found = [self._draw(rows, rng, where, moved) for where, rows in mine if rows or of == 1] or [
+            self._draw(0, rng, {}, moved)
         ]
         order = rng.permutation(sum(rows for _, rows in mine))
         small = {c: smallest(schema.size(c)) for c in schema.names}
         codes = {c: np.concatenate([rows.pop(c).astype(small[c]) for rows in found])[order] for c in schema.names}
         chunks = range(0, max(len(order), 1), CHUNK)
-        return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
+        return pa.concat_tables(
+            decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng, self.inside) for i in chunks
+        )
+
+    def _draw(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
+        """Return n rows, as codes by column, that meet a condition and break no rule; `moved` counts what rules change.
+
+        Bins of a tail are drawn again by the tail's law, among those that the condition allows.
+        """
+        model = self.model
+        rows = draw_allowed(model.schema, n, rng, lambda k, counts: model.counted(k, rng, where, counts), where, moved)
+        for name, law in self.inside.items():
+            if law.tail is not None and isinstance(column := model.schema.column(name), Numeric):
+                rows[name] = law.tail.redrawn(column, rows[name], rng, where.get(name))
+        return rows
 
 
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of the request `wanted`, conditions by column; UsageError if none can be drawn."""
+    """Return (condition, rows) pairs of the request `wanted` on a model; UsageError if none can be drawn.
+
+    The strata of a certificate are the groups of `n_by_group` without `by`.
+    """
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
@@ -149,13 +180,6 @@ def _levels(schema: Schema, where: Conditions) -> dict[str, tuple[str, ...]]:
         return {column: levels_of(schema, column, condition) for column, condition in where.items()}
     except UsageError as error:
         raise type(error)(f"where: {error}") from None
-
-
-def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
-    """Return n rows, as codes by column, that meet a condition and break no rule; `moved` counts what rules change."""
-    return draw_allowed(
-        model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
-    )
 
 
 def check_rows(rows: int, schema: Schema) -> None:

@@ -22,6 +22,7 @@ from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import RatioOfShares, extreme, root, spread, together
 from stratsynth.schema import Numeric
 from stratsynth.schema.figures import figure
+from stratsynth.schema.inside import Inside, middles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +160,7 @@ def weight_sensitivity(
     results = [
         _result(column, name, quotient, strata, shares, threshold, box, sizes)
         for column in wanted
-        for name, quotient in _quotients(model, column, samples)
+        for name, quotient in _quotients(model, column, samples, release.inside.get(column))
     ]
     drawn = tuple(stratum.label for stratum in samples)
     kept = tuple(r for r in results if r is not None)
@@ -178,7 +179,7 @@ class GroupSizes:
 
     @classmethod
     def of(cls, release: Release, strata: Sequence[Stratum]) -> GroupSizes:
-        """Return the sizes of the groups `strata`, as the certificate's comparison has them."""
+        """Return the measured sizes of the groups `strata`, as the release's certificate compares them; else empty."""
         from stratsynth.release.grouping import measured_rows
 
         if not release.certificate.get("agreement"):  # an older certificate, or none
@@ -192,17 +193,18 @@ class GroupSizes:
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Return DRAWN rows of one group, as codes by column, that break no rule; drawn with seed 0."""
+    """Return DRAWN rows of the group `stratum` of a model, as codes by column, that break no rule; seed 0."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
 
 def _quotients(
-    model: Mixture, column: str, samples: Mapping[Stratum, Codes]
+    model: Mixture, column: str, samples: Mapping[Stratum, Codes], law: Inside | None
 ) -> Iterator[tuple[str | None, RatioOfShares]]:
-    """Yield (None, mean) of a numeric column, by the middles of its bins; else (level, share) of each level.
+    """Yield (None, mean) of a numeric column, by the means of its bins; else (level, share) of each level.
 
-    Means and shares are functions of the groups' weights; `samples` replaces the models of groups that know no rules.
+    Means and shares are functions of the groups' weights; `samples` replaces the models of groups that know no rules,
+    and `law` is that of numbers within bins, where it is more than the schema's.
     """
     kind = model.schema.column(column)
     tables = np.array(
@@ -214,9 +216,9 @@ def _quotients(
         ]
     )
     if isinstance(kind, Numeric):
-        middles = np.array(kind.middles)
-        real = tables[:, : len(middles)]
-        yield None, RatioOfShares(real @ middles, real.sum(axis=1))
+        means = np.array(middles(kind, law))
+        real = tables[:, : len(means)]
+        yield None, RatioOfShares(real @ means, real.sum(axis=1))
     else:
         for code, name in enumerate(kind.all_levels):
             yield name, RatioOfShares(tables[:, code], np.ones(len(tables)))
@@ -267,7 +269,7 @@ def _tip(
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return lower and upper ends of shares, an entry a stratum, by the table `given`; unnamed ones keep their share.
+    """Return (lower, upper) ends of shares of `strata`, by the table `given`; unnamed ones keep their share.
 
     Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
     1.

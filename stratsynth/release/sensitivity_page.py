@@ -12,7 +12,7 @@ from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 
 def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
-    """Return a Page with a row for each result, the most delicate first.
+    """Return a Page of the sensitivity `found`, a row for each result, the most delicate first; all with `every`.
 
     A column's levels are shown by the most delicate one, with `every` all.
     """
@@ -82,7 +82,7 @@ def _sentence(result: Result, points: str) -> str:
 
 
 def _measured(found: WeightSensitivity, points: str) -> str:
-    """Return the sentence on how many results the measured sizes move, and the certificate's verdicts on the shares."""
+    """Return a sentence: how many results of `found` the measured sizes move by over `points`, verdicts on shares."""
     if found.follow == "measured":
         return "The rows follow the measured sizes of the groups already."
     there = [r for r in found.results if r.measured is not None]

@@ -41,7 +41,7 @@ class CertificateRecord(dict[str, Any]):
 
 
 def release_text(certificate: CertificateRecord, columns: int) -> str:
-    """Return one line: Release(mechanism, strata, epsilon, delta; number of columns)."""
+    """Return one line of text: Release(mechanism, strata, epsilon, delta of a certificate; number of columns)."""
     return f"Release({_in_short(certificate)}; {columns} column{'s' * (columns != 1)})"
 
 

@@ -29,14 +29,14 @@ def is_folder(out: Path) -> bool:
 
 
 def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: Path, moved: Moved) -> int:
-    """Write the sample that is `wanted` of a release to the Parquet file `out`, piece by piece; return its rows.
+    """Write the sample `wanted` of a release, by `seed`, to the Parquet file `out`, piece by piece; return its rows.
 
     Numbers of rows that rules change are added to `moved`.
     """
     import pyarrow.parquet as pq
 
     _check_parent(out)
-    drawing = Drawing.of(release.table_model, release.statement, wanted, seed)
+    drawing = Drawing.of(release.table_model, release.statement, wanted, seed, release.inside)
     with new_file(out) as file, steps("sampling", drawing.pieces, None) as done:
         writer = None
         for number in range(drawing.pieces):
@@ -50,7 +50,7 @@ def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: P
 
 
 def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out: Path) -> int:
-    """Write the sample that is `wanted` of a release as a folder of Parquet files, or resume it; return its rows.
+    """Write the sample `wanted` of a release, by `seed`, to the folder `out` of Parquet files, or resume it; its rows.
 
     Raises:
         UsageError: A folder with other content, or with another sample, or one that is complete.
@@ -59,7 +59,8 @@ def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out:
     import pyarrow.parquet as pq
 
     known = _begun(out)
-    drawing = Drawing.of(release.table_model, release.statement, wanted, known.get("seed") if seed is None else seed)
+    chosen = known.get("seed") if seed is None else seed
+    drawing = Drawing.of(release.table_model, release.statement, wanted, chosen, release.inside)
     rows = [[{column: sorted(codes) for column, codes in where.items()}, number] for where, number in drawing.parts]
     request = digest(dict(release.certificate), rows, drawing.seed, PIECE)
     if known.get("request", request) != request:
@@ -91,7 +92,7 @@ def _check_parent(out: Path) -> None:
 
 
 def _begun(out: Path) -> Mapping[str, Any]:
-    """Return a begun sample's description; {} if nothing or an empty folder is there; UsageError for anything else."""
+    """Return the description of a sample begun in `out`; {} for nothing or an empty folder; else UsageError."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         _check_parent(out)
         return {}

@@ -38,7 +38,7 @@ def check_path(path: str | Path) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a matplotlib figure to a file, without a date, so that equal figures give equal bytes."""
+    """Write a matplotlib figure to the file `path`, without a date, so that equal figures give equal bytes."""
     import matplotlib as mpl
 
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix, {})

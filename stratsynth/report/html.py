@@ -63,7 +63,7 @@ def _environment() -> Environment:
 
 
 def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int | None]:
-    """Return a value's text or picture, its row's sorting key or None, and its shade in a heat map, 0 to 8, or None."""
+    """Return (text or picture of a value in a `column`, row's sorting key or None, heat map shade 0-8 or None)."""
     if isinstance(value, Cell):
         return value.text, value.key, None
     if isinstance(value, Points):

@@ -59,12 +59,12 @@ def _plain(value: Any) -> Any:
 
 
 def known(value: float | None) -> float | None:
-    """Return the number as a float if it is finite; None for None, NaN and infinity."""
+    """Return `value` as a float if it is finite; None for None, NaN and infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def short(value: float | None, digits: int = 3) -> str:
-    """Return a number as text with `digits` significant digits; a dash for None, NaN and infinity."""
+    """Return `value` as text with `digits` significant digits; a dash for None, NaN and infinity."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
@@ -73,6 +73,12 @@ def short(value: float | None, digits: int = 3) -> str:
         return f"{value:,.0f}".replace("-", "−")
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(places, 4)}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """Return a number with its sign and `digits` significant digits; a dash for None and NaN."""
+    text = short(value, digits)
+    return f"+{text}" if value is not None and value > 0 else text
 
 
 def percent(share: float | None) -> str:
@@ -93,7 +99,7 @@ def spelt(value: str | float | None, kind: str) -> str:
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
-    """Return texts joined as "a, b and c", with `last` in place of "and"; empty for none."""
+    """Return the texts `parts` joined as "a, b and c", with `last` in place of "and"; "" for none."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
@@ -105,7 +111,7 @@ def several(number: int, one: str, many: str | None = None) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """Return a mechanism's setting as text: nested settings in brackets, lists by commas, yes or no for booleans."""
+    """Return a mechanism's setting `value` as text: nested ones in brackets, lists by commas, booleans yes or no."""
     if isinstance(value, Mapping):
         if set(value) == {"name", "settings"}:
             settings = setting_text(value["settings"])

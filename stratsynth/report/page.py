@@ -57,7 +57,7 @@ class Column:
     """True if the column is left out beside a picture, whose numbers include it."""
 
     def text(self, value: Value) -> str:
-        """Return a value of this column as a terminal shows it; empty for a picture."""
+        """Return the text of a value of this column as a terminal shows it; empty for a picture."""
         return (
             str(value.text) if isinstance(value, Cell) else "" if isinstance(value, Points) else spelt(value, self.kind)
         )

@@ -55,7 +55,10 @@ class Axis:
         return cls(low, high if high - low > TINY else low + 1.0)
 
     def at(self, value: float) -> float:
-        """Return the place of a number in percent of the width, from the left; numbers outside are put at the edge."""
+        """Return the place of the number `value` in percent of the width, from the left.
+
+        Numbers outside the axis are put at its edge.
+        """
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log(low), math.log(high), math.log(max(value, self.low))
@@ -103,7 +106,7 @@ class Mark:
 
 
 def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
-    """Return an SVG of marks on one line, with intervals; if `joined`, a line joins the first two."""
+    """Return an SVG of marks on one line to `scale`, with intervals, named `what`; if `joined`, a line joins two."""
     there = [mark for mark in marks if known(mark.value) is not None]
     said = "; ".join(map(str, marks)) or "nothing"
     parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
@@ -130,7 +133,10 @@ def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str 
 
 
 def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup:
-    """Return an SVG of a bar from 0 to `value`, and its interval `low` to `high`; nothing is drawn below 0."""
+    """Return an SVG, named `what`, of a bar from 0 to `value` to `scale`, and interval `low` to `high`.
+
+    Below 0 no bar is drawn.
+    """
     zero = scale.at(max(0.0, scale.low))
     end = scale.at(max(value, 0.0))
     parts = [
@@ -141,7 +147,7 @@ def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup
 
 
 def axis(scale: Axis, unit: str = "") -> Markup:
-    """Return an SVG of an axis' ticks and numbers, with `unit` after each, to stand above a column of pictures."""
+    """Return an SVG of the ticks and numbers of an axis, `scale`, with `unit` after each, above pictures."""
     parts = []
     for tick in scale.ticks():
         at = scale.at(tick)
@@ -178,7 +184,7 @@ def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
 
 
 def tick_text(value: float) -> str:
-    """Return a number of an axis as text, thousands as "k" from 10,000."""
+    """Return the number `value` of an axis as text, thousands as "k" from 10,000."""
     if abs(value) >= 10_000:
         return f"{value / 1000:,.10g}k"
     return f"{value:,.10g}".replace("-", "−")

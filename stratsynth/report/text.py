@@ -78,7 +78,7 @@ def _figure(figure: Figure, table: Table) -> Iterator[str]:
 
 
 def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
-    """Return a line (or lines in one text) for the heads and for each row: texts to the left, numbers to the right."""
+    """Return a text (perhaps of several lines) for the table's heads and each of `rows`; texts left, numbers right."""
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
     cells += [[column.text(row[i]) for i, column in columns] for row in rows]

@@ -78,7 +78,7 @@ class Binned:
         return f"{first},{self.spell(self.breaks[i + 1])}{']' if closed else ')'}"
 
     def spell(self, value: float) -> str:
-        """Return the shortest text that reads back as this number, without a trailing `.0`."""
+        """Return the shortest text that reads back as the number `value`, without a trailing `.0`."""
         return repr(value).removesuffix(".0")
 
     def spell_range(self, low: float, top: float) -> str:

@@ -21,20 +21,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.errors import SchemaError, Unsupported
 from stratsynth.schema import typed
-from stratsynth.schema.bins import LOG
+from stratsynth.schema.bins import EVEN
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.inside import Inside, declared, numbers
+from stratsynth.schema.multiples import heaped
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import INFINITE, meaning
 
 
-def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:
+def decode(
+    schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator, inside: Mapping[str, Inside] | None = None
+) -> pa.Table:
     """Return an Arrow table of values for the codes, with the columns, order, types and labels of the schema.
 
-    Numbers are drawn within their bin and the bounds, by the column's shape. Missing becomes null, unless it is one of
+    Numbers are drawn within their bin and the bounds, by the column's law. Missing becomes null, unless it is one of
     the levels that the schema itself lists.
+
+    Args:
+        schema: The columns.
+        codes: The level number of each row, by column.
+        rng: Source of the numbers within bins.
+        inside: Laws of numbers within bins, by column; of others the schema's own.
     """
+    laws = {} if inside is None else inside
     arrays, fields = [], []
     for name, column in schema.columns.items():
         if name not in codes:
@@ -43,7 +54,11 @@ def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa
         if coded.size and not 0 <= coded.min() <= coded.max() < column.size:
             raise SchemaError(f"codes of column {name} must lie from 0 to {column.size - 1}")
         coded = coded.astype(np.int64)
-        array = _categories(column, coded, rng) if isinstance(column, Categorical) else _draw(column, coded, rng)
+        array = (
+            _categories(column, coded, rng)
+            if isinstance(column, Categorical)
+            else _draw(column, coded, rng, laws.get(name) or declared(column))
+        )
         arrays.append(array)
         labels = {b"labels": json.dumps(dict(column.labels)).encode()} if column.labels else None
         fields.append(pa.field(name, array.type, nullable=_has_null(column), metadata=labels))
@@ -150,11 +165,11 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
     return found
 
 
-def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
+def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> pa.Array:
     """Return an Arrow array of numbers drawn in the bins of `codes`; special codes as they are, other codes null."""
     bins, words = len(column.extents), column.words
     real = codes < bins
-    drawn = _within(column, np.minimum(codes, bins - 1), rng)
+    drawn = _within(column, np.minimum(codes, bins - 1), rng, inside)
     if column.dtype != "string":
         for i, word in enumerate(column.special):
             if (value := _special(column, word)) is not None:
@@ -212,22 +227,15 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
     return np.where(inside & (down < low), np.nextafter(down, np.float32(np.inf)), down)
 
 
-def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
-    """Return for each code (of a bin) a number drawn in its bin, by the column's shape."""
+def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
+    """Return for each code (of a bin) a number drawn in its bin, by the column's law."""
     low, top = np.asarray(column.extents, np.float64)[codes].T
-    if column.shape == LOG:
-        unit = float(column.transform_unit)
-        first, last = (np.copysign(np.log1p(np.abs(x) / unit), x) for x in (low, top + column.integer))
-        place = first + rng.random(len(codes)) * (last - first)
-        with np.errstate(over="ignore"):  # at the largest numbers there are
-            drawn = np.copysign(np.expm1(np.abs(place)) * unit, place)
-        drawn = np.clip(np.floor(drawn) if column.integer else drawn, low, top)  # rounding must not leave the bin
-    elif column.integer:
-        drawn = rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True)
-    else:
-        share = rng.random(len(codes))
-        # Not low + share * (top - low), whose difference can overflow; rounding must not leave the bin.
-        drawn = np.clip(low * (1 - share) + top * share, low, top) + 0.0
+    if column.integer and column.shape == EVEN and not column.round and inside.density is None and inside.heaps is None:
+        return np.asarray(rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True))
+    drawn = numbers(column, codes, rng.random(len(codes)), inside)
+    if inside.heaps is not None:
+        steps = np.cumsum(inside.heaps, axis=1)[codes]
+        drawn = heaped(column, drawn, low, top, (rng.random(len(codes)) * steps[:, -1:].T >= steps.T).sum(axis=0))
     if column.digits is not None:
         return _rounded(drawn, low, top, 10.0**column.digits)
     return np.asarray(drawn, np.int64 if column.integer else np.float64)

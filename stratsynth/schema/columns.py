@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
 from stratsynth.errors import SchemaError
-from stratsynth.schema import checks, declared, typed
-from stratsynth.schema.bins import LOG, SHAPES, Binned
+from stratsynth.schema import checks, declared, drawn, typed
+from stratsynth.schema.bins import EVEN, SHAPES, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
@@ -127,7 +127,7 @@ class Categorical(Categories):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric(Binned, Categories):
+class Numeric(drawn.DrawnWithin, Binned, Categories):
     """A column of numbers between public bounds, counted in public bins.
 
     A value is not a number when it is null, NaN, infinite, or text that spells no finite number: it becomes
@@ -166,7 +166,8 @@ class Numeric(Binned, Categories):
     than `bins`."""
 
     shape: str = "even"
-    """Law of synthetic numbers within a bin: "even", or "log", even on that scale, as in a long tail."""
+    """Law of synthetic numbers within a bin: "even", or "log", even on that scale, as in a long tail; "pareto" is "log"
+    with a Pareto tail in the last bins, whose slope follows from noisy counts and `tail`."""
 
     digits: int | None = None
     """Number of decimals of synthetic numbers, from 0 to 9; None for as many as a float has."""
@@ -215,13 +216,11 @@ class Numeric(Binned, Categories):
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
         checks.choice("spacing", self.spacing, SHAPES)
-        checks.choice("shape", self.shape, SHAPES)
         self._check_unit()
-        if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
-            checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
         declared.check_bins(self)
         if self.breaks[0] > self.lower or self.breaks[-1] < self.upper:  # a number without a bin leaves its row out
             checks.refuse("edges must reach from lower (or below) to upper (or above)")
+        drawn.check(self)
         object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
         declared.check_words(self)
         self._check_dtype()
@@ -239,7 +238,7 @@ class Numeric(Binned, Categories):
     @cached_property
     def middles(self) -> tuple[float, ...]:
         """Mean of the numbers that are drawn in each bin, one per bin."""
-        from stratsynth.schema.middles import middles
+        from stratsynth.schema.inside import middles
 
         return middles(self)
 
@@ -274,7 +273,7 @@ class Numeric(Binned, Categories):
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
-        if self.transform is None and unit != 1 and LOG not in (self.spacing, self.shape):
+        if self.transform is None and unit != 1 and self.spacing == self.shape == EVEN:
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_dtype(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_columns(schema: Schema) -> None:
-    """Raise SchemaError for a column whose name cannot stand in released files, or that is no column."""
+    """Raise SchemaError for a schema's column whose name cannot stand in released files, or that is no column."""
     for name, column in schema.columns.items():
         text = check_text("a column name", name)
         if any(c in text for c in ",|="):
@@ -33,7 +33,7 @@ def check_columns(schema: Schema) -> None:
 
 
 def check_beside(schema: Schema) -> None:
-    """Raise SchemaError for an unknown frame, and for columns of units or weights that are released, or are one."""
+    """Raise SchemaError for a schema's unknown frame, and for columns of units or weights released or twice."""
     unit = None if isinstance(schema.unit, str) else schema.unit.column
     if unit in schema.columns:
         raise SchemaError(f"unit: {unit} tells people apart, so it must not be released: leave it out of the columns")
@@ -49,7 +49,7 @@ def check_beside(schema: Schema) -> None:
 
 
 def check_rules(schema: Schema) -> None:
-    """Raise SchemaError for what is no rule, and for a rule of levels or columns that do not exist."""
+    """Raise SchemaError for what is no rule in a schema, and for a rule of levels or columns that do not exist."""
     for i, rule in enumerate(schema.rules, start=1):
         if not isinstance(rule, Rule):
             raise SchemaError("rules must be a list of Rule")

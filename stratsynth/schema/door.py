@@ -147,7 +147,7 @@ class SchemaDoor:
         return toml.dumped(toml.to_tables(schema))
 
     def write_toml(self, path: str | Path) -> None:
-        """Write the schema to a TOML file, which `from_toml` reads back.
+        """Write the schema to the TOML file `path`, which `from_toml` reads back.
 
         Raises:
             SchemaError: A schema that files cannot express.
@@ -161,7 +161,7 @@ class SchemaDoor:
 
     @staticmethod
     def from_toml(path: str | PathLike[str]) -> Schema:
-        """Read a schema from a TOML file.
+        """Read a schema from the TOML file `path`.
 
         Raises:
             SchemaError: No such file, no TOML, or no valid schema.
@@ -186,7 +186,7 @@ class SchemaDoor:
 
     @staticmethod
     def from_domain_json(path: str | PathLike[str]) -> Schema:
-        """Return the schema of mbi's domain file, {column: number of values}: columns of whole numbers from 0.
+        """Return the schema of mbi's domain file `path`, {column: number of values}: columns of whole numbers from 0.
 
         Raises:
             SchemaError: No such file, or no such table.
@@ -209,7 +209,7 @@ class SchemaDoor:
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Schema:
-        """Return the schema in a file: TOML, or mbi's domain file if the name ends in .json.
+        """Return the schema in the file `path`: TOML, or mbi's domain file if the name ends in .json.
 
         Raises:
             UsageError: Another ending; a SchemaError for an invalid file.

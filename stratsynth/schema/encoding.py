@@ -52,7 +52,7 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Return the table's rows as codes, without rows whose values the schema neither knows nor admits.
+    """Return the rows of the table `data` as codes, without rows whose values the schema neither knows nor admits.
 
     `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
     the schema names their column.
@@ -85,7 +85,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
-    """Return each row's weight, by its own value alone: an integer from 0 to the largest; None without a column.
+    """Return each row's weight in `data`, by its own value alone: an int from 0 to the largest; None without any.
 
     Halves are rounded to even; a value that is no finite number counts as the schema's `missing`.
     """
@@ -99,7 +99,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return two arrays: the code of each row's value, -1 if its row is to be left out; True for a value not listed."""
+    """Return (code of each row's value in `data`, -1 to leave it out; True for a value the column does not list)."""
     if isinstance(column, Nested):
         codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return by row the code, -1 to leave it out; the number within bounds or NaN; True for neither bin nor special."""
+    """Return by row of `data` (code, -1: left out; number in bounds or NaN; True for neither bin nor special)."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan
@@ -139,7 +139,7 @@ def smallest(size: int) -> np.dtype[Any]:
 
 
 def width(schema: Schema, *, numbers: bool = True) -> int:
-    """Return the bytes of one encoded row: codes, numbers of numeric columns if wanted, and a weight if it has one."""
+    """Return the bytes of one encoded row of a schema: codes, with `numbers` those of numeric columns, and a weight."""
     columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
     real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
     return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

@@ -101,7 +101,7 @@ def feasible(schema: Schema) -> Feasible:
 
 
 def check_rules(schema: Schema) -> None:
-    """Refuse rules that no row can keep, and name a minimal set of them that contradict each other.
+    """Refuse a schema's rules that no row can keep, and name a minimal set of them that contradict each other.
 
     Raises:
         SchemaError: Rules that contradict each other.

@@ -9,7 +9,7 @@ from stratsynth.schema.text import number
 
 
 def figure(value: Any) -> float:
-    """Return the number in a cell of a small table, or that its text spells (`number`); NaN if none."""
+    """Return the number in `value`, a cell of a small table, or that its text spells (`number`); NaN if none."""
     if isinstance(value, str | bool):
         found = number(str(value))
         return math.nan if found is None else found

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from stratsynth.schema.columns import Categorical, Column
+from stratsynth.schema.drawn import narrowed
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.text import MISSING
 
@@ -37,6 +38,7 @@ def narrow(column: Column, levels: Collection[str]) -> Column:
             missing = MISSING in kept
             return replace(
                 column,
+                **narrowed(column, numbers[0], numbers[-1]),
                 lower=lower,
                 upper=upper,
                 edges=column.breaks[numbers[0] : numbers[-1] + 2],

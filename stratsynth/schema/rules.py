@@ -48,7 +48,7 @@ class Rule:
         return frozenset(self.when.keys() | self.never.keys())
 
     def cells(self, schema: Schema) -> tuple[dict[str, frozenset[int]], ...]:
-        """Return the forbidden boxes, one for each column of `never`: no record has all its codes in one.
+        """Return the forbidden boxes in a schema, one a column of `never`: no record has all its codes in one.
 
         A bin meets a comparison only if all its values do, so that forbidden cells are
         certainly empty. Not applicable and missing meet no comparison.
@@ -80,7 +80,7 @@ def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
 
 
 def _compared(column: Column, condition: str) -> frozenset[int] | None:
-    """Return the codes of the bins wholly inside a comparison such as `>= 18`; None if `condition` is none."""
+    """Return the codes of a column's bins wholly inside a comparison, `condition`, such as `>= 18`; None if none."""
     match = _COMPARISON.fullmatch(condition)
     if match is None or not isinstance(column, Numeric) or (bound := column.quantity(match[2])) is None:
         return None

@@ -117,11 +117,11 @@ class Schema(SchemaDoor):
         return self.column(name).all_levels
 
     def size(self, name: str) -> int:
-        """Return the number of categories of a column; SchemaError if there is no such column."""
+        """Return the number of categories of the column `name`; SchemaError if there is no such column."""
         return self.column(name).size
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
-        """Return the shape of a contingency table of these columns: the number of categories of each."""
+        """Return the shape of a contingency table of the columns `clique`: the number of categories of each."""
         sizes = self._sizes
         return tuple([sizes[name] if name in sizes else self.size(name) for name in clique])
 
@@ -130,7 +130,7 @@ class Schema(SchemaDoor):
         return {name: column.size for name, column in self.columns.items()}
 
     def cells(self, clique: Iterable[str]) -> int:
-        """Return the number of cells of a contingency table of these columns."""
+        """Return the number of cells of a contingency table of the columns `clique`."""
         return math.prod(self.shape(clique))
 
     def index(self, name: str, level: str) -> int:

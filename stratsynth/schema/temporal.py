@@ -88,7 +88,7 @@ class Temporal(Numeric):
         return None if found is None else float(found // UNITS[self.unit])
 
     def spell(self, value: float) -> str:
-        """Return the ISO text of a moment, given as a number of units; of a duration, the number itself."""
+        """Return the ISO text of the moment `value`, a number of units; of a duration, the number itself."""
         if self.kind == "duration":
             return super().spell(value)
         moment = _EPOCH + dt.timedelta(microseconds=int(value) * UNITS[self.unit])
@@ -103,7 +103,7 @@ class Temporal(Numeric):
         return f"{self.spell(low)}..{self.spell(top)}"
 
     def _count(self, key: str, value: Any) -> float:
-        """Return a bound (number, text or date) as a whole number of units; SchemaError, naming `key`, for others."""
+        """Return the bound `value` (number, text, date) as a whole number of units; SchemaError on `key` for others."""
         if is_number(value) and float(value).is_integer():
             return int(value)  # as `replace` gives it, and durations are declared
         found = self.quantity(_text(value))
@@ -131,7 +131,7 @@ _LAST = (dt.date.max - _EPOCH.date()).days * _DAY + _DAY
 
 
 def microseconds(kind: str, text: str) -> int | None:
-    """Return the microseconds that a text spells, since 1970 or midnight, or as a length; None if it spells none.
+    """Return the microseconds that a text of a `kind` spells, since 1970 or midnight, or as a length; or None.
 
     Fractions of a microsecond are cut off.
     """
@@ -191,7 +191,7 @@ def _duration(text: str) -> int | None:
 
 
 def _text(value: Any) -> str:
-    """Return a bound as text: dates and times in ISO form, durations in seconds; empty for other objects."""
+    """Return the bound `value` as text: dates and times in ISO form, durations in seconds; "" for other objects."""
     if isinstance(value, dt.timedelta):
         return str(Decimal(value // dt.timedelta(microseconds=1)) / UNITS["second"])
     if isinstance(value, dt.date | dt.time):

@@ -38,7 +38,7 @@ def truth(text: str) -> float:
 
 
 def meaning(text: str) -> Decimal | None:
-    """Return the number that spellings of a level share: 3 for "3" and "3.0", 1 for "True"; None if it spells none."""
+    """Return the number that spellings like `text` share: 3 for "3" and "3.0", 1 for "True"; None if it spells none."""
     text = text.strip(" \t")
     if len(text) > MAX_TEXT or not _NUMBER.fullmatch(text):
         return _TRUTH.get(text.lower())
@@ -49,7 +49,7 @@ def meaning(text: str) -> Decimal | None:
 
 
 def check_text(what: str, text: object) -> str:
-    """Return `text`; SchemaError if it is no text, empty, too long, a formula, or has control characters."""
+    """Return `text`; SchemaError on `what` if it is no text, empty, too long, a formula, or has control characters."""
     if not isinstance(text, str):
         raise SchemaError(f"{what} must be text, in quotes, not {text!r}")
     if not text:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.files.reading import read_bytes
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.drawn import DrawnWithin
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.temporal import KINDS, Temporal
@@ -57,7 +58,7 @@ def blame(place: str) -> Iterator[None]:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """Return the text of a schema file; SchemaError if it is unreadable, too large or not UTF-8."""
+    """Return the text of the schema file `path`; SchemaError if it is unreadable, too large or not UTF-8."""
     with blame(str(path)):
         try:
             content = read_bytes(Path(path), MAX_BYTES, error=SchemaError)
@@ -71,7 +72,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the fields of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
+    """Return {field: value} of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
 
     Raises:
         SchemaError: An invalid schema, with the line, or the column and the key.
@@ -103,7 +104,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _weight(given: object) -> RowWeight:
-    """Return the weight of rows that the table [weight] describes; SchemaError for another value or wrong keys."""
+    """Return the row weights that the table [weight], `given`, describes; SchemaError for another value, wrong keys."""
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
@@ -116,11 +117,13 @@ def dumped(tables: Mapping[str, Any]) -> str:
     """Return a dict of plain tables as TOML text, in which lists fill their lines."""
     import tomli_w  # only writers need it
 
-    return _LIST.sub(_filled, tomli_w.dumps(tables))
+    return _LIST.sub(_filled, _PAIR.sub(r"\1[\2, \3],", tomli_w.dumps(tables)))
 
 
-_LIST = re.compile(r"\[\n((?:    [^\[\]\n{]*,\n)+)\]")
-"""A list of texts or numbers as tomli_w writes it; a list with a bracket in a text does not match, and stays."""
+_PAIR = re.compile(r"(    )\[\n +([-+.\w]+),\n +([-+.\w]+),\n    \],")
+"""A pair of numbers in a list, as tomli_w writes it."""
+_LIST = re.compile(r"\[\n((?:    (?:[^\[\]\n{]*|\[[-+.\w]+, [-+.\w]+\]),\n)+)\]")
+"""A list of texts, numbers or pairs as tomli_w writes it; a list with a bracket in a text does not match, and stays."""
 _WIDTH = 108
 
 
@@ -159,7 +162,8 @@ def _keys(column: Column) -> dict[str, Any]:
     temporal = isinstance(column, Temporal)
     kind = column.kind if isinstance(column, Temporal) else next(k for k, c in _KINDS.items() if type(column) is c)
     keys: dict[str, Any] = {"kind": kind}
-    for key in fields(column):
+    drawn = {key.name for key in fields(DrawnWithin)}
+    for key in sorted(fields(column), key=lambda key: key.name in drawn):  # which come last
         value = getattr(column, key.name)
         if value in (key.default, {}) or (temporal and key.name in IMPLIED):
             continue
@@ -197,7 +201,7 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Raise SchemaError for a number as a bound of a date, moment or time: a year alone would count as days."""
+    """Raise SchemaError for a number as a bound, in `given`, of a date, moment or time (`kind`): days, not years."""
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):
@@ -223,7 +227,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Raise SchemaError for a key in a table that is not in `known`, or one of `required` that is missing."""
+    """Raise SchemaError for a key of the table `given` that is not in `known`, or one of `required` that is missing."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")

@@ -60,7 +60,7 @@ def bounds(column: Numeric) -> tuple[float, float]:
 
 
 def mean_back(column: Numeric, mean: float, spread: float) -> float:
-    """Return the mean of numbers whose values on the column's scale are normal with this mean and deviation, or NaN."""
+    """Return the mean of numbers whose values on the column's scale are normal of this mean and `spread`, or NaN."""
     if column.transform is None or not math.isfinite(spread):
         return mean if column.transform is None else math.nan
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)

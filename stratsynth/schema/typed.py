@@ -74,7 +74,7 @@ def check(column: Categorical) -> None:
 
 
 def _holds(kind: str, exact: Decimal) -> bool:
-    """Return True if values of this kind hold the number of a level, so that it can be told from others."""
+    """Return True if values of this kind hold the number `exact` of a level, so that it can be told from others."""
     if kind in _INTEGERS:
         low, high = span(kind)
         return low <= exact <= high and exact == exact.to_integral_value()
@@ -88,7 +88,7 @@ def _holds(kind: str, exact: Decimal) -> bool:
 
 
 def span(kind: str) -> tuple[int, int]:
-    """Return the smallest and largest number of a type of whole numbers."""
+    """Return (smallest, largest) number of a type of whole numbers, `kind`."""
     bits = _INTEGERS[kind]
     return (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
@@ -133,7 +133,7 @@ def check_stored(column: Categorical | Numeric) -> None:
 
 
 def _check_numbers(column: Any, kind: str) -> None:
-    """Raise SchemaError for bounds or special codes that a type of numbers does not hold."""
+    """Raise SchemaError for a column's bounds or special codes that the type `kind` of numbers does not hold."""
     words = [column.quantity(word) for word in column.special]
     if any(word in INFINITE for word in column.special) and kind not in _FLOATS:
         checks.refuse(f"stored {kind!r} has no infinity, which `special` names")
@@ -147,7 +147,7 @@ def _check_numbers(column: Any, kind: str) -> None:
 
 
 def _check_times(column: Any, times: re.Match[str]) -> None:
-    """Raise SchemaError for a zone that is unknown, or a unit too coarse or too fine for the column's values."""
+    """Raise SchemaError for a stored type `times` of unknown zone, or unit too coarse or too fine for the column."""
     fine = {"millisecond": 3, "microsecond": 6}.get(column.unit, 0)
     if _UNITS[times[2]] < fine:
         checks.refuse(f"stored {times[0]!r} is coarser than the column's unit, the {column.unit}")

@@ -39,7 +39,7 @@ _PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
 
 
 def check_type(name: str, kind: pa.DataType) -> None:
-    """Raise SchemaError, naming the column, if its Arrow type `kind` does not hold single values such as text."""
+    """Raise SchemaError, naming the column `name`, if its Arrow type `kind` does not hold single values, as text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     readable = (
@@ -58,7 +58,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return an int32 array: each value's index in `column.levels`; -1 for null and values that are no level."""
+    """Return an int32 array: index in `column.levels` of each value of `data`; -1 for null and no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
     if column.stored == "float32" and pa.types.is_floating(data.type):
@@ -76,7 +76,7 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return by row the finite number or NaN (float64), and the index of its text in `column.words` or -1."""
+    """Return, by row of `data`, (finite number or NaN, float64; index of its text in `column.words` or -1)."""
     kind, words = data.type, column.words
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain and not isinstance(column, Temporal):
@@ -97,7 +97,7 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
 
 
 def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return a number for each row's unit, equal for ids that are equal as text or, as levels are, as numbers.
+    """Return a number for each unit id in `data`, equal for ids equal as text or, as levels are, as numbers.
 
     "7", "7.0", " 7" and "07" are one unit. -1 for null, for empty text, for what is too long, and for numbers from
     2**53 that were stored or spelt as reals: their last digits are lost, so they tell nobody apart.
@@ -148,7 +148,7 @@ def _unit(text: str) -> str | None:
 
 
 def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return by row 64 bits, equal for equal texts and for plain spellings of a number; all ones for null and empty."""
+    """Return, by row of `data`, 64 bits, equal for equal texts and plain spellings of a number; ones for null."""
     from pandas.util import hash_array
 
     parts = [np.empty(0, np.uint64)]
@@ -174,7 +174,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _meanings(column: Categorical) -> dict[object, int]:
-    """Return a dict from number or truth value to the code of the level that spells it; -1 if several do."""
+    """Return {number or truth value: code of the column's level that spells it}; -1 if several do."""
     spelt = [meaning(level) for level in column.levels]
     once: dict[object, int] = {}
     for code, value in enumerate(spelt):
@@ -201,7 +201,7 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
 
 
 def _moments(column: Temporal, texts: pa.LargeStringArray) -> Array:
-    """Return float64: each text's whole units since the epoch; NaN if it is null or no such value."""
+    """Return float64: each of `texts` in the column's whole units since the epoch; NaN if null or no such value."""
     return np.array([None if text is None else column.quantity(text) for text in texts.to_pylist()], np.float64)
 
 
@@ -211,7 +211,7 @@ def _spread(
     default: object,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return an array with `answer` of each row's text, called once per distinct value; `default` for null."""
+    """Return an array of `dtype`: `answer` of each text in `data`, called once a distinct value; `default` for null."""
     parts = [np.empty(0, dtype)]
     for distinct in distinct_values(data):
         answers = np.append(np.asarray(answer(as_texts(distinct.dictionary)), dtype), np.array([default], dtype))
@@ -222,7 +222,7 @@ def _spread(
 
 
 def distinct_values(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
-    """Yield the rows piece by piece, in order, as dictionary arrays: indices into distinct values."""
+    """Yield the rows of `data` piece by piece, in order, as dictionary arrays: indices into distinct values."""
     for chunk in data.chunks:
         if pa.types.is_dictionary(chunk.type):
             yield pa.DictionaryArray.from_arrays(chunk.indices, hashable(chunk.dictionary))
@@ -232,7 +232,7 @@ def distinct_values(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
 
 
 def hashable(piece: pa.Array) -> pa.Array:
-    """Return the values in a type whose equal values have equal texts; null for NaN and overlong ones."""
+    """Return the values `piece` in a type whose equal values have equal texts; null for NaN and overlong ones."""
     kind = piece.type
     if pa.types.is_null(kind):
         return piece.cast(pa.string())
@@ -250,7 +250,7 @@ def hashable(piece: pa.Array) -> pa.Array:
 
 
 def spelt(number: float) -> str:
-    """Return the shortest text of a real: a whole one without a point, from 2**53 with an exponent."""
+    """Return the shortest text of the real `number`: a whole one without a point, from 2**53 with an exponent."""
     if abs(number) < _EXACT or not math.isfinite(number):
         return repr(number + 0.0).removesuffix(".0")  # -0.0 is 0
     return np.format_float_scientific(number, trim="-")
@@ -266,7 +266,7 @@ def seconds(count: int | None, digits: int) -> str | None:
 
 
 def as_texts(distinct: pa.Array) -> pa.LargeStringArray:
-    """Return the text of each value as an Arrow array; null if its bytes are not UTF-8."""
+    """Return the text of each value in `distinct` as an Arrow array; null if its bytes are not UTF-8."""
     kind = distinct.type
     if pa.types.is_float64(kind):
         return pa.array([None if x is None else spelt(x) for x in distinct.to_pylist()], pa.large_string())
@@ -282,7 +282,7 @@ def as_texts(distinct: pa.Array) -> pa.LargeStringArray:
 
 
 def decoded(data: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the values as texts of this Arrow type; null for bytes that are not UTF-8."""
+    """Return the values `data` as texts of the Arrow type `kind`; null for bytes that are not UTF-8."""
     try:
         return data.cast(kind)
     except pa.ArrowInvalid:  # some value is not UTF-8

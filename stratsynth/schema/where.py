@@ -71,7 +71,7 @@ def level_of(schema: Schema, name: str, value: object) -> str:
 
 
 def _named(schema: Schema, name: str, text: str) -> Sequence[str]:
-    """Return the levels that one text names: a level, a label, the number of a level or bin, or a range."""
+    """Return the levels of column `name` that a text names: a level, a label, the number of a level or bin, a range."""
     column = schema.column(name)
     if text in column.codes:
         return (text,)
@@ -92,7 +92,7 @@ def _named(schema: Schema, name: str, text: str) -> Sequence[str]:
 
 
 def _of_equal_value(column: Categorical | Numeric, text: str) -> list[str]:
-    """Return the levels with the number or truth value that a text spells: 3 for "3.0", a code -9 for "-9.0"."""
+    """Return the column's levels with the number or truth value that a text spells: 3 for "3.0", -9 for "-9.0"."""
     if isinstance(column, Categorical):
         exact = meaning(text)
         return [level for level in column.all_levels if exact is not None and meaning(level) == exact]
@@ -101,7 +101,10 @@ def _of_equal_value(column: Categorical | Numeric, text: str) -> list[str]:
 
 
 def _bin(column: Numeric, name: str, value: float) -> str:
-    """Return the bin that holds this number and no other; SchemaError if there is none."""
+    """Return the level, a bin of column `name`, that holds `value` and no other number.
+
+    SchemaError if there is none.
+    """
     for level, (low, top) in zip(column.all_levels, column.extents, strict=False):
         if low == value == top:
             return level
@@ -115,7 +118,7 @@ def _bin(column: Numeric, name: str, value: float) -> str:
 
 
 def _between(column: Categorical | Numeric, name: str, first: str, last: str) -> Sequence[str]:
-    """Return the levels from `first` to `last`, both included; an empty text is no end."""
+    """Return the levels of column `name` from `first` to `last`, both included; an empty text is no end."""
     low, high = _end(column, name, first, -math.inf), _end(column, name, last, math.inf)
     if isinstance(column, Categorical):
         numbers = {level: number(level) for level in column.levels if level != column.not_applicable}
@@ -144,7 +147,7 @@ def _between(column: Categorical | Numeric, name: str, first: str, last: str) ->
 
 
 def _end(column: Categorical | Numeric, name: str, text: str, open_end: float) -> float:
-    """Return the number of an end of a range, in the column's unit; `open_end` for an empty text."""
+    """Return the number of an end of a range of column `name`, in its unit; `open_end` for an empty text."""
     value = open_end if not text else number(text) if isinstance(column, Categorical) else column.quantity(text)
     if value is None:
         raise SchemaError(f"column {name}: {text!r} is no end of a range of its values; {_there_are(column)}")
@@ -152,7 +155,10 @@ def _end(column: Categorical | Numeric, name: str, text: str, open_end: float) -
 
 
 def _spelt(column: Numeric, low: float, top: float) -> str:
-    """Return a range of whole bins as a user writes it: 20..39; of reals up to the end of the last bin."""
+    """Return text: a range `low` to `top` of a column's whole bins as a user writes it: 20..39.
+
+    A range of reals goes up to the end of the last bin.
+    """
     end = top if column.integer or top == column.upper else math.nextafter(top, math.inf)
     return f"{column.spell(low)}..{column.spell(end)}"
 

@@ -36,7 +36,7 @@ def crossing(
 
 
 def check_by(by: Sequence[str]) -> None:
-    """Raise UsageError for an empty list of column names, one named twice, and items that are no text."""
+    """Raise UsageError for an empty list `by` of column names, one named twice, and items that are no text."""
     if not by:
         raise UsageError("strata: name at least one column to stratify by.")
     if not all(isinstance(column, str) for column in by):

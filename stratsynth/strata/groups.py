@@ -74,7 +74,7 @@ class Groups:
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 
     def together(self, schema: Schema, by: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Return by column, then by name, the levels of merges and bands in all strata; UsageError if unsound."""
+        """Return {column: {name: levels}} of merges and bands in all strata of columns `by`; UsageError if unsound."""
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for column, merges in self.merge.items():
             _check_column(schema, by, column)
@@ -90,7 +90,10 @@ class Groups:
         return found
 
     def ladder(self, schema: Schema, by: Sequence[str]) -> tuple[Step, ...]:
-        """Return the hierarchy's merges in the order in which they are tried; UsageError for unsound ones."""
+        """Return the hierarchy's merges of columns `by` in the order in which they are tried.
+
+        UsageError for unsound ones.
+        """
         fixed, found = self.together(schema, by), list[Step]()
         for column, merges in self.hierarchy.items():
             _check_column(schema, by, column)
@@ -133,7 +136,10 @@ def _check_column(schema: Schema, by: Sequence[str], column: str) -> None:
 def _levels(
     schema: Schema, column: str, name: str, given: Sequence[str], made: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return a merge's levels in the schema's order, UsageError if unsound; `given` may name merges in `made`."""
+    """Return the levels of merge `name` in the schema's order.
+
+    `given` may name merges in `made`; UsageError if unsound.
+    """
     if name in schema.levels(column):
         raise UsageError(f"strata: {column} has a level {name!r} already; call the merge something else.")
     found: set[str] = set()
@@ -150,7 +156,7 @@ def _levels(
 def _nested(
     column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return `made`, merges by name; refuse those that overlap without nesting, or lie within one of `fixed`."""
+    """Return `made`, merges of a column by name; refuse overlaps without nesting, and parts of one of `fixed`."""
     sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
     for name in made:
         mine = sets[name]
@@ -165,7 +171,7 @@ def _nested(
 
 
 def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (name, levels) for each band of several bins between the cuts, named by its ends; none for a single bin."""
+    """Yield (name, levels) for each band of several bins of `column` between `cuts`, named by its ends."""
     numeric = schema.column(column)
     if not isinstance(numeric, Numeric) or isinstance(numeric, Temporal):
         raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
@@ -204,7 +210,7 @@ class MergedGroup:
 
 
 def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
-    """Return one `MergedGroup` per stratum, made of it alone, in order."""
+    """Return one `MergedGroup` for each of `strata`, made of it alone, in order."""
     return [MergedGroup(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
 
 
@@ -225,7 +231,7 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Return the MergedGroups after `steps` merged, as far as they go, those of size x epsilon below `threshold`.
+    """Return MergedGroups of `strata` after `steps` merged, as far as they go, those of size x epsilon < `threshold`.
 
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
@@ -250,7 +256,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return the groups after `step` has merged the `small` one with all that it cuts, and the merged group's index."""
+    """Return (the groups after `step` merged the `small` one, for `why`, with all it cuts; the merged one's index)."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

@@ -46,7 +46,7 @@ class Stratum:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, str]) -> Stratum:
-        """Return the stratum of a dict that `to_dict` wrote; its merges get names made of their levels."""
+        """Return the stratum of a dict `record`, column to levels, that `to_dict` wrote; merges are named by levels."""
         return cls.of({column: levels.split("|") for column, levels in record.items()})
 
     @property
@@ -79,7 +79,7 @@ class Stratum:
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
     def codes(self, schema: Schema) -> dict[str, list[int]]:
-        """Return each column's list of the codes of its levels in a schema; inside a merge they count from 0."""
+        """Return {column: list of codes of the stratum's levels in a schema}; inside a merge they count from 0."""
         return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
 
     def to_dict(self) -> dict[str, str]:

@@ -50,7 +50,7 @@ class StratumInputs:
 
 
 def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
-    """Return, by the first stratum of each class, the list of all strata with equal mechanism, facts and allotment."""
+    """Return {first stratum of a class: list of all of its strata}, those of equal inputs `given`."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -127,7 +127,7 @@ class Stratified(Groupwise[Any]):
         return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the largest allotment of any stratum, counts for private weights included; refuse mixed currencies."""
+        """Return the largest allotment of any stratum for the budget, by public facts; refuse mixed currencies."""
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
@@ -164,7 +164,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that runs all strata's programs in lock-step and combines their models by the weights."""
+        """Return a program on public facts that spends `allot` on all strata's in lock-step; combines their models."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -176,7 +176,7 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Rehearse the strata; if they return models, return their combination, which shows how noisy it will be.
+        """Return a program that rehearses the strata for `allot` and returns their models combined, to show the noise.
 
         All use one seed, and one stratum stands for its equivalence class; strata within strata are rehearsed
         one by one.
@@ -198,7 +198,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Ask for private weights, if any; return by stratum mechanism, facts and allotment, and the weights."""
+        """Program for `allot`: asks private weights, if any; returns ({stratum: its inputs}, the weights)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -214,13 +214,16 @@ class Stratified(Groupwise[Any]):
         }, weights
 
     def _inner(self, layout: Layout) -> Callable[[Stratum], Mechanism[Any]]:
-        """Return a function from a stratum to the mechanism fitted there: one-way counts for small ones if declared."""
+        """Return a function from a stratum of `layout` to its mechanism.
+
+        Small strata have one-way counts, if that was declared for them.
+        """
         plain = make(ONE_WAY, {})
         return lambda stratum: plain if layout.plainly(stratum) else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
-        """Return by stratum the allotment that its mechanism asks of the stratum's own epsilon."""
+        """Return {stratum: allotment} that its mechanism asks for its own epsilon, by public facts and budget."""
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner, exact = self._inner(layout), self.weights.exact
@@ -235,7 +238,7 @@ class Stratified(Groupwise[Any]):
         return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """Return by stratum its allotment, less `asked`, the rho that counts of all records cost."""
+        """Return {stratum of the layout: allotment} by public facts: parts of `allot` less `asked`, rho of counts."""
         if self.budgets is None:
             left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
@@ -257,7 +260,10 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the named mechanism in strata by `by`: by its own settings if it makes strata, else in a `Stratified`."""
+    """Return the mechanism `name` in strata by `by`: by its own settings if it makes strata, else in a `Stratified`.
+
+    `weights`, `groups` and `budgets` are those of the strata.
+    """
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)
     declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}

@@ -105,11 +105,11 @@ class Weighted(Around[Any]):
         return replace(self, mechanism=self.inner.relative(epsilon))
 
     def drawn(self, public: Public, budget: Budget) -> Layout:
-        """Return the layout of the groups by whose shares rows are drawn, computed once; none of them is asked."""
+        """Return the layout of the groups by whose shares rows are drawn, from public facts, once; none is asked."""
         return self._layout(public)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the inner mechanism's allotment; refuse shares of all columns, which leave nothing to be fitted.
+        """Return the inner mechanism's allotment for the budget on public facts; refuse shares of all columns.
 
         Refused inside strata, whose shares are not everybody's, and beside other shares that rows are drawn by.
         """
@@ -129,12 +129,15 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """Return a program that fits the inner mechanism to all records and a model drawn group by group from it."""
+        """Return a program that fits the inner mechanism to everybody by `allot`; returns a model by shares.
+
+        The groups' shares, public facts, are a table that the mechanism knows.
+        """
         model = yield from self.inner.steps(self._knowing(public), allot, rng)
         return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks the inner mechanism's rehearsal, given the groups' shares as a known table."""
+        """Return a program that asks the inner mechanism's rehearsal for `allot`, groups' shares being known."""
         yield from self.inner.rehearsal(self._knowing(public), allot, rng)
 
     @once
@@ -157,7 +160,7 @@ def takes_shares(mechanism: Mechanism[Any]) -> bool:
 
 
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """Return a known table of the groups' shares, as a tuple of one; empty if levels are merged or shares uncertain.
+    """Return a known table, over a schema, of the layout's shares, in a tuple; empty if levels are merged or uncertain.
 
     Shares of a sample are uncertain, and so are shares raked from one.
     """
@@ -174,6 +177,6 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
 
 
 def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
-    """Return a model that draws groups by their shares; `given` makes each group's, of its schema and its levels."""
+    """Return a model that draws the layout's groups by shares; `given` makes each group's, of its schema and levels."""
     parts = {stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata}
     return combine(schema, parts, layout.resolved)

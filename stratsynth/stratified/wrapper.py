@@ -96,12 +96,12 @@ class Groupwise(Around[R]):
         return f"{own}{self.inner.title} by {' x '.join(self.by)}"
 
     def strata(self, public: Public, budget: Budget) -> Layout:
-        """Return the layout of all strata, one object for all mechanisms with equal declarations and public facts."""
+        """Return the layout of all strata under the budget, one object for equal declarations and public facts."""
         layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
         return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
     def sized(self, public: Public, size: float, budget: Budget) -> Public:
-        """Return the facts with `size`, a noisy number, if none was declared, and the strata that they had before."""
+        """Return the facts with `size`, a noisy number, if none was declared, and strata unchanged under `budget`."""
         if public.size is not None:
             return public
         sized, layout = replace(public, size=round(size)), self._layout(public, budget)

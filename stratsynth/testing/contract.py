@@ -134,14 +134,15 @@ def check_contract(
 
 
 def _course(run: Run) -> Counter[Any]:
-    """Return the number of charges by path, kind, amount and price factor under replace-one."""
+    """Return a Counter of a run's charges by (path, kind, amount, price factor under replace-one)."""
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Yield findings on two tables fitted in both orders, each order in a process of its own.
+    """Yield findings on two tables of a world fitted in both orders, each order in a process of its own.
 
-    All questions are answered from the first table, so all runs must be equal.
+    `build` makes the mechanism, fitted in the budget by the driver. All questions are answered from the first table, so
+    all runs must be equal.
     """
     one = world.table(rng, "any")
     many = world.stranger(one, rng, "many")
@@ -164,7 +165,10 @@ def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit `rows` once; return its record, and findings on failures, missing charges and anything changed outside."""
+    """Fit the frame `rows` once, by the mechanism that `build` makes in a world, in this budget, driver and seed.
+
+    Return (the fit's record, findings on failures, missing charges and changes outside).
+    """
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []
@@ -192,7 +196,7 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 
 
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
-    """Yield findings on questions by which two neighbouring tables' exact answers differ by more than was charged.
+    """Yield findings on a run's questions whose exact answers `here` and `there` differ by more than was charged.
 
     `here` and `there` are the exact answers; all questions together are checked too.
     """
@@ -221,7 +225,7 @@ def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
 
 
 def _compare(first: Run, second: Run) -> Iterator[Finding]:
-    """Yield a finding for each difference between runs on neighbouring tables with the same answers."""
+    """Yield a finding for each difference between runs `first`, `second` on neighbouring tables with equal answers."""
     if second.failure:
         yield Finding("failure", second.failure)
     yield from _traces(second)

@@ -52,7 +52,7 @@ def _masses(model: TableModel) -> list[Any]:
 
 
 def _drawn(model: TableModel) -> list[Any]:
-    """Return drawn rows and three under a condition (or None), as level numbers, and the rows as a release's tables."""
+    """Return a list of a model's rows, of three under a condition (or None), level numbers, and a release's tables."""
     rng, last = np.random.default_rng(1), model.schema.names[-1]
     rows = model.sample(ROWS, rng)
     where = {last: frozenset({model.schema.size(last) - 1})}

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
-    """Return the answers to the questions on these rows, without noise; a step on a sample reads all rows."""
+    """Return the exact answers to the questions `asked` on these rows; a step on a sample reads all rows."""
     return list(Reader(rows, SystemEntropy()).each([(a.path, _reads_of_all_rows(a)) for a in asked]))
 
 
 def _reads_of_all_rows(asked: Asked) -> Wanted:
-    """Return the statistics that a question asks for, computed on all rows: a sample of them moves by no more."""
+    """Return the statistics that a question `asked` needs, of all rows: those of a sample move by no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 
 
 def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """Return the cost, in the fit's currency, of telling exact answers `here` and `there` apart by the noisy `answer`.
+    """Return the cost, a Fraction, of telling answers `here` and `there` to `asked` apart by a noisy `answer`.
 
     It is sound if that is at most what was charged.
     """
@@ -41,10 +41,10 @@ def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours
 
 
 def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
-    """Return the noise of an answer divided by its declared scale, one array for each table or sum."""
+    """Return (`answer` - `exact`) to a question `asked`, divided by its declared scale: an array a table or sum."""
     return asked.question.standard_noise(Setting(asked.schema, neighbours), exact, answer)
 
 
 def shape(asked: Asked, answer: Answer) -> Any:
-    """Return properties of an answer that may be public without its values, such as lengths and types."""
+    """Return properties of an answer to `asked` that may be public without its values, such as lengths and types."""
     return asked.question.shape(answer)

@@ -108,7 +108,7 @@ class _Recorder(AnswerSource):
     frozen: Run | None
 
     def admit(self, asked: Asked) -> None:
-        """Refuse questions that the mechanism has not declared, with a MechanismError as in a fit."""
+        """Refuse a question `asked` that the mechanism has not declared, with a MechanismError as in a fit."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self.prepared.admit(asked.path, asked.question.needs())
@@ -254,7 +254,7 @@ def _what(asked: Sequence[Asked]) -> str:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """True if two results are equal to the last bit, arrays included."""
+    """True if two results `a`, `b` are equal to the last bit, arrays included."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return (
             isinstance(a, np.ndarray)

@@ -40,7 +40,7 @@ class World:
     """Public rows that fits start from; None without a prior."""
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
-        """Return a frame of random rows, as texts: `empty`, `one`, `constant`, `lopsided`, `many` or `any`."""
+        """Return a frame of random rows of texts of a `kind`: `empty`, `one`, `constant`, `lopsided`, `many`, `any`."""
         number = {"empty": 0, "one": 1, "many": MANY_ROWS}.get(kind, int(rng.integers(0, MOST_ROWS)))
         columns = {}
         for name in self.schema.names:
@@ -56,7 +56,7 @@ class World:
         return pd.DataFrame(columns)
 
     def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
-        """Return a neighbour of a table: one row more or fewer, the new one as likely to be rare as common.
+        """Return a neighbour of `table` by `rng`: one row more or fewer, the new one as likely to be rare as common.
 
         For `attribute`, one row with other values in its protected columns.
         """
@@ -70,13 +70,13 @@ class World:
         return pd.concat([table.astype(object), row.astype(object)], ignore_index=True)
 
     def stranger(self, table: pd.DataFrame, rng: Generator, kind: str) -> pd.DataFrame:
-        """Return a random table of this kind; for `attribute` the table with all protected values drawn again."""
+        """Return a random table of this `kind`; for `attribute`, `table` with all protected values drawn again."""
         if self.neighbours == Neighbours.ATTRIBUTE:
             return self._changed(table, rng, range(len(table)))
         return self.table(rng, kind)
 
     def _changed(self, table: pd.DataFrame, rng: Generator, rows: Sequence[int]) -> pd.DataFrame:
-        """Return the table with new values in the protected columns of the rows with these numbers."""
+        """Return `table` with new values by `rng` in the protected columns of the rows with these numbers."""
         found = table.astype(object)
         for name in (name for name in self.schema.names if not self.schema.column(name).public):
             values, cells = _values(self.schema, name), found[name].to_list()
@@ -91,7 +91,7 @@ def _pick(rng: Generator, values: list[str | None]) -> str | None:
 
 
 def _values(schema: Schema, name: str) -> list[str | None]:
-    """Return values that a file may hold in a column: levels or numbers, a missing one, and ones not in the schema."""
+    """Return values that a file may hold in column `name`: levels or numbers, None, and ones not in the schema."""
     column = schema.columns[name]
     if isinstance(column, Categorical):
         return [*column.levels, None, "zebra"]
@@ -99,7 +99,7 @@ def _values(schema: Schema, name: str) -> list[str | None]:
 
 
 def _weights(schema: Schema) -> list[str | None]:
-    """Return weights that a file may hold: valid, fractional and far too large ones, no numbers, and a missing one."""
+    """Return texts of weights that a file may hold: valid, fractional, too large for the schema, no numbers, None."""
     most = schema.row_weight.most
     return [*(str(w) for w in range(0, most + 1, max(1, most // 4))), str(most), "1.5", str(7 * most), "-3", "x", None]
 

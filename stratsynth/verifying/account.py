@@ -22,7 +22,10 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Compare charges and account of a certificate, and its ledger if it is given; add the outcome to `notes`."""
+    """Compare what a certificate's `record` has `stated` of its account with charges, and ledger if any.
+
+    Add the outcome to `notes`.
+    """
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
     if record.statement.private and delta is not None:
@@ -91,7 +94,7 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
-    """Add to `notes` if the certificate's sections that were fixed beforehand are those that were reserved with."""
+    """Add to `notes` if a certificate's (`record`) sections fixed beforehand are those in ledger `lines`, or not."""
     reserved = {line.get("sections") for line in lines}
     if None in reserved:
         notes.unchecked.append(
@@ -110,12 +113,12 @@ def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, not
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Return the sum over a run's charges in the ledger: total variation between noise as drawn and as priced."""
+    """Return the sum over a run's charges in a ledger's lines: total variation between drawn and priced noise."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Add to `notes` that delta's part for cut-off tails suffices, given the total variations of runs, or that not.
+    """Add to `notes` if the stated delta's part for tails suffices for runs of total variation `distances`, or not.
 
     A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
@@ -132,7 +135,7 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Return the reservations, of those numbered `same` among `made`, that may be the release's own.
+    """Return the reservations in `lines`, of those numbered `same` among `made`, that may be the release's own.
 
     A certificate states how many reservations there were when its fit made one, so it is the last of these; or an
     earlier one, if an interrupted fit was continued when the last existed already.
@@ -154,7 +157,7 @@ def _own(
 def _is_it(
     line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """True if a reservation's `line` has the stated mechanism, budget and allotment, and the stated charges follow."""
+    """True if a reservation's `line` has the stated budget, and a certificate's (`record`) charges follow."""
     allot = allotment_of(line)
     promised = (
         allot.currency,

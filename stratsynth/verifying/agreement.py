@@ -36,7 +36,7 @@ OLDER = "the words on declared and measured numbers: an older version wrote them
 
 
 def check_agreement(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if declared and measured numbers, their verdicts and the groups' rows are what files give."""
+    """Add to `notes` if a certificate's declared and measured numbers, verdicts, rows are those of the folder."""
     stated, test = Comparison.stated_in(certificate), certificate.agreement
     if test is None:
         if any(c.share is not None or c.rows is not None for c in stated) or certificate.weights.groups == MEASURED:
@@ -68,7 +68,7 @@ def check_agreement(certificate: Certificate, folder: Path, notes: Notes) -> Non
 
 
 def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates) -> Iterator[str]:
-    """Yield a sentence for each comparison that is not the one of the measured sizes, missing ones included."""
+    """Yield a sentence for each of the certificate's comparisons of declared and measured sizes that is not right."""
     test = declared.test(sizes)
     stated = certificate.agreement
     if stated is None or (stated.statements, stated.level) != (test.statements, LEVEL):
@@ -88,7 +88,7 @@ def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEst
 
 
 def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]:
-    """Yield a sentence for each comparison whose verdict its own figures contradict, where no table counts records."""
+    """Yield a sentence for each `stated` comparison whose verdict its figures contradict, at `declared`'s margin."""
     test = EquivalenceTest(declared.margin, len(stated))
     for c in stated:
         if c.low is None or c.high is None or not c.declared or c.difference is None:
@@ -100,7 +100,7 @@ def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]
 def _rows(
     certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates | None, weights: Mapping[str, float]
 ) -> Iterator[str]:
-    """Yield a sentence if the model's groups have other parts of the rows than the certificate states."""
+    """Yield a sentence if groups have other `weights`, parts of rows, than declared shares or measured `sizes` give."""
     wanted: Mapping[str, float] = {label: declared.shares.get(label, weight) for label, weight in weights.items()}
     if certificate.weights.groups == MEASURED:
         if sizes is None:
@@ -116,7 +116,7 @@ def _rows(
 
 
 def _equal_figures(one: Comparison, other: Comparison) -> bool:
-    """True if two comparisons state the same, up to rounding."""
+    """True if comparisons `one` and `other` state the same, up to rounding."""
     for field in fields(Comparison):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if a != b and not (isinstance(a, float | int) and isinstance(b, float | int) and _near(a, b)):

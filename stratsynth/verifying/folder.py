@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a folder's files, schema, strata, prior and shares with its certificate; add the outcome to `notes`."""
+    """Compare a folder's files, schema, strata, prior, shares with a certificate and what it stated; add to `notes`."""
     try:
         listed, present = certificate.files, names(folder)
     except (OSError, ReleaseError) as error:
@@ -48,7 +48,7 @@ def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: 
 
 
 def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
-    """Add a finding if the model is made of a prior's rows and the certificate names no prior."""
+    """Add a finding to `notes` if the folder's model is made of a prior's rows and the certificate names no prior."""
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
@@ -60,7 +60,7 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding if the groups that the model mixes by shares are not those that the certificate states."""
+    """Add a finding to `notes` if the groups a folder's model mixes by shares are not the certificate's, as stated."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -120,7 +120,7 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare the certificate's public columns with the schema's and with its text; add findings to `notes`."""
+    """Compare a certificate's stated public columns with the schema's and with its text; add findings to `notes`."""
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -140,7 +140,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a row's largest weight, which scales every sensitivity, in schema and certificate; add findings."""
+    """Compare a row's largest weight, scaling sensitivities, in schema and certificate (stated); add to `notes`."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -152,7 +152,7 @@ def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
-    """Add a finding if schema and certificate disagree on the protected unit, or the rows it may have."""
+    """Add a finding to `notes` if schema and certificate disagree on the protected unit, or the rows it may have."""
     said, declared = (
         f"one {unit}" if isinstance(unit, str) else f"one {unit.column}, of at most {unit.max_rows:,} rows"
         for unit in (certificate.unit, schema.unit)
@@ -164,7 +164,10 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charged strata are groups by declared columns and levels, for parallel composition; add findings."""
+    """Check that charged strata are the certificate's groups, for parallel composition; add the outcome to `notes`.
+
+    Charges are those `stated`; levels have to be the schema's.
+    """
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

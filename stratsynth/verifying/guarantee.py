@@ -28,7 +28,10 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Recompute epsilon, delta and prices from the certificate's charges alone; add the outcome to `notes`."""
+    """Recompute epsilon, delta and prices of a certificate from its stated charges alone.
+
+    Add the outcome to `notes`.
+    """
     if not certificate.private:
         notes.findings.append(f"The release promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
     wrong = list(contradictions(stated, certificate.prices))
@@ -102,7 +105,7 @@ def _reserved(stated: Stated) -> float:
 
 
 def _steps(stated: Stated) -> str:
-    """Return a sentence on steps on samples (DP-SGD) that are not as reserved; empty if they are."""
+    """Return a sentence on stated steps on samples (DP-SGD) that are not as reserved; "" if they are."""
     allot = stated.allot
     charges = stated.spending.charges
     kept = all(
@@ -115,7 +118,7 @@ def _steps(stated: Stated) -> str:
 
 
 def _claims(stated: Stated) -> str:
-    """Return a sentence on claims whose deltas are missing or add up to too much; empty if neither.
+    """Return a sentence on stated claims whose deltas are missing or add up to too much; "" if neither.
 
     They add up along paths as epsilons do.
     """
@@ -132,7 +135,10 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Recompute every stated price from the charges, in one reading of an older certificate; add the outcome."""
+    """Recompute the stated prices `said`, by step, from charges, in one reading of an older certificate.
+
+    Add the outcome to `notes`.
+    """
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append(
@@ -168,7 +174,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
 
 
 def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
-    """True if every stated price, by step, equals the recomputed one."""
+    """True if every stated price in `said`, by step, equals the recomputed one in `found`."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 
 
@@ -181,7 +187,7 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charges on the way into each stratum keep to its own budget; add the outcome, if there are budgets."""
+    """Check that a certificate's stated charges into each stratum keep to its own budget, if any; add it to `notes`."""
     own = certificate.strata.epsilon
     if not own:
         return

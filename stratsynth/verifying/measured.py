@@ -26,7 +26,7 @@ KIND = "unmeasured"
 
 
 def check_measured(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if a certificate's section `measured`, and its notice, follow from measurements.parquet."""
+    """Add to `notes` if a certificate's `measured` follows from the folder's measurements and stated charges."""
     rows = any(name.startswith("synthetic.") for name in certificate.files or ())
     if certificate.measured is None and not (rows and certificate.software.stratsynth == VERSION):
         return
@@ -60,7 +60,7 @@ def _no_model() -> Model:
 
 
 def _tables(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (stratum's label, columns) of each noisy table in a release's measurements."""
+    """Yield (stratum's label, columns) of each noisy table in the measurements of a release's folder."""
     import pyarrow.compute as pc
 
     with opened_measurements(folder) as file:

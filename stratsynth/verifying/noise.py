@@ -32,7 +32,10 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Check that each charge pays for its noise, and measurements.parquet holds what was charged; add the outcome."""
+    """Check that each stated charge pays for its noise, and the folder's measurements hold what was charged.
+
+    Add the outcome to `notes`.
+    """
     charges = stated.spending.charges
     paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
@@ -56,7 +59,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return words on what is wrong in a charge's price or sensitivity; empty if nothing is, or its kind is unknown."""
+    """Return words on a wrong price or sensitivity of a charge, by what is stated; "" if none, or of unknown kind."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
@@ -91,7 +94,10 @@ def _gaussian(charge: Charge, moved: float) -> str:
 
 
 def _usable(charge: Charge, moved: float, weight: int) -> str:
-    """Check a first question: 1 + columns numbers, each moved by the weight of a row under every notion."""
+    """Return words on a wrong charge for a first question, else "".
+
+    Its 1 + columns numbers are each `moved` by a row's `weight`.
+    """
     numbers, gaussian = charge.details.get("columns"), charge.details.get("sigma")
     if not is_whole(numbers) or numbers < 0:
         return "it does not state its columns"
@@ -124,7 +130,7 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """Compare released tables and sums, by stratum and noise, with those charged; add the outcome to `notes`.
+    """Compare a folder's tables and sums, by stratum (`paths`) and noise, with the charges; add the outcome to `notes`.
 
     `strict` is False if charges of unknown kinds may have paid for more.
     """
@@ -163,7 +169,7 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Add a finding on released sums without a charge; charged sums that are not released are allowed.
+    """Add a finding to `notes` on sums `held` in a release and not `paid`; charged ones not released are allowed.
 
     Older versions and long descents have such.
     """
@@ -188,18 +194,18 @@ def _where(name: str) -> str:
 
 
 def _digits(sigma: float) -> float:
-    """Return the number rounded to nine significant digits: a sum's noise is stored in units of its grid."""
+    """Return `sigma` rounded to nine significant digits: a sum's noise is stored in units of its grid."""
     return float(f"{sigma:.9g}")
 
 
 def _deviation(charge: Charge) -> float:
-    """Return the standard deviation of a charged sum's noise; sqrt(2) b for Laplace noise of scale b."""
+    """Return the standard deviation of the noise of a charge for a sum; sqrt(2) b for Laplace noise of scale b."""
     details: Any = charge.details
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, True for a sum, noise's standard deviation) of each table and sum in a release's measurements."""
+    """Yield (stratum, True for a sum, noise's deviation) of each table and sum in a release folder's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

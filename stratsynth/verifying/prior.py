@@ -21,7 +21,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
-    """Check that the certificate names its prior as unprotected, and that the given files are it; add the outcome."""
+    """Check that a certificate's record names its prior as unprotected, that files `given` are it; add to `notes`."""
     section = record.get("prior")
     if section is None:
         notes.findings += [f"{path.name} was given as its prior, and certificate.json names none." for path in given]
@@ -39,7 +39,7 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Compare a file's hash, or those of a release folder, with what the prior was read from; add the outcome."""
+    """Compare the hash of `path`, file or release folder, with a prior's `section`; add the outcome to `notes`."""
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
     if release and "release" not in section and FILE in section:

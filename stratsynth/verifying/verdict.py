@@ -44,7 +44,7 @@ class Verdict:
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `ok`, and the lists of findings, checks that passed and statements not checked."""
+        """Return a dict: `ok`, and the lists of findings, checks that passed and statements not checked."""
         parts = {"findings": self.findings, "checked": self.checked, "unchecked": self.unchecked}
         return {"ok": self.ok, **{name: list(sentences) for name, sentences in parts.items()}}
 

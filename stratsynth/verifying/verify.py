@@ -13,6 +13,7 @@ from stratsynth.verifying.account import check_account
 from stratsynth.verifying.agreement import check_agreement
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
+from stratsynth.verifying.laws import check_laws
 from stratsynth.verifying.measured import check_measured
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
@@ -66,6 +67,7 @@ def verify(
         _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_measured(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_laws(certificate, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_agreement(certificate, folder, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))

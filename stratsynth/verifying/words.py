@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that claims, disclosures and limits are listed as charges and sections require; add the outcome."""
+    """Check that a certificate's claims, disclosures, limits are those its stated charges require; add to `notes`."""
     found = [*_claims(certificate, stated), *_disclosed(certificate), *_stamped(certificate)]
     if certificate.software.stratsynth == VERSION:
         if list(certificate.not_protected) != sentences(certificate):
@@ -38,7 +38,7 @@ def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _claims(certificate: Certificate, stated: Stated) -> Iterator[str]:
-    """Yield a sentence if a charge is third-party code's claim and `unverified` does not say whose."""
+    """Yield a sentence if a stated charge is third-party code's claim and the certificate does not say whose."""
     for charge in stated.spending.charges:
         if charge.kind == "raw" or (charge.currency == Currency.CLAIMED and charge.kind != FIRST):
             by = str(charge.details.get("claimed_by", ""))
@@ -62,7 +62,7 @@ def _disclosed(certificate: Certificate) -> Iterator[str]:
 
 
 def _stamped(certificate: Certificate) -> Iterator[str]:
-    """Yield sentences on a release called private that was charged to no account, or warns that it is not private."""
+    """Yield sentences on a certificate called private that was charged to no account, or warns that it is not."""
     if certificate.private and not certificate.ledger.releases:
         yield "certificate.json says that the release is private, and that no account was charged for it."
     if certificate.private and certificate.warning:

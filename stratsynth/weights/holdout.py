@@ -44,7 +44,7 @@ class Sample(Basis, Digested):
 
     @classmethod
     def read(cls, data: Any) -> Sample:
-        """Return the sample of a file, a frame or an Arrow table, with the hash of its content."""
+        """Return the sample of the file, frame or Arrow table `data`, with the hash of its content."""
         from stratsynth.data.fingerprint import fingerprint
         from stratsynth.data.sources import open_source
 
@@ -126,7 +126,10 @@ class Holdout(ShareSource):
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the sample at `path` of a recipe's section; public unless it says `confidential`."""
+        """Return weights of the sample at `path` of a recipe's `section`, in folder `place`.
+
+        The weights are public unless the section says `confidential`.
+        """
         confidential = section.get("confidential", False)
         return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
 
@@ -135,5 +138,8 @@ class Holdout(ShareSource):
         return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return {"confidential": True} if the sample's people are unprotected, else False under the key."""
+        """Return {"confidential": True} if the weights leave their sample's people unprotected.
+
+        Otherwise the value is False.
+        """
         return {"confidential": bool(weights.unprotected)}

@@ -37,10 +37,10 @@ class Invariant(ShareSource):
     }
 
     def of(self, counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Return weights from a table of exact confidential counts, which are listed as unprotected."""
+        """Return weights from a table of exact confidential `counts`, listed as unprotected, with their citation."""
         source = check_citation("weights", citation, error=WeightsError) if is_text(citation) else COUNTS
         return self.made(source, ShareTable.read(counts), tuple(self.discloses))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the table at `path` of a recipe's section, relative to the recipe's folder."""
+        """Return weights from the table at `path` of a recipe's `section`, relative to the folder of `place`."""
         return self.of(place.folder / section["path"], citation=section.get("citation") or COUNTS)

@@ -55,7 +55,7 @@ class PlannedShares(Basis):
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares by stratum to plan with: the prior's, or even ones without a prior."""
+        """Return the shares by stratum to plan with: the prior's for `strata` of a schema, else even ones."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)
@@ -111,11 +111,11 @@ class Private(ShareSource):
         return self.made(cited, PlannedShares(float(share), prior), unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights by `share` and, if there is one, `prior` of a recipe's section."""
+        """Return weights by `share` and, if there is one, `prior` of a recipe's `section`; `place` reads the prior."""
         prior = section.get("prior")
         return self.of(share=section["share"], prior=None if prior is None else place.nested(prior, "prior"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict of `share`, the part of the budget, and `prior`: its certificate entry, or None without one."""
+        """Return {"share": part of the budget, "prior": its certificate entry, None without one} of the weights."""
         (prior,) = weights.given.parts or (None,)
         return {"share": weights.asked, "prior": None if prior is None else prior.describe()}

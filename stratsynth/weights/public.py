@@ -34,18 +34,18 @@ class PublicShares(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
-        """Return weights from a table of published shares or counts; WeightsError without a citation."""
+        """Return weights from a table of `shares` or counts of `records` records, with a citation; refuse none."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
         check_integer("weights: records", records, 1, optional=True)
         return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares, records))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the table at `path` of a recipe's section, relative to its folder, with a citation."""
+        """Return weights from the table at `path` of a recipe's `section`, in folder `place`, with its citation."""
         return self.of(place.folder / section["path"], citation=section["citation"], records=section.get("records"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return hash of the table, and the method by which it states its survey's error, for the certificate.
+        """Return hash of the weights' table, and the method by which it states its survey's error, for the certificate.
 
         A public table's hash confirms no guess.
         """

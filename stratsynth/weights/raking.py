@@ -61,7 +61,10 @@ class Margins(Basis):
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the raked share of each stratum; WeightsError if a column is in no margin, or margins contradict."""
+        """Return the raked share of each of `strata` of a schema.
+
+        WeightsError if a column is in no margin, or margins contradict.
+        """
         import numpy as np
 
         by = strata[0].columns
@@ -102,7 +105,7 @@ class _Side:
         return np.array(list(self.shares.values()))
 
     def places(self, strata: Sequence[Stratum]) -> NDArray[np.intp]:
-        """Return an integer array: for each stratum, the index of the margin's group that it belongs to."""
+        """Return an integer array: for each of `strata`, the index of the margin's group that it belongs to."""
         import numpy as np
 
         number = {group: i for i, group in enumerate(self.shares)}
@@ -123,7 +126,7 @@ def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
 
 
 def _agree(one: _Side, other: _Side) -> None:
-    """Raise WeightsError if two margins differ by more than TOLERANCE in a share of the columns that both have."""
+    """Raise WeightsError if margins `one` and `other` differ by over TOLERANCE in a share of columns of both."""
     common = [c for c in one.columns if c in other.columns]
     if not common:
         return
@@ -144,7 +147,7 @@ def _agree(one: _Side, other: _Side) -> None:
 def rake(
     start: NDArray[np.float64], places: Sequence[NDArray[np.intp]], targets: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return the table, scaled to one margin after another until it fits all (iterative proportional fitting).
+    """Return the table `start`, scaled to one margin after another until it fits all (iterative proportional fitting).
 
     `places` has for each margin the index of the margin's cell for each cell of the table; `targets` its shares.
     """
@@ -235,13 +238,16 @@ class Raked(ShareSource):
         return self.made(cited, given, unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights raked to the `margins` of a recipe's section, from its `start` if it has one."""
+        """Return weights raked to the `margins` of a recipe's `section`, from its `start` if any, read by `place`."""
         margins = [place.nested(margin, "margins", UNFIT) for margin in section["margins"]]
         start = section.get("start")
         return self.of(*margins, start=None if start is None else place.nested(start, "start", UNFIT))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict of margins, start and the least public source; empty for raked shares summed over columns."""
+        """Return a dict of the weights' margins, start, least public source.
+
+        The dict is empty for raked shares that were summed over columns.
+        """
         given = weights.given
         if not isinstance(given, Margins):
             return {}

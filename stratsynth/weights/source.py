@@ -242,22 +242,22 @@ class ShareSource(ABC):
         """Return the weights that a recipe's section, with checked keys, describes; `place` has the recipe's folder."""
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return rank (0 for public, 3 for confidential) and name, by which the least public part is found."""
+        """Return (rank, 0 public to 3 confidential; name) of weights, to find the least public part by."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict of certificate entries beside source and citation; empty by default."""
+        """Return a dict of certificate entries of these weights beside source and citation; {} by default."""
         return {}
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
-        """Return `Weights` of this source from a citation, the figures and names of what is unprotected."""
+        """Return `Weights` of this source from a citation, the figures `given` and names of what is unprotected."""
         from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)
 
 
 def is_weights(value: object) -> bool:
-    """True if the object, of any class, is a `Weights`."""
+    """True if `value`, of any class, is a `Weights`."""
     from stratsynth.weights.sources import Weights
 
     return isinstance(value, Weights)

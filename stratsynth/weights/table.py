@@ -81,7 +81,10 @@ class ShareTable(Basis):
 
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
-        """Return the table of shares, counts or bounds in a CSV file or a frame; WeightsError for other figures."""
+        """Return the table of shares, counts or bounds (`counted_in` records) in a CSV file or frame.
+
+        Refuse tables with other figures.
+        """
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
@@ -93,7 +96,10 @@ class ShareTable(Basis):
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the share of each stratum; refuse tables that miss one, name an unknown one, or do not add up to 1."""
+        """Return the share of each of `strata`.
+
+        Refuse tables that miss one, name an unknown one, or do not sum to 1.
+        """
         found = match(((row.items, row) for row in self.rows), strata, "weights", "share")
         sums = {s: math.fsum(row.value or 0.0 for row in rows) for s, rows in found.items()}
         bounded = self.rows[0].low is not None
@@ -130,7 +136,10 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return each stratum's lines; refuse an unknown group, a cell in two lines, and if `whole` a missing one."""
+    """Return {stratum of `strata`: its lines of a `figure`}.
+
+    Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    """
     columns = strata[0].columns
     taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
     if taken:
@@ -173,7 +182,7 @@ def match(
 
 
 def called(items: Sequence[tuple[str, str]]) -> str:
-    """Return a group's name for messages, such as `SEX=1 RAC1P=2`, from (column, level) pairs."""
+    """Return a group's name for messages, such as `SEX=1 RAC1P=2`, from the (column, level) pairs `items`."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
@@ -196,7 +205,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return shares by stratum that add up to 1, each at one fraction of the way from its lower to its upper bound."""
+    """Return {stratum: share}, adding up to 1, each at one fraction of the way from `lows` to `highs`."""
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
@@ -223,7 +232,7 @@ def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
 
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of a table's columns of figures: `share` or `count`, with bounds or none, or bounds alone."""
+    """Return the names of figures in a table's `record`: `share` or `count`, with bounds or none, or bounds alone."""
     have = tuple(name for name in FIGURES if name in record and name != ERROR)
     if ERROR in record and not {"share", "count"}.intersection(have):
         raise WeightsError(f"weights: {ERROR} goes beside `share` or `count`. {RENAME}")

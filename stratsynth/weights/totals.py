@@ -86,7 +86,10 @@ def write_totals(
     table: str | None = None,
     query: str | None = None,
 ) -> tuple[float, int]:
-    """Write the groups' totals of public `data` to a new CSV file; return their sum and the number of groups."""
+    """Write a schema's group totals by `by` of public `data` to the new CSV file `out`.
+
+    Return (sum, number of groups).
+    """
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
 

@@ -339,7 +339,7 @@ LARGEST: list[int] = [0]
 
 
 class LeaksTheTableBefore(Cheat):
-    """What it returns tells the size of the largest table that it has seen before."""
+    """Cheat whose model tells the size of the largest table that it has seen before."""
 
     def made(self, model):
         before, LARGEST[0] = LARGEST[0], max(LARGEST[0], self.n)

@@ -34,7 +34,7 @@ class Scores(Predictor):
     theta: Any
     shares: Any
     hidden: Any = field(default=None, compare=False)
-    """What predictions use and `state` does not tell."""
+    """Facts that predictions use and `state` does not tell."""
 
     @property
     def inputs(self):

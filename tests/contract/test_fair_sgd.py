@@ -63,7 +63,7 @@ def kinds(settings):
 
 
 LONG = {"everybody in every step", "surrogate of noise alone", "network of noise alone"}
-"""Which only the long run looks at: one has a price of its own, the others a part of what the first ones ask."""
+"""Settings of the long run alone: one has a price of its own, the others a part of the questions of the first."""
 
 
 @pytest.mark.parametrize("way", [pytest.param(way, marks=[pytest.mark.slow] * (way in LONG)) for way in WAYS])

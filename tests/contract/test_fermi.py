@@ -107,7 +107,7 @@ def test_noise_for_w_that_leaves_the_penalty_out_is_caught(monkeypatch):
 
 
 def test_a_clip_after_averaging_is_caught(monkeypatch):
-    """As in the authors' code: no row's gradient is as long as the clip any more, and the noise is for clipped ones."""
+    """Fault of the authors' code: rows' gradients are shorter than the clip, and the noise is for clipped ones."""
     into_ball = kernel.into_ball
 
     def after(vectors, radius, norm="l2"):
@@ -132,14 +132,14 @@ def shuffled(count, rate, entropy):
 
 
 def sizes_of_samples(coins):
-    """How many rows take part in each of many steps."""
+    """Numbers of rows that take part in each of many steps."""
     from stratsynth.noise import SystemEntropy
 
     return np.array([coins(400, 0.1, SystemEntropy()).sum() for _ in range(2000)])
 
 
 def test_shuffled_batches_claimed_as_poisson_are_caught():
-    """What is priced are coins: the sizes of samples vary as those of coins do, and batches of one size do not."""
+    """Coins are priced: the sizes of samples vary as those of coins do, and batches of one size do not."""
     for coins, poisson in ((rows.poisson_coins, True), (shuffled, False)):
         spread = sizes_of_samples(coins).var() / (400 * 0.1 * 0.9)
         assert (abs(spread - 1) < 7 * (2 / 2000) ** 0.5) == poisson

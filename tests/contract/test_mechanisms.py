@@ -66,7 +66,7 @@ def numeric_worlds():
 
 
 GROUPWISE = [name for name in installed() if "by" in {f.name for f in dataclasses.fields(load(name))}]
-"""Those that make strata themselves."""
+"""Mechanisms that make strata themselves."""
 
 
 @pytest.mark.parametrize("name", installed())
@@ -166,7 +166,7 @@ CHOICES = {
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_strata_and_weights_of_every_kind(choice):
-    """Who is merged, who gets what and what is asked depends on public facts and answers alone."""
+    """Merges, budgets and questions depend on public facts and answers alone."""
 
     def build(world, rows):
         settings = {"weights": world.weights, **CHOICES[choice](world)}

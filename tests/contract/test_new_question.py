@@ -62,7 +62,7 @@ class Restless(Peaks):
 
 @pytest.fixture(autouse=True)
 def registered():
-    """As the decorator of its class would have it."""
+    """Join the class as its decorator would."""
     with joined(Largest):
         yield
 
@@ -85,7 +85,7 @@ tables = st.lists(st.integers(0, 5), min_size=2, max_size=6)
 
 @given(tables, st.integers(0, 5), st.integers(0, 5), st.integers(1, 4))
 def test_no_step_moves_it_by_more_than_a_rows_weight(cells, gone, new, weight):
-    """What a charge states for each notion of neighbour: one row's weight, exchanged rows included."""
+    """Sensitivity that a charge states for each notion of neighbour: one row's weight, exchanged rows included."""
     here, schema = np.array(cells) * weight, replace(SCHEMA, row_weight=type(SCHEMA.row_weight)(weight))
     there, exchanged = here.copy(), here.copy()
     there[new % here.size] += weight

@@ -22,14 +22,14 @@ STARTING = ("aim", "gem", "independent", "mst", "pooled")
 
 
 def with_prior(world: World) -> World:
-    """The same world with public rows, of which the schema knows only some; one column is missing."""
+    """World with public rows, of which the schema knows only some; one column is missing."""
     without = [world.schema.names[-1]]
     frame = world.table(np.random.default_rng(5), "any").drop(columns=without)
     return replace(world, prior=Prior.public(frame, citation="made up for testing", without=without, unknown="drop"))
 
 
 def with_tables(world: World) -> World:
-    """The same world with a published table of two columns, and another of one."""
+    """World with a published table of two columns, and another of one."""
     tables = []
     for columns in (list(world.schema.names[:2]), [world.schema.names[-1]]):
         cells = pd.MultiIndex.from_product([world.schema.levels(c) for c in columns], names=columns).to_frame(

@@ -380,7 +380,7 @@ def test_nobody_prepares_an_allotment_beyond_the_budget():
 
 
 def test_a_copy_of_public_facts_keeps_nothing_of_what_was_worked_out():
-    """What is kept goes by the identity of settings, which a copy has not."""
+    """Results are kept by the identity of settings, which a copy has not."""
     public = prepare(AIM(), SCHEMA, ADDED, SIZE).public
     assert public._kept
     assert copy.deepcopy(public)._kept == {}

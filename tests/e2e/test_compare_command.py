@@ -138,6 +138,9 @@ def test_the_grid_is_one_tidy_frame_with_differences_and_a_summary(recipe):
     assert len(error) == 4 * 5
     assert set(error["group"].dropna()) == {"1|a", "1|b", "2|a", "2|b"}
     assert (own["seconds"] > 0).all()
+    mean = own[own["metric"] == "mean_error:AGE"]
+    assert len(mean) == 4 * 5
+    assert "Means: error in per cent of the real mean" in done.stdout
     assert "accuracy:forest" in set(own["metric"])
     base = frame[frame["stratification"] == "(baseline)"]
     assert set(base["mechanism"]) == {"(subsample)", "(resampled)", "(independent)", "(real rows)"}
@@ -161,6 +164,8 @@ def test_python_returns_the_frame_that_is_written_and_a_program_can_read_the_sum
     assert compare("--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["facts"]["epsilons"] == [1.0, 4.0]
+    assert {row["metric"] for row in said["numbers"]} >= {"mean_error:AGE", "median_error:AGE", "decile_error:AGE"}
+    assert {"mean", "deviation", "rms", "repetitions", "epsilon", "mechanism"} <= set(said["numbers"][0])
     assert {"metric", "difference", "low", "high", "verdict", "repetitions"} <= set(said["paired"][0])
     assert {"comparison.csv", "comparison.parquet", "paired.csv", "paired.parquet"} <= {
         Path(file).name for file in said["files"]
@@ -234,7 +239,7 @@ def interrupted(recipe, workers, how):
 
 
 def go_on(recipe, workers):
-    """The same again: nothing that was kept is computed again, and nothing charged twice."""
+    """Run it again: nothing that was kept is computed again, and nothing charged twice."""
     before = kept(Path("out"))
     assert 3 <= len(before) < 13
     done = stratsynth("compare", "recipe.toml", "-o", "out", "--workers", workers, cwd=recipe.parent)

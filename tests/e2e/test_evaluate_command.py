@@ -77,6 +77,24 @@ def test_a_program_can_read_the_answer(folder):
     assert said["facts"]["cliques"] == 5
     assert len(said["groups"]) == 19
     assert said["groups"][-1]["scope"] == "everybody"
+    assert said["facts"]["headline"]["mean"]["variable"] == "AGEP"
+    means = [row for row in said["numbers"] if row["statistic"] == "mean"]
+    assert len(means) == 19
+    assert means[-1]["n"] == 800
+
+
+def test_shares_above_stated_thresholds_are_compared(folder):
+    more = ["--threshold", "AGEP=17,64", "-k", "1", "--cliques", "5"]
+    done = stratsynth(*ask(*more, out="above", by="SEX"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "above 64" in done.stdout
+    frame = pd.read_csv(folder / "above" / "numbers.csv")
+    row = frame[(frame["statistic"] == "above 64") & (frame["scope"] == "everybody")].iloc[0]
+    ages = (
+        pd.read_csv(folder / name, usecols=["AGEP"]) if name.endswith("csv") else pd.read_parquet(folder / name)
+        for name in ("people.csv", "release/synthetic.parquet")
+    )
+    assert [row["real"], row["synthetic"]] == pytest.approx([(t["AGEP"].astype(int) > 64).mean() for t in ages])
 
 
 @pytest.mark.parametrize("out", ["release", "release/evaluation", "release/a/b"])
@@ -109,6 +127,10 @@ def test_what_exists_is_not_overwritten(folder, capsys, monkeypatch):
         ([], {"synthetic": "people.txt"}, ".parquet"),
         ([], {"schema": "schema.yaml"}, "schema"),
         (["--beside", "others.parquet"], {}, "NAME=RELEASE"),
+        (["--threshold", "AGEP"], {}, "COLUMN=NUMBER"),
+        (["--threshold", "AGEP=old"], {}, "COLUMN=NUMBER"),
+        (["--threshold", "SEX=1"], {}, "no column of numbers"),
+        (["--threshold", "AGEP=1", "--marginals-only"], {}, "--threshold needs the rows"),
         (["--beside", "subsample=others.parquet"], {}, "rename"),
     ],
 )

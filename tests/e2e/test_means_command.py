@@ -121,7 +121,7 @@ def test_a_release_of_estimates_draws_no_rows(made):
 
 @pytest.fixture
 def refused(made, tmp_path, monkeypatch, capsys):
-    """What the command says of an edited recipe, in this process; nothing may be spent."""
+    """Message of the command on an edited recipe, in this process; nothing may be spent."""
     monkeypatch.chdir(tmp_path)
     return partial(complaint_of, made, tmp_path, capsys)
 
@@ -214,7 +214,7 @@ def test_merged_groups_and_several_rows_a_person(tmp_path):
 
 
 def test_true_means_count_rows_as_the_release_does(tmp_path):
-    """Where a column says what a row counts, the true means beside the private ones are weighted by it too."""
+    """The true means beside the private ones are weighted too if a column has rows' weights."""
     people = census.make(3000)
     people["W"] = np.where(people["AGEP"].astype(float) > 60, 5, 1)
     people.to_csv(tmp_path / "people.csv", index=False)

@@ -90,7 +90,7 @@ RECORD = {
 
 
 def problems(found, wanted, where=""):
-    """Where a document does not keep to the registry's schema: no other keys, all required ones, kinds and words."""
+    """Faults of a document by the registry's schema: other keys, missing ones, kinds and words."""
     if isinstance(wanted, dict):
         known = {key.rstrip("!"): kind for key, kind in wanted.items()}
         yield from (f"{where}{key} is required" for key in wanted if key[-1] == "!" and key[:-1] not in found)

@@ -20,7 +20,7 @@ for module in (ss, stratsynth.adapters, stratsynth.evaluation):
 
 
 def python(*arguments: object, cwd: Path) -> str:
-    """What Python prints, started as a user would start it; without -P, so that the working folder comes first."""
+    """Output of Python, started as by a user; without -P, so that the working folder comes first."""
     run = subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout

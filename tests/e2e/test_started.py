@@ -19,7 +19,7 @@ ELSEWHERE = {
     "sample": "e2e/test_cli.py",
     "verify": "privacy/test_verify.py",
 }
-"""Where others are started."""
+"""Files in which other processes are started."""
 DONE = {
     "cite": (["cite", "release"], "@misc{stratsynth"),
     "census": (["census", "tasks"], "ACSIncome"),

@@ -96,7 +96,7 @@ def write(strata="", weights=PUBLIC, budget="", mechanism="independent", **chang
 
 
 def ask(capsys, *arguments):
-    """What a command prints; it must succeed and complain about nothing."""
+    """Output of a command; it must succeed and complain about nothing."""
     code = cli.run([str(a) for a in arguments])
     said = capsys.readouterr()
     assert (code, said.err) == (0, "")

@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 LISTS = ("failures", "exempt")
 """The files that hold no mutants."""
 PACKAGES = {"duckdb": "duckdb", "dask": "distributed", "ray": "ray", "spark": "pyspark"}
-"""What is installed with each extra that a mutant may need."""
+"""Modules installed with each extra that a mutant may need."""
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.egg-info")
 SECONDS = 600
 """The longest that the tests of one mutant may take."""
@@ -49,7 +49,7 @@ class Mutant:
     what: str
     """The bug in one sentence."""
     file: str
-    """Where it is planted, as seen from the repository."""
+    """Path of the file it is planted in, from the repository."""
     old: str
     """The text that it replaces, which occurs once in the file."""
     new: str
@@ -60,7 +60,7 @@ class Mutant:
 
     @property
     def skipped(self) -> bool:
-        """Whether it cannot be judged here."""
+        """True if it cannot be judged here."""
         return self.needs is not None and find_spec(PACKAGES[self.needs]) is None
 
     def planted(self, text: str) -> str:
@@ -147,7 +147,7 @@ def copied(tree: Path) -> Path:
 
 
 def wanted(names: Sequence[str], extra: str | None = None) -> list[Mutant]:
-    """Those with one of these names, findings or areas; when none is given, all of them, or those of an extra."""
+    """Mutants with one of these names, findings or areas; without any, all of them, or those of an extra."""
     every = mutants()
     if extra is not None and not names:
         return [m for m in every if m.needs == extra]

@@ -169,7 +169,7 @@ def in_threads(number, task):
 
 
 def granted(times, ask):
-    """How often it was not refused."""
+    """Number of times it was not refused."""
     count = 0
     for _ in range(times):
         try:

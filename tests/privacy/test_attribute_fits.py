@@ -23,7 +23,7 @@ from stratsynth.release.page.summary import summary
 from stratsynth.testing.content import content
 
 RATE, STEPS = 1.0, 3
-"""What is priced soonest: everybody takes part in every step."""
+"""Settings that are priced soonest: everybody takes part in every step."""
 HOW = DPFermi(
     target="D", features=["X", "C"], groups=["G"], iterations=STEPS, sampling=RATE, warm_up=0.4, protect="sensitive"
 )

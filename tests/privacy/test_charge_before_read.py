@@ -44,7 +44,7 @@ class Spy:
 
 
 def releases(ledger):
-    """How many fits had reserved before now: a small one more tells."""
+    """Number of fits that had reserved before now: a small one more tells."""
     other = copy.deepcopy(ledger)
     other.cap_epsilon = None
     return reserve(other).releases - 1

@@ -52,7 +52,7 @@ def test_a_fit_is_of_the_foreseen_order():
 
 
 def test_the_rehearsal_of_a_tree_asks_what_a_fit_asks():
-    """The same charges, so the same plan, though most candidates are left out of all choices but the first."""
+    """Charges and plan are equal, though most candidates are left out of all choices but the first."""
     schema, frame = world(12)
     release = fit(MST(), open_table(frame, schema=schema, declared_size=50), BUDGET)
     found = rehearse(prepare(MST(), schema, BUDGET, 50))

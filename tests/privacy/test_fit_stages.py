@@ -16,7 +16,7 @@ DONE = ["ledger", "reserve", *["charge"] * RUNGS, "done"]
 
 @pytest.fixture
 def closed(monkeypatch):
-    """What the ledger says whenever answers are closed."""
+    """State of the ledger whenever answers are closed."""
     found, close = [], PrivateAnswers.close
     monkeypatch.setattr(PrivateAnswers, "close", lambda self: found.append(self) or close(self))
     return found

@@ -27,7 +27,7 @@ QUESTIONS = {
 
 
 def exact(question, each):
-    """What is read of rows that put the same number into every cell or sum."""
+    """Reads of rows that put the same number into every cell or sum."""
     if isinstance(question, Counts):
         return Exact(tables=[np.full(2000, each, np.int64)])
     return Exact(sums=[[np.full(block.size, each * GRID, np.int64) for block in question.query.blocks(SCHEMA)]])
@@ -56,7 +56,7 @@ def precision_event(answer):
 
 
 def test_what_a_mechanism_is_given_has_no_low_digits():
-    """As a number of records; the same event sees noise of the same width that was drawn as a float."""
+    """Noisy numbers of records have none; the event sees noise of this width that was drawn as a float."""
     rng = np.random.default_rng(0)
     floats = [precision_event(each + rng.normal(size=100_000)) for each in (0, 1)]
     assert floats[0] > 0.4

@@ -118,7 +118,7 @@ def files(folder):
 
 
 def charged(folder):
-    """What was charged, and what for."""
+    """Amounts charged, by what they were for."""
     return [
         (line["charges"], line["moment"]) for line in lines_of(folder / "people.ledger") if line["kind"] == "charge"
     ]

@@ -31,7 +31,7 @@ def recipe_in(folder, mechanism=f'"ladder"\nrungs = {RUNGS}\ntrace = "."'):
 
 
 def left(folder):
-    """What a run left that is no input and no trace, without the ledger's own files."""
+    """Files a run left that are no input and no trace, without the ledger's own."""
     inputs = {"people.csv", "people.csv.accounts", "schema.toml", "shares.csv", "recipe.toml", "reads.log", "seen.log"}
     return sorted(p.name for p in folder.iterdir() if p.name not in inputs and not p.name.startswith("people.ledger"))
 
@@ -42,7 +42,7 @@ IGNORED_BY_PYTHON = re.compile(
 
 
 def check_interrupted(ended, folder):
-    """What must hold after a run was cut short: nothing half, nothing read that was not charged."""
+    """Assert after a run was cut short: nothing half, nothing read that was not charged."""
     # Python itself reports an interrupt that falls into a library's compiled import; that is not our message
     said = IGNORED_BY_PYTHON.sub("", ended.said)
     complete = "Release written to" in said  # the interrupt came when the command had nothing left to say
@@ -58,7 +58,7 @@ def check_interrupted(ended, folder):
 
 
 def check_resumes(nursery, folder, out="again"):
-    """The same recipe again: one reservation, a charge a question, no answer given twice with different noise."""
+    """Run the recipe again: one reservation, a charge a question, no answer given twice with different noise."""
     ended = nursery.run(command, "fit", "recipe.toml", "-o", out, cwd=folder)
     assert (ended.code, ended.said.splitlines()[:1]) == (0, [f"Release written to {out}"]), ended.said
     assert kinds(folder / "people.ledger") == ["ledger", "reserve", *["charge"] * RUNGS, "done"]

@@ -18,7 +18,7 @@ RUNGS = 4
 
 @pytest.fixture
 def kills(request):
-    """How many processes are killed at random times: other times in every run of the suite."""
+    """Number of processes killed at random times: other times in every run of the suite."""
     return 60 if request.config.getoption("slow") else 12
 
 
@@ -171,7 +171,7 @@ def test_a_writer_that_is_killed_leaves_a_ledger_that_goes_on(kills, size, tmp_p
 
 
 def test_a_kill_when_the_release_is_there_and_the_ledger_does_not_know(tmp_path, nursery):
-    """The same recipe then writes the same answers to another folder; nothing is charged."""
+    """Run the recipe again: it writes the same answers to another folder; nothing is charged."""
     folder = place(tmp_path / "fit")
     fault = Fault("stratsynth.accounting.ledger_file:FileAccount.finish")
     assert fitted(nursery, folder, faults=[fault]).code == KILLED

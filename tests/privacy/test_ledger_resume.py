@@ -207,7 +207,7 @@ def stored(data, ledger):
 
 
 def test_every_byte_of_a_journalled_answer_flipped_is_detected_or_harmless(data, ledger, stored):
-    """The same answer comes back, or none: never another one, and never a second draw."""
+    """An answer comes back unchanged, or none does: never another one, and never a second draw."""
     account = FileLedger(ledger, lambda key: lines_of(ledger)[0]["data"]).open(the_request(ledger))
     paid = [(line["moment"], line["asked"]) for line in lines_of(ledger) if line["kind"] == "charge"]
     expected = account.recall(*paid[2])

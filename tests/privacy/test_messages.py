@@ -131,7 +131,7 @@ def test_a_file_that_fails_is_not_quoted(kind, command, tmp_path, monkeypatch, c
 
 
 def complaint(action):
-    """What is said of an action that fails, as somebody's log would keep it; nothing if it does not."""
+    """Message of an action that fails, as somebody's log would keep it; empty if it does not."""
     try:
         action()
     except StratsynthError as error:

@@ -45,7 +45,7 @@ def exact(asked, rows):
 
 
 def changed(thing, **parts):
-    """As a program could, which holds the object that it asked with."""
+    """Change the object as a program could, which holds it after asking."""
     for name, value in parts.items():
         object.__setattr__(thing, name, value)
 

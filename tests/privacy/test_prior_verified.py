@@ -115,7 +115,7 @@ def several(folder: Path, monkeypatch=None) -> dict[str, Path]:
 
 
 class Once:
-    """What is interrupted the second time: the rehearsal passes, and the fit has paid."""
+    """Step interrupted the second time: the rehearsal passes, and the fit has paid."""
 
     def __init__(self, real):
         self.real, self.calls = real, 0

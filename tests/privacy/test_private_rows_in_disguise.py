@@ -180,7 +180,7 @@ def test_rows_that_are_not_all_the_same_decide_nothing(other, tmp_path):
 
 
 def test_tables_of_few_kinds_of_rows_may_be_equal_by_chance(tmp_path):
-    """As many men and women among other people are no sign that they are the same people."""
+    """Other people with as many men and women are no sign that they are the same people."""
     schema = Schema({"SEX": Categorical(levels=("1", "2"))})
     frame = pd.DataFrame({"SEX": ["1", "2"] * 50})
     sample = written(tmp_path / "sample.csv", frame[::-1])

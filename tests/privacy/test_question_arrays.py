@@ -113,7 +113,7 @@ def test_a_plain_array_is_taken(taker):
 
 
 def held(question):
-    """What of a question uses the array."""
+    """Parts of a question that use the array."""
     if isinstance(question, Choose) and isinstance(question.scores[0], Composite):
         return question.scores[0].terms[0]
     return question.scores[0] if isinstance(question, Choose) else question.query

@@ -87,7 +87,7 @@ STRANGERS = [
 
 
 def codes(values, make=pd.Series):
-    """What each row is read as, level and number."""
+    """Level and number that each row is read as."""
     series = make(values)
     frame = pd.DataFrame({"as_level": series, "as_number": series})
     coded = encode(SCHEMA, open_source(frame).read(SCHEMA.names), ["as_number"])

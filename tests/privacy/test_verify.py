@@ -425,7 +425,7 @@ def test_another_ledger_or_another_release_is_found(place, tmp_path, release):
 
 
 def test_another_ledger_with_the_same_guarantee_is_not_the_release_s(place, tmp_path, release):
-    """The same mechanism, budget and allotment; but strata by other columns, so other charges."""
+    """Equal mechanism, budget and allotment, but strata by other columns, have other charges."""
     small.edit(recipe_with_a_ledger(tmp_path / "other"), 'by = ["SEX", "GROUP"]', 'by = ["GROUP"]')
     shares = tmp_path / "other" / "shares.csv"
     shares.write_text("GROUP,share\na,0.9\nb,0.1\n")

@@ -129,7 +129,7 @@ def test_strata_that_rules_tell_apart_are_not_alike():
 
 
 def test_no_fit_runs_one_program_for_several_strata():
-    """What it asked would be charged once, and hold for rows of strata that nobody looked at."""
+    """Its questions would be charged once, and hold for rows of strata that nobody looked at."""
     strata = [Stratum.of({"SEX": sex}) for sex in "12"]
 
     def program():

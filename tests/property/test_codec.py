@@ -41,7 +41,7 @@ def test_a_schema_comes_back_from_its_toml(schema: Schema) -> None:
 
 @given(st.data())
 def test_codes_come_back_from_the_table_they_make(data: st.DataObject) -> None:
-    """As an Arrow table, as a pandas frame, as a CSV file and as a Parquet file."""
+    """Rows as an Arrow table, as a pandas frame, as a CSV file and as a Parquet file."""
     schema = data.draw(strategies.schemas(lossless=True))
     codes = data.draw(strategies.codes(schema))
     table = decode(schema, codes, np.random.default_rng(0))

@@ -250,7 +250,7 @@ def problems(draw):
 @given(st.lists(problems(), min_size=1, max_size=3))
 @settings(max_examples=150)
 def test_fits_to_pure_noise_stay_finite_and_never_allow_what_cannot_occur(several):
-    """What a stratum without rows is fitted to: the best fit lies in a corner, and steps could run away."""
+    """Tables of a stratum without rows: the best fit lies in a corner, and steps could run away."""
     for (problem, row), solution in zip(several, solve([p for p, _ in several]), strict=True):
         model = Graphical.of(schema_of(problem.sizes), solution)
         assert np.isfinite(flat(solution.potentials)).all()

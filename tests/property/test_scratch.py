@@ -31,7 +31,7 @@ CLIQUES = [("g",), ("h",), ("kind", "yes"), ("yes", "class", "kind"), ("class", 
 
 
 def both(seed, size, cuts):
-    """The same rows in memory, and in a scratch file in parts of any sizes."""
+    """Rows in memory, and in a scratch file in parts of any sizes."""
     plain = world(seed, size)
     rng = np.random.default_rng(seed)
     extra = {name: rng.integers(WIDER.size(name), size=size).astype(np.uint8) for name in "gh"}

@@ -336,7 +336,7 @@ def test_long_vectors_do_not_overflow_the_check(norm):
 
 
 def weighed(rows, weights):
-    """The same rows with weights of their own."""
+    """Rows with weights of their own."""
     return CodedRows(HEAVY, rows.codes, rows.numbers, rows.size, np.asarray(weights, np.int64))
 
 

@@ -24,7 +24,7 @@ def pmf(sigma: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def probabilities(table: SamplerTable) -> list[int]:
-    """What the table gives each value, in units of 2^-128, exactly."""
+    """Probability of each value by the table, in units of 2^-128, exactly."""
     borders = [(int(h) << 64) | int(c) for h, c in zip(table.high, table.low, strict=True)]
     return [b - a for a, b in zip([0, *borders], [*borders, 1 << 128], strict=True)]
 

@@ -42,7 +42,7 @@ class Undecided(Toy):
 
 
 class Silent(Undecided):
-    """The same, and does not say so."""
+    """A mechanism of the kind above that does not declare it."""
 
     name: ClassVar[str] = "silent"
     adaptive: ClassVar[bool] = False
@@ -72,7 +72,7 @@ def test_the_course_taken_makes_no_difference():
 
 
 def test_the_cheaper_course_alone_would_be_priced_too_low():
-    """What was wrong: a course that happened to ask for tables only said 2 rho, where its neighbour asks a choice."""
+    """Fault: a course that happened to ask for tables only said 2 rho, where its neighbour asks a choice."""
     assert priced(Silent(False))["replace"] == near(2)
     assert priced(Silent(True))["replace"] == near(1 + 2)
     assert priced(Undecided(False))["replace"] > priced(Silent(True))["replace"]

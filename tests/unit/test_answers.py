@@ -144,7 +144,7 @@ def test_a_group_that_may_be_empty_has_counts_and_no_rates():
 
 
 def public_sizes(release, people, verdict="agrees"):
-    """The same release, whose certificate states this public size for one group."""
+    """Release whose certificate states this public size for one group."""
     stated = [
         {**each, "declared": people, "share": None, "verdict": verdict} if each["stratum"] == "1|a" else each
         for each in release.certificate["declared_and_measured"]
@@ -336,7 +336,7 @@ WORLD = type(small.SCHEMA)(
 
 
 def intervals(times, counted, stated, rng):
-    """How often intervals at 90 % hold: of noise, and of noise and sampling. Tables of groups, and of everybody."""
+    """Rates at which intervals at 90 % hold: of noise, and of noise and sampling, by group and for everybody."""
     held = {query: [[], []] for query in map(id, QUESTIONS)}
     whole = TRUE.sum()
     asked = [Query(q.columns, q.where, q.by, q.statistic, 0.9, versus=q.versus) for q in QUESTIONS]

@@ -85,7 +85,7 @@ def test_the_price_of_an_added_record_would_be_too_low(q, z):
 
 @pytest.mark.parametrize(("q", "z"), [(0.1, 3.0), SLOW[0]])
 def test_a_part_that_is_not_clipped_undoes_what_sampling_gains(q, z):
-    """The same change of 2 beside a loss gradient of length 20, which the sample's noise does not hide."""
+    """A change of 2 beside a loss gradient of length 20 is not hidden by the sample's noise."""
     priced = epsilon_sampled(z, q, 1, 1e-4, Neighbours.REPLACE)
     assert epsilon_by_quadrature(1e-4, mixture(q, 21, z), mixture(q, 19, z)) > 1.2 * priced
 

@@ -49,7 +49,7 @@ def exact(query, frame):
 
 
 def by_fair(query, frame):
-    """The same from `FairGradients` of each row in each group: what its own adds to the mean over all of them."""
+    """Sums from `FairGradients` of each row in each group: its own group's less the mean over all of them."""
     shape, names = SCHEMA.shape(query.groups), query.groups
     worlds = []
     for cell in np.ndindex(shape):

@@ -80,7 +80,7 @@ ABLE = {
 
 @pytest.mark.parametrize("how", ABLE)
 def test_tables_are_enough_for_mechanisms_of_tables(how):
-    """The same release as from rows in memory, bit for bit."""
+    """The release is that from rows in memory, bit for bit."""
     one, other = (
         ss.fit(ABLE[how](), table, BUDGET, seed=1, entropy=SeededEntropy(1))
         for table in (small.table(), tables_only(small.table()))

@@ -28,7 +28,7 @@ def path(tmp_path):
 
 
 def refused(path, content):
-    """Whether a chain with this content is refused by whoever reads it and by whoever wants to write."""
+    """True if a chain with this content is refused by whoever reads it and by whoever wants to write."""
     path.write_bytes(content)
     for use in (lambda: Chain(path).read(), lambda: append(Chain(path), {"kind": "more"})):
         with pytest.raises(LedgerError) as error:

@@ -22,7 +22,7 @@ INSIDE = [
     "stratsynth/questions",
     "stratsynth/release",
 ]
-"""Where a path may begin: at the root, in the core, or in the folder that its row is about."""
+"""Places at which a path may begin: the root, the core, or the folder that its row is about."""
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 

@@ -37,7 +37,7 @@ SELECT = 'SELECT SEX, "GROUP", AGE, WORK FROM people'
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The same people in a CSV file and in a database, others as a release's rows, and a schema."""
+    """People in a CSV file and in a database, others as a release's rows, and a schema."""
     place = tmp_path_factory.mktemp("judged")
     small.write_recipe(place)
     people = small.people(ROWS).astype(str)

@@ -57,7 +57,7 @@ def mbi():
 
 @pytest.fixture(scope="module")
 def solved(mbi):
-    """The same tables fitted by both, for as many steps."""
+    """Models of both engines, fitted to equal tables for as many steps."""
     both = problem(iterations=3000, tolerance=0.0)
     return both, solve([both])[0], engine("mbi").solve([both])[0]
 

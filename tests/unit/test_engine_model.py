@@ -194,7 +194,7 @@ def test_its_facts_are_plain(model):
 
 
 def test_a_model_of_no_column_comes_back_and_draws_nothing(tmp_path):
-    """What is left in a stratum that is defined by every column."""
+    """Schema left in a stratum that is defined by every column."""
     empty = Graphical(Schema({}), junction_tree((), ()), (np.zeros(()),), 5.0)
     assert (empty.sample(7, np.random.default_rng(0)), empty.mass({})) == ({}, 1)
     again = files.restore("graphical", Schema({}), empty.state())

@@ -26,7 +26,7 @@ EXACT = {"iterations": 20_000, "tolerance": 0.0}
 
 @pytest.fixture(autouse=True, params=[dense.LARGE, 0], ids=["together", "alone"])
 def _both_ways(request, monkeypatch):
-    """As small models are solved, and as large ones are."""
+    """Solve all models as small ones are solved, then as large ones are."""
     monkeypatch.setattr(dense, "LARGE", request.param)
 
 

@@ -80,7 +80,7 @@ def test_exact_shares_weigh_values_and_variances():
 
 
 def test_uncertain_shares_are_carried_into_the_interval():
-    """As with weights of a public sample of 400: simulated, shares and groups independent."""
+    """Errors with weights of a public sample of 400 agree with simulated ones; shares and groups are independent."""
     parts, shares = [leaf(value=10), leaf(value=25, direct=1)], np.array([0.8, 0.2])
     whole = combined(parts, shares, sampled_shares_covariance(shares, 400))
     rng = np.random.default_rng(0)

@@ -51,6 +51,7 @@ def test_every_frame_has_every_group_and_a_stamp(found):
         "parity_marginals",
         "disparity",
         "correlations",
+        "numbers",
         "raw",
         "propensity",
         "components",

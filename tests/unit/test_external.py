@@ -88,7 +88,7 @@ def test_inside_strata_it_is_refused_when_it_counts_the_rows():
 
 
 def test_a_claim_inside_strata_is_refused_before_the_rows_are_read(monkeypatch):
-    """Where no Stratified stands in between, the question itself refuses."""
+    """The question itself refuses if no Stratified stands in between."""
     how = External(uniform, BY, counts_rows=False)
     inside = Stratified(how, ["SEX", "GROUP"], weights())
     object.__setattr__(how, "counts_rows", True)

@@ -18,7 +18,7 @@ def binary(share, first, second):
 
 
 def psi(w, f, s, shares):
-    """As the paper writes it: -tr(W diag(F) W') + 2 tr(W' P^(-1/2) s F') - 1."""
+    """Objective of the paper: -tr(W diag(F) W') + 2 tr(W' P^(-1/2) s F') - 1."""
     one = np.eye(len(shares))[s][:, None]
     return -np.trace(w @ np.diag(f) @ w.T) + 2 * np.trace(w.T @ np.diag(shares**-0.5) @ one @ f[None]) - 1
 

@@ -81,7 +81,7 @@ def uses(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def breaches(module: str, name: str) -> Iterator[str]:
-    """What is wrong with this module using that name."""
+    """Fault of this module's using that name."""
     top, *rest = name.split(".")
     if module.startswith("stratsynth.testing.") and name in WATCHES:
         return
@@ -198,7 +198,7 @@ class WithoutTypeChecking(ast.NodeTransformer):
 
 
 def room_graph(package: str, sources: Iterable[tuple[str, str]]) -> dict[str, dict[str, list[str]]]:
-    """Which room of a package imports which, and by which lines.
+    """Imports between rooms of a package, with their lines.
 
     A room is a folder or a module directly in the package; the package's own `__init__` is the room `__init__`, whose
     arrows are its imports for type checkers too, since what it exports is imported when it is first used. `sources`
@@ -293,7 +293,7 @@ TRUSTED = {module.name: module for module in trusted.modules()}
 GUARDED = {"noise", "account", "rows"}
 """The parts of it that hold entropy, the account and rows: only what is trusted may use them, of whatever path."""
 HELD = {"charge", "recall", "store"}
-"""What is done with an account."""
+"""Methods of an account."""
 OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
     "stratsynth.accounting.history": "tells of a ledger's past and coming fits, and spends nothing",
@@ -314,7 +314,7 @@ OUTSIDE = {
 
 
 def guarded(module: str, source: str) -> list[str]:
-    """Where a module uses entropy, the account, or rows."""
+    """Places at which a module uses entropy, the account, or rows."""
     found, tree = [], WithoutTypeChecking().visit(ast.parse(source))
     for line, name in uses(module, tree):
         home = trusted.home(name, TRUSTED)

@@ -212,7 +212,7 @@ def test_means_are_taken_on_the_declared_scale():
 
 
 def test_a_scale_that_tames_the_tail_makes_the_mean_estimable():
-    """The same incomes, the same budget: raw bounds of ten million drown 300 people in noise."""
+    """Raw bounds of ten million drown 300 people in noise, at equal incomes and budget."""
     frame = pd.DataFrame({"pay": np.exp(np.random.default_rng(6).normal(10, 0.8, size=300))})
     raw, log = (Schema({"pay": Numeric(lower=0, upper=1e7, transform=t)}) for t in (None, "log"))
     assert exactly(ClippedMean(), raw, frame, budget=Budget(0.1, 1e-9))[0].status() == ["not_estimable"]

@@ -43,7 +43,7 @@ def guessed(frame, sex=None):
 
 
 def lopsided(rows=4000):
-    """Who works is clear from sex and age."""
+    """People whose work is clear from sex and age."""
     frame = small.people(rows)
     young = (frame["AGE"] < 3) ^ (frame["SEX"] == "1")
     return frame.assign(WORK=np.where(young, "yes", "no"))

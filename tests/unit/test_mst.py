@@ -342,7 +342,7 @@ def test_more_pairs_than_can_be_asked_about_are_refused_before_anything_is_spent
 
 
 def test_the_reference_engine_is_refused_what_it_cannot_fit_before_anything_is_spent():
-    """Which levels are rare is known only when the columns have been paid for."""
+    """Rare levels are known only when the columns have been paid for."""
     refused_before_anything_is_spent(MST(engine="mbi"), schema_of({"a": 2, "b": 2}), "rare = 0")
     ruled = schema_of({"a": 2, "b": 2}, (Rule(when={"a": "0"}, never={"b": "1"}),))
     refused_before_anything_is_spent(MST(engine="mbi", rare=0, prior=0), ruled, "numpy")

@@ -28,7 +28,7 @@ def fitted(data, ledger="people.ledger", how=None, **settings):
 
 @pytest.fixture
 def later(data):
-    """The same people, one more."""
+    """Table of these people and one more."""
     path = data.with_name("later.csv")
     small.people(101).to_csv(path, index=False)
     return path

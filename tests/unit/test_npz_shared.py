@@ -27,7 +27,7 @@ def facts(path):
 
 
 def rewritten(path, document):
-    """The same file with other facts."""
+    """File with other facts."""
     with np.load(path) as members:
         arrays = {name: members[name] for name in members.files}
     arrays["facts.json"] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
@@ -129,7 +129,7 @@ def test_damaged_joined_arrays_are_refused(wrong, tmp_path):
 
 
 def test_files_without_shared_arrays_are_as_they_were(path, tmp_path):
-    """Those that earlier versions wrote, and can read."""
+    """States that earlier versions wrote, and can read."""
     npz.write(tmp_path / "y.npz", State({}, {"x": TABLE, "y": TABLE.copy()}))
     assert facts(tmp_path / "y.npz") == {"facts": {}, "names": ["x", "y"]}
     assert npz.read(tmp_path / "y.npz").arrays["y"].flags.writeable

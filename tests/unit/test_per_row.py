@@ -169,7 +169,7 @@ def test_what_it_returns_must_be_sound(how, words):
 
 
 def test_last_digits_may_depend_on_the_batch_up_to_a_unit():
-    """As those of matrix products may; a unit is 2^-30 of the clip."""
+    """Gradients may differ as those of matrix products do; a unit is 2^-30 of the clip."""
     assert by_row(3, 3, function=mixed(lambda g, p, x: (g * (1 + 1e-13 * len(x) * x.sum()), p))).weights == 9
     with pytest.raises(MechanismError, match="other gradients"):
         by_row(3, 3, function=mixed(lambda g, p, x: (g * (1 + 1e-7 * x.sum()), p)))

@@ -83,7 +83,7 @@ def people(rows=small.SIZE):
 
 
 def counted(frame):
-    """What each row counts, worked out by hand."""
+    """Weight of each row, worked out by hand."""
     given = pd.to_numeric(frame["PWGTP"], errors="coerce").fillna(0)
     return np.clip(np.rint(given), 0, 300).astype(int).to_numpy()
 
@@ -220,7 +220,7 @@ def test_rows_out_of_memory_have_the_same_weights(tmp_path, monkeypatch):
 
 
 def test_rows_of_one_unit_keep_their_weights():
-    """Which rows of a unit stay is decided as without weights; these count as they say."""
+    """The rows of a unit that stay are those without weights; these count by their weights."""
     frame = people(100)
     frame["ID"] = [i // 3 for i in range(100)]
     schema = dataclasses.replace(WEIGHED, unit=Unit(column="ID", max_rows=2))

@@ -43,7 +43,7 @@ def private():
 
 @pytest.fixture
 def worked_out(monkeypatch):
-    """How often, and for which columns: closures, layouts, and reads of frames that hold the strata's column alone."""
+    """Counts by columns: closures, layouts, and reads of frames that hold the strata's column alone."""
     found = {"closure": [], "lay_out": [], "read": []}
 
     def counted(module, name, what):

@@ -135,7 +135,7 @@ def test_losses_of_probabilities_are_asked_after_the_counts():
 
 
 def test_a_negative_weight_flips_the_label():
-    """Where false positives of a group are wanted, records without the label count as if they had it."""
+    """Records without the label count as if they had it if false positives of a group are wanted."""
     task = Reductions(groups=["G"], features=["X"]).task(Public(SCHEMA))
     weights = np.zeros((2, 2, 2))
     weights[0, 0, 1], weights[0, 1, 0], weights[1, 0, 1] = 0.5, 1.0, -0.25

@@ -94,7 +94,7 @@ def made_up(seed, groups=3, measures=("squared", "log")):
 
 
 def counts_of(sizes, rng):
-    """What some classifier's counts, and its sums of losses in clips, may be."""
+    """Counts, and sums of losses in clips, that some classifier may have."""
     second = np.floor(rng.random(sizes.numbers.shape) * sizes.numbers)
     counts = np.stack([sizes.numbers - second, second], axis=-1)
     sums = rng.random((len(sizes.measures), *sizes.numbers.shape)) * sizes.numbers
@@ -255,7 +255,7 @@ def test_the_penalty_is_that_of_corollary_4_2():
 
 @given(seeds, st.sampled_from(get_args(ObjectiveName)))
 def test_lemma_4_1_covers_the_range_of_every_objective(seed, objective):
-    """What it calls L_f c sqrt(K) bounds how far two classifiers' objectives are apart."""
+    """L_f c sqrt(K) bounds the distance of two classifiers' objectives."""
     sizes, rng = made_up(seed), np.random.default_rng(seed)
     part = Reductions(groups=["G"], objective=objective).goal(sizes).objective
     one, other = (part.value(counts_of(sizes, rng)) for _ in range(2))

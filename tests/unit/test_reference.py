@@ -32,7 +32,7 @@ def pages(made):
 
 
 def part(text, heading):
-    """What stands below a heading, up to the next."""
+    """Text below a heading, up to the next."""
     found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
     assert found, heading
     return found[1]
@@ -57,8 +57,8 @@ def rows(text):
         (
             "[compare]",
             (
-                "mechanisms stratifications epsilons seeds metrics k cliques holdout target positive above models "
-                "workers pairs"
+                "mechanisms stratifications epsilons seeds metrics k cliques holdout target positive above thresholds "
+                "models workers pairs"
             ),
         ),
     ],

@@ -275,7 +275,7 @@ def test_intervals_of_logistic_coefficients_cover_as_often_as_they_say():
 
 
 def test_a_newton_step_that_was_too_long_makes_no_interval():
-    """Where the last step is many deviations long, the curvature at its end is another one."""
+    """The curvature at the end of a last step many deviations long is another one."""
     one = np.eye(1)
     curved = NoisyMoments(one * 400, one / 400, np.array([400.0]), (0.1, 1.0), 400.0, np.zeros(1), curved=True)
     assert not curved.estimated(1.0, 1).sound.any()

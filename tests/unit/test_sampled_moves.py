@@ -60,7 +60,7 @@ def test_a_move_is_cheap_only_where_no_step_sees_an_exchange(paths, worst, notio
 
 
 def test_outer_strata_that_are_asked_too_see_whoever_moves_within_them_exchanged():
-    """What the price of two strata's steps alone would have said is less than the outer steps come to."""
+    """The price of two strata's steps alone is less than the outer steps come to."""
     outer = epsilon_sampled(allot().noise, RATE, STEPS, DELTA, Neighbours.REPLACE)
     inner = [(s, g) for s in SEX for g in GROUP]
     assert move([*((s,) for s in SEX), *inner]) > outer

@@ -73,7 +73,7 @@ WEIGHTED = {
 
 @pytest.mark.parametrize("how", WEIGHTED.values(), ids=WEIGHTED)
 def test_samples_by_public_shares_spread_as_other_noise_does(how):
-    """As the same fit does when it is made again; and groups' shares stay as they are."""
+    """Samples vary as the fit does when it is made again; groups' shares stay unchanged."""
     weights = small.even(small.SCHEMA, "SEX", "GROUP")
     table = open_table(small.people(3_000), schema=small.SCHEMA, declared_size=3_000)
     fits = [fit(how, table, Budget(0.5, 1e-9), weights=weights, entropy=SeededEntropy(i)) for i in range(25)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -246,7 +247,8 @@ def test_a_skewed_column_is_noticed_and_its_bins_keep_its_mean():
     found = drafted(open_source(pd.DataFrame({"bill": values})))
     column = found.schema.columns["bill"]
     assert column.spikes == (0,)
-    assert column.shape == "log"
+    assert (column.edges, column.spacing, column.shape) == (None, "log", "pareto")
+    assert column.transform_unit == 200
     assert any("bins of equal width would put" in note for note in found.notes["bill"])
     assert "# REVIEW: bins of equal width" in found.to_toml()
     rng = np.random.default_rng(0)
@@ -262,6 +264,41 @@ def test_a_skewed_column_is_noticed_and_its_bins_keep_its_mean():
     assert (drawn["drafted"] == 0).mean() == (values == 0).mean()
     for part in (0.25, 0.5, 0.75):
         assert abs(np.quantile(drawn["drafted"], part) - np.quantile(values, part)) < 0.05 * spread
+
+
+def test_bins_of_credit_are_logarithmic_and_bins_of_other_numbers_are_not():
+    """Bills with zeros and negative amounts, limits in steps, rates: only bounds and one digit of a size are seen."""
+    rng = np.random.default_rng(3)
+    bill = np.where(rng.random(N) < 0.05, -np.exp(rng.normal(6, 1, N)), np.exp(rng.normal(9, 1.2, N))).round()
+    frame = pd.DataFrame(
+        {
+            "bill": np.where(rng.random(N) < 0.1, 0, bill).clip(-50_000, 400_000).astype(int),
+            "limit": rng.integers(1, 100, N) * 10_000,
+            "rate": np.exp(rng.normal(-5, 1.5, N)).clip(0, 1).round(4),
+            "shifted": 1_000 + rng.standard_t(2, N).clip(-500, 500).round(2),
+        }
+    )
+    columns = drafted(open_source(frame)).schema.columns
+    assert (columns["bill"].spacing, columns["bill"].shape, columns["bill"].spikes) == ("log", "log", (0,))
+    assert columns["bill"].lower < 0
+    assert (columns["limit"].spacing, columns["limit"].shape) == ("even", "even")
+    assert (columns["rate"].spacing, columns["rate"].digits) == ("log", 4)
+    assert columns["rate"].transform_unit < 0.01
+    assert columns["shifted"].spacing == "even", "a scale around 0 has no use"
+    assert columns["shifted"].edges is not None
+
+
+def test_a_check_names_bins_that_hold_most_of_the_money():
+    values = skewed()
+    wide = Numeric(lower=0, upper=1_000_000, edges=(0, 100, 2_000, 1_000_001), integer=True, spikes=(0,))
+    (said,) = check(Schema({"bill": wide}), open_source(pd.DataFrame({"bill": values}))).warnings
+    held = values[values >= 2_000].sum() / values.sum()
+    assert f"{held:.0%} of the sum of its sizes is in the bin 2000-1000000" in said
+    assert "the shape 'even'" in said
+    fine = replace(wide, edges=(0, 100, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 1_000_001))
+    assert check(Schema({"bill": fine}), open_source(pd.DataFrame({"bill": values}))).warnings == ()
+    huge = Schema({"x": Numeric(lower=0, upper=1.7e308, bins=1)})
+    assert check(huge, open_source(pd.DataFrame({"x": [1.7e308] * 5}))).warnings == ()
 
 
 def test_codes_at_the_ends_are_special():

@@ -245,7 +245,7 @@ def test_no_code_knows_a_declared_score_by_its_name():
 
 
 def test_no_page_knows_a_mechanism_by_its_name():
-    """What is shown of a mechanism, and whether its samples hold, goes by what its class declares."""
+    """Words shown of a mechanism, and its samples' soundness, go by the declarations of its class."""
     found = {}
     for folder in ("release", "verifying", "report", "models", "answers", "mechanisms"):
         for path in sorted((ROOT / "stratsynth" / folder).rglob("*.py")):

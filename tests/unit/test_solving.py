@@ -107,7 +107,7 @@ def test_a_fit_is_the_same_bit_for_bit(monkeypatch):
 
 
 def test_however_problems_are_put_together_the_engine_solves_them_the_same():
-    """What the pool rests on: a model's solution does not depend on which others are solved beside it."""
+    """A model's solution does not depend on which others are solved beside it: the pool rests on it."""
     kept = []
 
     def keep(solver, problems, paths):

@@ -31,7 +31,7 @@ def _rows(lines: bytes, width: int = 3) -> list[tuple[str | None, ...]]:
 
 
 def _alone(line: bytes, width: int = 3) -> list[tuple[str | None, ...]]:
-    """What one line holds, by the definition: no block, no vector."""
+    """Fields of one line, by the definition: no block, no vector."""
     line = line.removesuffix(b"\r")
     fields = csvlines.fields(line)
     if not line or fields is None or len(fields) != width:
@@ -62,7 +62,7 @@ def test_lines_mean_what_each_means_alone_however_the_file_is_cut(lines, block):
 
 @given(st.lists(st.lists(st.text(st.characters(codec="utf-8", exclude_characters='\n\r"')), min_size=3, max_size=3)))
 def test_the_python_reader_would_agree_on_plain_lines(rows):
-    """Where there is no quote, splitting at commas is what the csv module does."""
+    """Without a quote, splitting at commas is what the csv module does."""
     import csv
 
     for row in rows:

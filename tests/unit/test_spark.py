@@ -75,7 +75,7 @@ def parquet(tmp_path, data=None, group=7):
 
 
 def folder(tmp_path, session):
-    """As Spark itself writes partitions."""
+    """Write partitions as Spark itself does."""
     path = tmp_path / "people"
     frame_of(session, small.people().astype(str)).write.partitionBy("SEX").parquet(str(path))
     return path
@@ -338,7 +338,7 @@ ss.fit(Independent(), table, BUDGET)
 
 
 def test_a_driver_that_is_killed_in_a_pass_is_resumed_without_a_second_charge(tmp_path, session):
-    """What is left behind is the charge, and nothing of the rows in the folders of Spark."""
+    """The charge is left behind, and nothing of the rows in the folders of Spark."""
     path, ledger, logs = parquet(tmp_path), tmp_path / "people.ledger", tmp_path / "logs"
     settings = {**os.environ, **settings_of(tmp_path / "spark"), "PYTHONPATH": str(Path(__file__).parents[1])}
     with logs.open("w", encoding="utf-8") as said:

@@ -104,7 +104,7 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 def test_a_plan_foretells_the_passes_of_a_fit(how, monkeypatch):
-    """As often as rows are asked for tables, where all strata's are counted in one pass."""
+    """Rows are read as often as they are asked for tables; all strata's are counted in one pass."""
     made, proper = [], StoredRows.counts
     monkeypatch.setattr("stratsynth.driver.answering.StoredRows", type(None))  # whose strata are counted one by one
     monkeypatch.setattr(

@@ -65,7 +65,7 @@ def started(command, settings):
 
 
 def said(process, pattern):
-    """What a process says that fits; it says so within a minute."""
+    """Output of a process that fits; it comes within a minute."""
     until = time.monotonic() + 60
     while time.monotonic() < until and (line := process.stdout.readline()):
         if found := re.search(pattern, line):

@@ -69,7 +69,7 @@ def test_too_many_rows_are_refused_with_the_remedy(files, monkeypatch):
 
 
 def test_a_comparison_of_too_many_rows_is_refused_before_a_fit_is_charged(tmp_path, monkeypatch):
-    """As where a grid has grown, and only fits are left of it."""
+    """Leave only fits of a grid, as when it has grown."""
     path = small.write_recipe(tmp_path)
     small.edit(path, "[budget]", '[budget]\nledger = "people.ledger"')
     path.write_text(path.read_text(encoding="utf-8") + "\n[compare]\nseeds = 2\n", encoding="utf-8")

@@ -44,7 +44,7 @@ class Text(str):
     ],
 )
 def test_a_design_is_of_plain_tuples(asked):
-    """What is checked and priced is then what is read; and names of features are remembered by these values."""
+    """The design checked and priced is then the one read; names of features are remembered by these values."""
     with pytest.raises(MechanismError, match="tuple"):
         asked.check("glm", SCHEMA)
 

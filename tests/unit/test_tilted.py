@@ -499,7 +499,7 @@ def test_a_stratum_has_everybody_beside_its_own_the_more_the_more_the_prior_was_
 
 
 def done(program):
-    """What a program returns that asks for nothing but work."""
+    """Result of a program that asks for nothing but work."""
     try:
         question = next(program)
         while True:

@@ -330,7 +330,7 @@ def test_the_whole_job(tmp_path, capsys):
 
 
 def test_prices_of_a_person_are_k_squared_those_of_a_row():
-    """The same questions for the same rho of a row, as one record's and as one person's."""
+    """Equal questions at equal rho of a row are priced as one record's and as one person's."""
     _, _, account = asked_and_charged(small.stratified(), people())
     one = protecting(Budget(1, 1e-9), small.SCHEMA)
     assert prices(account.spending, one, account.allot)["move"] == pytest.approx(

@@ -34,7 +34,7 @@ price is settled before anything is read, and marks of the rows, by which a copy
 
 @pytest.fixture(scope="module")
 def walks(tmp_path_factory):
-    """What is counted in a process of its own, where imports and hashes are the same each time."""
+    """Counts made in a process of its own, where imports and hashes are the same each time."""
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     done = subprocess.run(
         [sys.executable, "-m", "helpers.walks"],

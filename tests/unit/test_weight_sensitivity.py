@@ -177,7 +177,7 @@ def test_a_tipping_point_worked_out_by_hand():
 
 
 def test_a_group_without_numbers_counts_for_nothing():
-    """Where nobody has a number, only the other groups' proportions matter."""
+    """Only the other groups' proportions matter if nobody has a number."""
     quotient = RatioOfShares(np.array([0.0, 30.0, 50.0]), np.array([0.0, 1.0, 1.0]))
     shares = np.array([0.5, 0.25, 0.25])
     assert quotient.at(shares) == 40

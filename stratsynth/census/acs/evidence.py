@@ -52,7 +52,7 @@ class Evidence:
     """True if it has columns of NIST's excerpts."""
 
     def year(self, given: int | None) -> int:
-        """Return the survey year; refuse one that the file contradicts, and none if the file has none either."""
+        """Return the survey year, `given` or the file's; refuse one that the file contradicts, and none at all."""
         if given is not None:
             check_year(given)
         if not self.years:
@@ -78,7 +78,10 @@ class Evidence:
         return f"{max(self.years)}" if len(self.years) == 1 else f"{min(self.years)} to {max(self.years)}"
 
     def state(self, given: str | None) -> str | None:
-        """Return the two letters of its state, None for several or unknown; refuse one that the file contradicts."""
+        """Return two letters of the state, `given` or the file's, None for several or unknown.
+
+        A state that the file contradicts is refused.
+        """
         letters = {code: each for each, (code, _) in states().items()}
         found = [letters.get(code, code) for code in self.states]
         if given is None:
@@ -91,7 +94,7 @@ class Evidence:
         return given.upper()
 
     def origin(self, given: str | None, year: int) -> str | None:
-        """Return the name of the file for its citation, None for the Bureau's own; refuse a contradiction.
+        """Return the name of the file, `given`, for its citation, None for the Bureau's own; refuse a contradiction.
 
         Raises:
             UsageError: NIST's excerpt, or a file without the Bureau's serial numbers, that nobody named, or that is
@@ -119,7 +122,7 @@ class Evidence:
 
 
 def evidence(source: Source, path: Path) -> Evidence:
-    """Return what a public-use file says of itself: its serial numbers and states are read, which are public."""
+    """Return what the public-use file `source`, at `path`, says of itself; its serial numbers and states are read."""
     names, known = source.columns(), _BUREAU.search(path.name)
     years, codes = set[int](), set[str]()
     place = next((name for name in PLACES if name in names), None)

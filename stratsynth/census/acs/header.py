@@ -45,7 +45,7 @@ def _in(name: str, year: int) -> bool:
 
 
 def _missing(name: str, names: Collection[str], year: int) -> str:
-    """Return the sentence on the missing column `name`, with its replacement if that is among the file's `names`."""
+    """Return a sentence on the missing column `name` of a year, with its replacement if among the file's `names`."""
     for each in entries():
         if each.name == name and each.instead and each.instead in names:
             own = "the file is of another year" if _in(name, year) else f"in {year} it is {each.instead}"

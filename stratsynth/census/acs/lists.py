@@ -37,7 +37,7 @@ class Listed:
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
-    """Return the citation of the tables of codes; refuse tables without one, and tables that are no public lists.
+    """Return the citation, a text, of the tables of codes `given` by column; refuse tables uncited or of persons.
 
     Raises:
         UsageError: Tables without a citation, with an account, or of person records: codes that somebody has are no
@@ -70,7 +70,7 @@ def listed(
     dictionary: Mapping[str, Variable] | None,
     citation: str = "",
 ) -> Listed:
-    """Codes of a column: from the given table, whose citation follows, else the dictionary, else this package.
+    """Codes of the column `entry` in a year and state: from the table `given`, `dictionary`, or this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
@@ -89,7 +89,7 @@ def listed(
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Return the error message on a column's missing code list, with the remedy for that year and state."""
+    """Return the message on a missing code list of the column `entry`, with a remedy by year, state, dictionary."""
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -108,7 +108,7 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
-    """Codes from a table with a column `code` or `name`, perhaps `label` and `group`; or the Bureau's of tracts."""
+    """Codes of column `name`, of so many digits, from the table `given`, with citation; of tracts, a state's."""
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
     if key is None:
@@ -144,7 +144,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Return the schema's column of a code list, with its groupings and, if there are some, shares within groups."""
+    """Return the column of `entry`, its code list being `found`: groupings and, if any, `shares` within groups."""
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -172,7 +172,10 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return a mapping from group to codes, by leading digits or each group's first code; earlier codes stand alone."""
+    """Return {group: codes} by `how`: a number of leading digits, or each group's first code.
+
+    Codes before the first group's first code stand alone.
+    """
 
     def name(code: str) -> str:
         if isinstance(how, int):

@@ -110,7 +110,7 @@ def _known(year: int) -> set[str]:
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """Return the names of a file's columns; UsageError for a file of anything but person records."""
+    """Return the names of the columns of the file `path`; UsageError unless it holds the person records `wanted`."""
     from stratsynth.data.csvlines import header
 
     if is_parquet(path):
@@ -148,7 +148,7 @@ def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Return a table of the columns `names`: whole numbers where they are amounts, else text.
+    """Return a table of the columns `names`, in `header`, of the file `path`, a `wanted` state's: numbers or text.
 
     UsageError for a damaged or empty file, and for a row of another state or year.
     """
@@ -195,7 +195,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse (UsageError) a column of serial numbers, `found`, in which the year that they begin with is another."""
+    """Refuse (UsageError) a file `path` whose serial numbers `found` begin with another year than the `wanted`."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
@@ -213,7 +213,7 @@ def _conditions(name: str, year: int) -> list[tuple[str, str, float]]:
 
 
 def _meets(column: Any, sign: str, value: float) -> Any:
-    """Return a mask of a column's rows that meet a comparison, such as `> 16`; False for rows without a value."""
+    """Return a mask of a column's rows that meet a comparison, `sign` and `value` such as `> 16`; False for null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

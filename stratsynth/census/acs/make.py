@@ -122,7 +122,7 @@ def make(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Return the schema that `schema` makes of these arguments, with notes on its sources."""
+    """Return (the schema that `schema` makes of these arguments, notes on its sources) as a `Made`."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
@@ -168,7 +168,7 @@ def make(
 def _wanted(
     columns: Sequence[str] | None, name: str | None, year: int, without: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the names of the wanted columns (or of the task `name`'s), in order, and notes on the task."""
+    """Return (names of the columns in a year, or of the task `name`'s but `without`, in order; notes on the task)."""
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
     notes = list[str]()
@@ -191,7 +191,10 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Return the catalogue's entry of a column; for a column that it lacks, one made of the dictionary's."""
+    """Return the catalogue's entry of column `name` in a year.
+
+    For a column that the catalogue lacks, the entry is made of the dictionary's `variables`.
+    """
     variable = None if variables is None else variables.get(name)
     if variables is not None and variable is None and any(each.name == name and not each.refused for each in entries()):
         entry(name, year)
@@ -207,7 +210,7 @@ def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None
 
 
 def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
-    """Return a categorical column, by the dictionary's levels and labels if it lists all, else by the catalogue's."""
+    """Return the categorical column of the entry `known`, by the dictionary's `variable` if it lists all levels."""
     levels = known.levels
     if variable is not None and variable.values and not variable.ranged:
         levels = tuple((str(int(code)) if code.isdigit() else code, said) for code, said in variable.values.items())
@@ -225,7 +228,10 @@ def _states(place: str | None) -> Categorical:
 
 
 def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
-    """Return a numeric column; values that the dictionary lists beyond its bounds become special codes."""
+    """Return the numeric column of the entry `known`.
+
+    Values that `variable` lists beyond its bounds become special codes.
+    """
     keys: dict[str, Any] = dict(known.number or {})
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]
     special = tuple(dict.fromkeys((*keys.pop("special", ()), *beyond)))

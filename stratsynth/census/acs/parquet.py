@@ -18,13 +18,13 @@ MAGIC = b"PAR1"
 
 
 def is_parquet(path: Path) -> bool:
-    """True if a file begins as Parquet does, whatever its name."""
+    """True if the file `path` begins as Parquet does, whatever its name."""
     with open_regular(path) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def parquet_columns(path: Path, url: str) -> tuple[str, ...]:
-    """Names of its columns; a damaged file is refused."""
+    """Names of the columns of the Parquet file `path`; a damaged one is refused, with the `url` to get it from."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -35,7 +35,7 @@ def parquet_columns(path: Path, url: str) -> tuple[str, ...]:
 
 
 def read_parquet(path: Path, kinds: Mapping[str, pa.DataType]) -> pa.Table:
-    """Columns in the types wanted: codes that are stored as numbers get back the zeros in front of them.
+    """Table of the columns `kinds` of the file `path`, in these types; codes stored as numbers get their zeros back.
 
     Raises:
         pa.ArrowException: Values that are not of these types.

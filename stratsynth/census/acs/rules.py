@@ -24,7 +24,7 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
 
 
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """Return a condition on column `name` as a schema has it, with words ("codes", "numbers") and spans written out."""
+    """Return the condition `said` on column `name` as a schema has it; words ("codes") and spans are written out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return f">= {column.lower:g}" if said == "numbers" else said

@@ -147,13 +147,13 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return each record's place among all groups."""
+    """Return an int array: each coded record's place among all groups, the cells of the schema."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
 
 def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], smooth: float) -> NDArray[np.float64]:
-    """Return each group's part of the weights, after `smooth` records of average weight were added to each group."""
+    """Return each group's part of the weights of records in `cells`, after `smooth` average ones were added to each."""
     sums = np.bincount(cells, weights, minlength=groups) + smooth * weights.mean()
     found: NDArray[np.float64] = sums / sums.sum()
     return found
@@ -162,7 +162,10 @@ def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], 
 def _replicates(
     file: Source, weight: str, cells: NDArray[np.intp], groups: int, smooth: float
 ) -> NDArray[np.float64] | None:
-    """Return an array (groups, replicates) of the shares by the file's replicate weights; None if it has not all."""
+    """Return the shares of `groups` by the file's replicate weights, an array (groups, replicates); None without all.
+
+    `cells` are records' groups; `weight` and `smooth` are as for the shares.
+    """
     sums = replicate_weights(file, weight)
     if sums is None:
         return None

@@ -141,7 +141,7 @@ class StateFile:
 
 
 def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
-    """Return the name of the records in a zip file: the Bureau's name, else the only CSV file's; else UsageError."""
+    """Return the name of the records in a zip archive: the `wanted` file's, else the only CSV file's; or UsageError."""
     names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     for name in names:
         if Path(name).name == wanted.name:
@@ -152,7 +152,7 @@ def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
 
 
 def _sound(path: Path, wanted: StateFile) -> None:
-    """Refuse (UsageError) a path that is no intact zip file with the records in it."""
+    """Refuse (UsageError) a path that is no intact zip file with the `wanted` state's records in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             _member(archive, wanted)
@@ -166,7 +166,10 @@ def _sound(path: Path, wanted: StateFile) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """Copy the content at an address into `file`, by HTTPS; OSError for an answer other than 200, or one cut short."""
+    """Copy the content at the address `url` into `file`, by HTTPS.
+
+    OSError for an answer other than 200, or one cut short.
+    """
     request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above # nosec B310

@@ -59,7 +59,7 @@ class WeightFacts:
 
 
 def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
-    """Return the facts of the weights in a public-use file of another year than the schema's.
+    """Return the facts of the weights in the public-use file `source`, of another year than the schema's `year`.
 
     Raises:
         UsageError: A file that has an account, or is of the schema's year: its weights may be those of the very records
@@ -91,7 +91,7 @@ def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
 
 
 def _smallest(weights: NDArray[np.float64]) -> int:
-    """Return the smallest whole number up to MOST beyond which are at most LOST of the people; MOST without one."""
+    """Return the smallest whole number up to MOST beyond which `weights` have at most LOST of the people; or MOST."""
     low, high = 1, MOST
     while low < high:
         middle = (low + high) // 2

@@ -72,7 +72,7 @@ class AttributeGradients(Sum):
         return (*self.groups, *self.given)
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target without classes, one group, too many cells, and arrays of other shapes."""
+        """Refuse a design unsound in `schema`, a target without classes, one group, too many cells, other shapes."""
         what = "attribute gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -90,13 +90,13 @@ class AttributeGradients(Sum):
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two blocks per model: the secret part of its gradient, and of its probabilities' sums by cell."""
+        """Return two `Block`s per model by `schema`: the secret part of its gradient, of its probabilities by cell."""
         gradient = Block(self.thetas[0].size, self.clip)
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two integer sums per model: the secret parts of clipped gradients, and of probabilities by cell."""
+        """Return two int arrays a model, rows `which`: secret parts of clipped gradients, of probabilities by cell."""
         x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
@@ -113,14 +113,14 @@ def reach(groups: int) -> float:
 
 
 def _contrasts(query: AttributeGradients, groups: int) -> Floats:
-    """Return slopes less their mean over groups, an array with axes model, group, level of `given`, and class."""
+    """Return the query's slopes less their mean over the `groups`: array (model, group, level of `given`, class)."""
     slopes = query.slopes.reshape(len(query.slopes), groups, -1, query.slopes.shape[-1])
     found: Floats = slopes - slopes.mean(axis=1, keepdims=True)
     return found
 
 
 def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:
-    """Return for each model the sums of F at the own group less F / K at each, in units of the block's clip over GRID.
+    """Return an array a model: sums of F at the own group less F / K at each, of row `units` by `cell`, in clip / GRID.
 
     With R the block's clip, a row of units u adds trunc(u R) at its own group, and -trunc(u / (K R)) at each other
     one. Its squared length, R^2 + (K - 1) / (K R)^2 = 1 times that of u, is checked in integers; a row that fails

@@ -53,11 +53,11 @@ class Block:
     """Largest movement of the sum under `replace`, in clips; 1 under `add-remove`."""
 
     def reach(self, neighbours: Neighbours) -> float:
-        """Return the largest movement of the block's sum by one neighbouring step, in clips, for rows of weight 1."""
+        """Return a float: largest movement of the block's sum by a step of `neighbours`, in clips, at weight 1."""
         return 1.0 if neighbours == Neighbours.ADD_REMOVE else self.exchange
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Return the largest movement of the block's sum by one neighbouring step, in its unit, for weight 1."""
+        """Return a float: largest movement of the block's sum by a step of `neighbours`, in its unit, at weight 1."""
         return self.clip * self.reach(neighbours)
 
 
@@ -80,14 +80,14 @@ class Sum(ABC):
 
     @abstractmethod
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the blocks of the summed vector, each with its size and clip, in order."""
+        """Return the `Block`s of the summed vector in this schema, each with its size and clip, in order."""
 
     @abstractmethod
     def exact(self, rows: CodedRows, which: Which) -> list[NDArray[np.int64]]:
         """Return the exact sum of each block over the rows of `which`, at most ROWS, in units of clip / GRID."""
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """True if each row with a value contributes exactly the clip, as in a count written as a sum."""
+        """True if in this schema each row with a value adds exactly the clip, as in a count written as a sum."""
         return False
 
     def replayed(self) -> Any:
@@ -95,7 +95,7 @@ class Sum(ABC):
         return self
 
     def counts_records(self, schema: Schema) -> bool:
-        """True if the sum is one number to which every row adds exactly the clip: a count of records."""
+        """True if in this schema the sum is one number to which every row adds exactly the clip: a count of records."""
         return False
 
 
@@ -104,7 +104,7 @@ Query = Sum
 
 
 def check_query(what: str, query: Sum, schema: Schema) -> None:
-    """Refuse all but a known sum, by its exact class (another could restate its sensitivity), and one too long."""
+    """Refuse, in errors opening with `what`, a `query` of no known exact class, unsound in schema, or too long."""
     if not (is_known(query) and isinstance(query, Sum)):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
@@ -114,7 +114,7 @@ def check_query(what: str, query: Sum, schema: Schema) -> None:
 
 
 def check_clip(what: str, clip: float) -> None:
-    """Refuse a clip that is not positive, or whose square or inverse leaves the range of floats."""
+    """Refuse, in errors that open with `what`, a clip not positive, or whose square or inverse no float holds."""
     check_positive(f"{what}: clip", clip)
     if not 1e-100 < clip < 1e100:
         raise MechanismError(f"{what}: a clip of {clip:g} is out of all proportion; use a scale.")

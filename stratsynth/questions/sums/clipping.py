@@ -60,5 +60,5 @@ def _within(units: Ints, radius: int | Ints, norm: Norm) -> NDArray[np.bool_]:
 
 
 def clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
-    """Return a list of one integer array: the sum of the columns of `vectors`, each clipped, in clip / GRID."""
+    """Return a list of one int array in clip / GRID: sum of the columns of `vectors`, each cut to `clip` in `norm`."""
     return [into_ball(vectors / float(clip) * GRID, GRID, norm).sum(axis=1)]

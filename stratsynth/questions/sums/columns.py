@@ -43,7 +43,7 @@ class Columns(Sum):
     """True to square each coordinate before the vector is clipped, as for a variance."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns not numeric, centres not finite, scales or clip not above 0, other norms, unequal lengths."""
+        """Refuse columns not numeric in `schema`, centres not finite, scales, clip not above 0, unfit norm, lengths."""
         check_clip("columns", self.clip)
         check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
@@ -56,11 +56,11 @@ class Columns(Sum):
             check_positive(f"columns: the scale of {name}", scale)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single block: one coordinate per column, clipped together."""
+        """Return a single `Block`: one coordinate per column, clipped together."""
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one array: the sum of (number - centre) / scale, or its square, clipped; missing rows add zero."""
+        """Return an int array, rows `which`: sums of (number - centre) / scale, or squares, clipped; missing add 0."""
         # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [
@@ -77,12 +77,12 @@ class Columns(Sum):
         return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """True if (lower bound - centre) / scale of the first column is at least `clip`; False with `square`."""
+        """True if (lower bound - centre) / scale of the first column in `schema` is >= `clip`; False with `square`."""
         low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 
     def counts_records(self, schema: Schema) -> bool:
-        """True for the sum of one column that is beyond the clip in every row and never missing."""
+        """True for the sum of one column that in `schema` is beyond the clip in every row and never missing."""
         column = cast("Numeric", schema.column(self.columns[0]))
         every = not column.missing and column.not_applicable is None
         return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)

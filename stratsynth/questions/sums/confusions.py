@@ -47,7 +47,7 @@ class Confusions(Sum):
     """Columns whose levels, fully crossed, are the groups; none for one group of all records."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, target, group column or table of coefficients.
+        """Refuse a design, target, group column unsound in `schema`, or an unsound table of coefficients.
 
         The target is a categorical column of two levels outside features and groups; coefficients are finite float64,
         one row per classifier and one column per feature.
@@ -69,15 +69,15 @@ class Confusions(Sum):
         return "confusions", self.design, self.target, self.thetas.shape, self.by
 
     def cells(self, schema: Schema) -> int:
-        """Return the number of coordinates of a block: 4 (label x prediction) per cell of `by`."""
+        """Return an int, the number of coordinates of a block: 4 (label x prediction) per cell of `by` in `schema`."""
         return 4 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block per classifier: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
+        """Return one `Block` per classifier, by `schema`: L2 sensitivity 1 under add-remove, sqrt(2) under replace."""
         return (Block(self.cells(schema), 1.0, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an integer array per classifier: its counts by group, label and prediction, in units of 1 / GRID."""
+        """Return an integer array per classifier: rows `which` by group, label and prediction, counted in 1 / GRID."""
         x, _ = design.integer_features(self.design, rows, which)
         found: list[Ints] = []
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)

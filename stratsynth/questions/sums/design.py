@@ -45,11 +45,11 @@ class Design:
     intercept: bool = True
 
     def names(self, schema: Schema) -> tuple[str, ...]:
-        """Return the features in order: `1`, a numeric column's name, or `column=level`; a product's joined by `*`."""
+        """Return a tuple of texts, features by `schema`: `1`, numeric column, `column=level`; products have `*`."""
         return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-        """Return each feature as the indices of the plain features it is the product of; None if all are plain."""
+        """Return a tuple per feature: indices of plain features whose product it is; None if all are plain."""
         return None
 
     @property
@@ -58,7 +58,7 @@ class Design:
         return len(self.columns) + 1
 
     def plain(self, schema: Schema) -> tuple[str, ...]:
-        """Return the names of the plain features: intercept, each number, and `column=level` for each level."""
+        """Return a tuple of names, plain features by `schema`: intercept `1`, each number, `column=level` per level."""
         found = ["1"] if self.intercept else []
         for name in self.columns:
             column = schema.column(name)
@@ -68,7 +68,7 @@ class Design:
         return tuple(found)
 
     def check(self, what: str, schema: Schema) -> None:
-        """Raise MechanismError for columns that are no tuple of names, empty, repeated or not in the schema."""
+        """Raise MechanismError, opening with `what`, for columns no tuple, empty, repeated or not in the schema."""
         if not is_plain_tuple(self.columns, str):
             raise MechanismError(f"{what}: a design's columns are a tuple of names.")
         if not self.columns or len(set(self.columns)) < len(self.columns):
@@ -80,7 +80,7 @@ class Design:
 
 @lru_cache(maxsize=64, typed=True)  # every step of a fit asks for them several times
 def _names(design: Design, schema: Schema) -> tuple[str, ...]:
-    """Return the names of a design's features, plain ones or products such as `a*b`; cached by value."""
+    """Return a tuple: the names of a design's features in `schema`, plain or products `a*b`; cached by value."""
     plain, products = design.plain(schema), design.products(schema)
     return plain if products is None else tuple("*".join(plain[factor] for factor in factors) for factors in products)
 
@@ -99,7 +99,7 @@ class Coded(Design):
     """Pairs of columns, each feature of the one multiplied by each of the other."""
 
     def check(self, what: str, schema: Schema) -> None:
-        """Refuse what `Design` refuses, no intercept, references that are no levels, and a column with itself."""
+        """Refuse, on `what`, all `Design` refuses in a schema, no intercept, false references, self-interactions."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
         if type(self.columns) is not tuple or self.columns:
@@ -116,7 +116,7 @@ class Coded(Design):
             raise MechanismError(f"{what}: an interaction is of two different columns of the design, each pair once.")
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...]:
-        """Return a tuple of plain features' numbers per feature: all but reference levels' alone, then pairs."""
+        """Return a tuple per feature in `schema`: indices of plain ones; all but reference levels, then pairs."""
         said, at, found = dict(self.reference), 1, dict[str, list[int]]()
         for name in self.columns:
             column = schema.column(name)
@@ -135,7 +135,7 @@ class Coded(Design):
 
 
 def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:
-    """Raise MechanismError for an unknown or unsound design, and a target of the other kind or among its columns."""
+    """Raise MechanismError on `what` for a `design` unsound in `schema`, a target in it, or not `numeric`."""
     if type(design) not in (Design, Coded):  # another could say that its features are fewer or smaller
         raise MechanismError(f"{what}: {type(design).__name__} is not one of the known designs.")
     design.check(what, schema)
@@ -182,14 +182,14 @@ def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np.float64]:
-    """Return an array of the numeric target of the rows `which`, mapped to [-1, 1]; NaN if a row has none."""
+    """Return a float array: the numeric target `name` of the rows `which`, mapped to [-1, 1]; NaN if a row has none."""
     column = rows.schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return scaled(column, rows.numbers[name][which])
 
 
 def integer_features(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the integer features of some rows, one line per row, and each row's reach; cached."""
+    """Return (integer features of a design of rows `which`, one line per row; each row's reach, an int array)."""
     x, reach = _kept(design, rows, which)
     return x.astype(np.float64), reach
 
@@ -209,7 +209,7 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
 
 
 def _integer_features(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """Return features as integers in 1 / UNIT, and per row the largest integer m with |m features| <= GRID."""
+    """Return (a design's features of rows as integers in 1 / UNIT; per row the largest m with |m features| <= GRID)."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)
     # The quotient is right to 2^-52 of itself, so m is at most one too large, and m^2 |x|^2 far below 2^63.

@@ -68,7 +68,7 @@ class FairGradients(Sum):
     """Public numbers: one axis for models, one for each column of `by`, and one for classes."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, a target without classes, too many cells, arrays of other shapes or not finite."""
+        """Refuse a design unsound in `schema`, a target without classes, too many cells, arrays unfit or not finite."""
         what = "fair gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -88,12 +88,12 @@ class FairGradients(Sum):
         )  # fmt: skip
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a block per model for its gradient, and if there are cells one for its probabilities' sums."""
+        """Return a `Block` per model, by `schema`, for its gradient, and with cells one for probabilities."""
         cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return per model the integer sum of clipped gradients and, with slopes, that of probabilities by cell."""
+        """Return int arrays a model, rows `which`: clipped gradients' sum; with slopes, probabilities' by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
@@ -122,7 +122,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Refuse models that `check_models` refuses, and a link other than logistic and softmax."""
+    """Refuse, opening with `what`, a query that `check_models` refuses, and a link but logistic and softmax."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 

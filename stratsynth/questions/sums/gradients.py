@@ -65,7 +65,7 @@ class Gradients(Sum):
     loss with a negative weight, up to a constant. Clip and parts apply as to all rows."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, parts outside [0, 1], and flips without such parts."""
+        """Refuse models that do not fit design and target in `schema`, parts outside [0, 1], flips without parts."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
         if self.flips is not None and (
@@ -83,11 +83,11 @@ class Gradients(Sum):
         return kept if self.flips is None else (*kept, "flips")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block per model: a coordinate for each coefficient, clipped together."""
+        """Return one `Block` per model: a coordinate for each coefficient, clipped together."""
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return for each model an integer array: the sum of the rows' clipped gradients, in units of clip / GRID.
+        """Return an integer array per model: clipped gradients summed over the rows `which`, in units of clip / GRID.
 
         A row's c, bounded by the clip, is no larger after a public factor from 0 to 1 and rounding towards zero.
         """
@@ -107,7 +107,7 @@ class Gradients(Sum):
 def check_models(
     what: str, query: Gradients | Losses | GroupLosses | FairGradients | AttributeGradients, schema: Schema
 ) -> None:
-    """Refuse an unsound design or clip, a target of another kind, and coefficients of another shape or not finite."""
+    """Refuse, opening with `what`, a query's design, clip or target unsound in `schema`, and unfit coefficients."""
     one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
     check_clip(what, query.clip)
@@ -125,7 +125,7 @@ def finite(values: Any) -> bool:
 
 
 def check_parts(what: str, by: tuple[str, ...], parts: NDArray[np.float64] | None, schema: Schema) -> None:
-    """Refuse parts that are not one number from 0 to 1 for each cell of `by`."""
+    """Refuse, opening with `what`, `parts` not a number from 0 to 1 per cell of `by` in `schema`; None: no `by`."""
     if (parts is None) != (not by):
         raise MechanismError(f"{what}: `by` and `parts` go together.")
     if parts is not None:

@@ -30,18 +30,18 @@ LAST = 21 * STEPS
 
 
 def by_feature(thetas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return coefficients of several models as one table: one row per feature, the models' columns side by side."""
+    """Return `thetas` (models x features x classes) as a table: a row a feature, models' columns side by side."""
     return np.moveaxis(thetas, 1, 0).reshape(thetas.shape[1], -1)
 
 
 def cells_of(by: Sequence[str], rows: CodedRows, which: Which) -> NDArray[np.intp]:
-    """Return the index of each row's cell in the crossing of at least one column."""
+    """Return an int array: the index of each of the rows `which` in the cells of the columns `by`, at least one."""
     codes = [rows.codes[name][which].astype(np.intp) for name in by]
     return np.ravel_multi_index(codes, rows.schema.shape(by))
 
 
 def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
-    """Return the features times the coefficients: a line per class and model, exact integers in 1 / (UNIT THETA).
+    """Return x (rows x features) times `theta`, exact: a line a class and model, a column a row, in 1 / (UNIT THETA).
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
     all partial sums stay within 2^52.
@@ -53,7 +53,7 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array of probability minus 0 or 1 (or prediction minus target), a line per logit, a column per row.
+    """Return an array of probability minus 0 or 1 (prediction minus target), a line a logit, a column a row `which`.
 
     `logits` are in units of 1 / (UNIT THETA), one model's lines after another's; with `linear` the target is mapped to
     [-1, 1], and NaN if a row has none.
@@ -76,7 +76,7 @@ def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: 
 
 
 def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
-    """Return an integer c for each class, model and row, for which c x, x being the row's features, is within the clip.
+    """Return an integer c per class, model and row of `residuals`: c x, x being the row's features, is within the clip.
 
     A row's reach is the largest integer m with |m x| <= GRID, so the gradient is clipped by clipping c to it, for all
     models' rows side by side. Axes: class, model and row.

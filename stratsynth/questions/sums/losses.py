@@ -51,7 +51,7 @@ class Losses(Sum):
     `linear`."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, unknown measures, and the log loss of a linear model."""
+        """Refuse models that do not fit design and target in `schema`, unknown measures, a linear model's log loss."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link == "linear":
@@ -62,11 +62,11 @@ class Losses(Sum):
         return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a block of one number per model, whose sensitivity is the clip under add-remove and replace."""
+        """Return a `Block` of one number per model, whose sensitivity is the clip under add-remove and replace."""
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return for each model an array of one integer: the rows' sum of losses, in units of clip / GRID."""
+        """Return an array of one integer per model: the sum of losses of rows `which`, in units of clip / GRID."""
         return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
 
 
@@ -95,7 +95,7 @@ class GroupLosses(Sum):
     link: ClassVar[Literal["logistic"]] = "logistic"
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target, unknown measures, and groups with the target."""
+        """Refuse models that do not fit design and target in `schema`, unknown measures, and groups with the target."""
         check_models("group losses", self, schema)
         one_of("group losses: measure", self.measure, MEASURES, error=MechanismError)
         if self.by:
@@ -108,15 +108,15 @@ class GroupLosses(Sum):
         return "group losses", self.design, self.target, self.thetas.shape, f"{self.clip:.9g}", self.measure, self.by
 
     def cells(self, schema: Schema) -> int:
-        """Return the number of coordinates of a block: 2 (labels) per cell of `by`."""
+        """Return an int, the number of coordinates of a block: 2 (labels) per cell of `by` in the schema."""
         return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one block per model: L2 sensitivity clip under add-remove, sqrt(2) clip under replace."""
+        """Return one `Block` per model, by `schema`: L2 sensitivity clip under add-remove, sqrt(2) clip by replace."""
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return for each model an integer array of losses by group and label; a row adds 0 to GRID to one number."""
+        """Return an integer array a model: losses of rows `which` by group and label; a row adds 0 to GRID to one."""
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         # bincount adds in floats: at most 2^13 rows of at most 2^30 units each, so all partial sums are exact
         found = [np.bincount(cell, weights=units, minlength=size) for units in loss_units(self, rows, which)]
@@ -124,7 +124,7 @@ class GroupLosses(Sum):
 
 
 def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
-    """Return each row's loss in units of clip / GRID, cut at the clip and rounded down, one line per model."""
+    """Return a line of ints per model of a query: each row `which`'s loss, cut at the clip, in clip / GRID, floored."""
     x, _ = design.integer_features(query.design, rows, which)
     logits, models = logits_of(x, query.design, by_feature(query.thetas)), len(query.thetas)
     if query.measure == "log":
@@ -140,7 +140,7 @@ def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> In
 
 
 def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: Floats) -> Floats:
-    """Return an array of log losses, one line per model and one column per row, from integer logits and levels."""
+    """Return an array of a query's log losses, a line a model and a column a row, by integer logits and levels."""
     unit = 1 / (design.UNIT * THETA)
     if query.link == "logistic":
         margin = logits * (1 - 2.0 * levels) * unit  # of the wrong level over the right one

@@ -84,7 +84,7 @@ class Mitigated(Sum):
     """Number of hidden units of a network; 0 for other models."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design, clip or network, unfit targets, unknown statistics, and arrays of other shapes."""
+        """Refuse a design, clip, network unsound in `schema`, unfit target, unknown statistics, unfit arrays."""
         what = "mitigated"
         one_of(f"{what}: link", self.link, ("logistic", "softmax", "network"), error=MechanismError)
         check_target(what, self.design, self.target, schema, numeric=False)
@@ -135,7 +135,7 @@ class Mitigated(Sum):
         return "mitigated", self.design, self.target, self.link, shape, self.by, self.statistics
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a block for the gradient, then one for each of `statistics`."""
+        """Return a tuple of `Block`s, by `schema`: one for the gradient, then one for each of `statistics`."""
         size, groups = int(self.theta.size), schema.cells(self.by)
         found = {
             "tally": Block(2 * groups, 1.0, exchange=math.sqrt(2)),
@@ -146,7 +146,7 @@ class Mitigated(Sum):
         return (Block(size, self.clip), *(found[name] for name in self.statistics))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sums of gradient and statistics over these rows, in units of clip / GRID."""
+        """Return integer arrays: sums of gradient and each statistic over the rows `which`, in units of clip / GRID."""
         model = (Layers if self.link == "network" else RegressionGradients)(self, rows, which)
         norms, groups = model.norms, rows.schema.cells(self.by)
         cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)
@@ -173,5 +173,5 @@ class Mitigated(Sum):
 
 
 def _of(by_group: Floats | None, cell: NDArray[np.intp]) -> Floats | None:
-    """Return an array with each row's number in `by_group`, found by the index of its group; None for None."""
+    """Return an array with each row's number in `by_group`, found by the index of its group, `cell`; None for None."""
     return None if by_group is None else np.asarray(by_group.ravel()[cell])

@@ -44,13 +44,13 @@ class Moments(Sum):
     """Clip of the scaled target."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design or clip, and a target that is not numeric or in the design."""
+        """Refuse a design or clip unsound in `schema`, and a target that is not numeric or in the design."""
         check_target("moments", self.design, self.target, schema)
         check_clip("moments", self.clip)
         check_clip("moments", self.bound)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two blocks: products of features (clip^2; sqrt(2) clip^2 under replace), and with the target."""
+        """Return two `Block`s, by `schema`: products of features (clip^2; sqrt(2) clip^2 by replace), with target."""
         size = len(self.design.names(schema))
         return (
             Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)),
@@ -58,7 +58,7 @@ class Moments(Sum):
         )
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two integer sums: the upper triangle of x x', row after row, and x y, for features x and target y.
+        """Return two integer arrays over rows `which`: upper triangle of x x', row by row, and x y, y the target.
 
         Nothing is rounded after x and y, so the bounds of `Moments` for real vectors hold for these.
         """
@@ -90,7 +90,7 @@ class Curvature(Sum):
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design or clip, a target but of two levels outside it, and coefficients not finite."""
+        """Refuse a design or clip unsound in `schema`, a target not of two levels, or inside; theta not finite."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:
@@ -104,12 +104,12 @@ class Curvature(Sum):
         return "curvature", self.design, self.target, self.theta.shape, f"{self.clip:.9g}"
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two blocks: the curvature (clip^2; sqrt(2) clip^2 under replace), and the gradient."""
+        """Return two `Block`s: the curvature (clip^2; sqrt(2) clip^2 under replace), and the gradient."""
         size = len(self.theta)
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two integer sums for features x and chance p: the triangle of 4 p (1 - p) x x', and (p - y) x."""
+        """Return integer arrays over rows `which`, features x, chance p: triangle of 4 p (1 - p) x x', (p - y) x."""
         whole, _ = design.integer_features(self.design, rows, which)
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)

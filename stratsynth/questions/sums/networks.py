@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse an unsound design or clip, weights of other shapes, and parts outside [0, 1] (a row grew longer)."""
+        """Refuse a design or clip unsound in `schema`, weights misshapen, parts outside [0, 1] (a row grew longer)."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
@@ -80,11 +80,11 @@ class NetworkGradients(Sum):
         return "network gradients", self.design, self.target, shapes, f"{self.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single block of all weights, hidden ones first: the layers share one clip."""
+        """Return a single `Block` of all weights, hidden ones first: the layers share one clip."""
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return the sum of the rows' gradients, each clipped as one vector to GRID units."""
+        """Return one integer array: the sum of the gradients of rows `which`, each clipped as one to GRID units."""
         x, reach = design.integer_features(self.design, rows, which)
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact
@@ -118,7 +118,7 @@ class NetworkLosses(Sum):
     measure: Literal["squared", "log"] = "log"
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of shapes that do not fit design and target, an unsound design, and unknown measures."""
+        """Refuse weights of shapes that do not fit design and target in `schema`, unsound designs, unknown measures."""
         check_network("network losses", self, schema)
         one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
 
@@ -128,11 +128,11 @@ class NetworkLosses(Sum):
         return "network losses", self.design, self.target, shapes, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single block of one number, whose sensitivity is the clip under add-remove and replace."""
+        """Return a single `Block` of one number, whose sensitivity is the clip under add-remove and replace."""
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one array of one integer: the sum of losses, cut at the clip and rounded down, in clip / GRID."""
+        """Return an array of one int: losses of rows `which`, cut at the clip, rounded down, summed, in clip / GRID."""
         features, _ = design.integer_features(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":
@@ -159,13 +159,13 @@ def outputs(levels: int) -> int:
 
 
 def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return hidden weights, one line per unit, and output weights, one column per logit, of one vector of both."""
+    """Return the vector `weights` as two arrays: hidden (`hidden` units x `features`), output (hidden + 1 x logits)."""
     cut = hidden * features
     return weights[:cut].reshape(hidden, features), weights[cut:].reshape(hidden + 1, -1)
 
 
 def check_network(what: str, query: Network, schema: Schema) -> None:
-    """Refuse an unsound design or clip, a target of one level, and weights of other shapes or not finite."""
+    """Refuse, opening with `what`, a query's design or clip unsound in `schema`, one-level target, unfit weights."""
     check_target(what, query.design, query.target, schema, numeric=False)
     check_clip(what, query.clip)
     levels = schema.size(query.target)
@@ -196,7 +196,7 @@ def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Float
 
 
 def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
-    """Return the coordinates to clip of a vector whose part for hidden unit j is inner_j x, x being a row's features.
+    """Return the coordinates to clip, a column a row: `inner`, one a hidden unit j for its part inner_j x, `outer`.
 
     One coordinate stands for the length of that part: inner_j times GRID / reach >= |x|, where reach is the largest
     whole m with |m x| <= GRID.
@@ -205,7 +205,7 @@ def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
 
 
 def integer_lines(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
-    """Return the lines of `lines` in integers of norm at most `radius`, hidden ones as multiples of the features.
+    """Return `lines` / `clip` as integers, each row's norm at most `radius`; the first `hidden` ones multiply features.
 
     A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector
     of all c x and of the output layer's coordinates is as long as the clipped one at most.
@@ -218,13 +218,13 @@ def integer_lines(lines: Floats, hidden: int, reach: Ints, clip: float, radius: 
 
 
 def added(units: Ints, hidden: int, x: Floats) -> Ints:
-    """Return a flat integer array: the sum over rows of vectors that `integer_lines` made, hidden weights first."""
+    """Return a flat int array: `units` of `integer_lines`, the first `hidden` times features `x`, summed over rows."""
     inner = (units[:hidden].astype(np.float64) @ x).astype(np.int64)
     return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
 
 
 def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
-    """Return the hidden units, one per line, and a logit for each level of the target: 0 for the first of two.
+    """Return (a query's hidden units' values, a line each; logits, a line per level, 0 for the first of two) of `x`.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12, and weights are at most 2^40 / width:
     sums stay within 2^52. So they do in the second layer, of `units` + 1 numbers that are at most TANH = 2^16.
@@ -240,21 +240,21 @@ def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
 
 
 def inputs_of(x: Floats, query: Network) -> Floats:
-    """Return the inputs of the hidden units, features times hidden weights, one line per unit; exact."""
+    """Return inputs of the query's hidden units, features `x` times hidden weights: a line per unit, column per row."""
     most = min(THETA_MOST, 2**40 // query.design.most_features)
     hidden = np.rint(np.clip(query.hidden * THETA, -most, most))
     return np.ascontiguousarray((x @ hidden.T).T) * (1 / (design.UNIT * THETA))
 
 
 def whole_output(query: Network) -> Floats:
-    """Return an array of the network's output weights, cut to a largest size and rounded, in units of 1 / THETA."""
+    """Return an array of a query's, a network's, output weights, cut to a largest size, rounded, in 1 / THETA."""
     most = min(THETA_MOST, 2**36 // len(query.output))
     found: Floats = np.rint(np.clip(query.output * THETA, -most, most))
     return found
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return each level's probability, less 1 for the row's own level; one line per level."""
+    """Return an array of a query's `logits`: level's probability, less 1 at row `which`'s own; a line per level."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)

@@ -165,12 +165,12 @@ def boundary(chances: Floats) -> Floats:
 
 
 def boundary_slopes(chances: Floats) -> Floats:
-    """Return the derivative of `boundary` by each level's logit, 2 p_k (sum p^2 - p_k): one line per level."""
+    """Return the derivative of `boundary` by each level's logit, 2 p_k (sum p^2 - p_k), p the `chances`."""
     return 2 * chances * (1 - boundary(chances) - chances)
 
 
 def turned(chances: Floats, moved: Floats) -> Floats:
-    """Return the derivative of gradient . direction by each logit, with `moved`, the logits' change along it, fixed."""
+    """Return an array: d(gradient . direction) / d(each logit), at `chances`, with the logits' change `moved` fixed."""
     mean, used = np.zeros(chances.shape[1]), chances[-len(moved) :]
     for p, along in zip(used, moved, strict=True):
         mean += p * along

@@ -103,7 +103,7 @@ class PerRow:
         return True
 
     def _try(self, weights: Floats, rng: np.random.Generator) -> None:
-        """Compare the vectors of equal rows in several calls: they may differ by one unit."""
+        """Compare vectors of equal made-up rows (`rng`) in several calls, at `weights`; refuse over a unit apart."""
         x = np.clip(rng.uniform(-1.5, 1.5, (BATCH, self.features)), -1, 1)
         rows = x, rng.integers(self.classes, size=BATCH), rng.normal(size=(BATCH, self.classes))
         wanted = self._units(*self._called(weights, *rows))
@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return the function's gradients and probabilities of made-up rows; MechanismError if it fails or misfits."""
+        """Return (gradients, probabilities) = function(arguments) of made-up rows; MechanismError if it misfits."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -130,12 +130,12 @@ class PerRow:
         return gradients, chances
 
     def _units(self, gradients: Floats, chances: Floats) -> Floats:
-        """Return an array of each row's clipped gradient, then its probabilities, in integer units, not rounded."""
+        """Return an array, a line per row: gradient clipped, then probabilities `chances`, in grid units."""
         length = np.sqrt((gradients * gradients).sum(axis=1, keepdims=True))
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return gradients and probabilities of private rows; None if the function fails, with no error or warning."""
+        """Return (gradients, probabilities) = function(arguments) of private rows; None, silently, if it fails."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -147,7 +147,7 @@ class PerRow:
 
 
 def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Yield orders in which made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
+    """Yield (text, order by `rng`) in which to call made-up rows again: the row at each place, -1 for zeros."""
     order = np.arange(BATCH)
     yield "come in another order", rng.permutation(BATCH)
     yield "come in reverse", order[::-1]
@@ -186,7 +186,7 @@ class PerRowGradients(Sum):
     )
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function untested or of another size, and weights and slopes of other shapes or not finite."""
+        """Refuse a function untested or unfit to `schema`, and weights and slopes of other shapes or not finite."""
         what = "per-row gradients"
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:
@@ -213,7 +213,7 @@ class PerRowGradients(Sum):
         return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a block for the gradient, and if there are cells one for the probabilities' sums by cell."""
+        """Return a `Block` for the gradient, and if there are cells in `schema` one for probabilities by cell."""
         gradient = Block(self.per_row.weights, self.per_row.clip)
         if not self.by:
             return (gradient,)
@@ -221,7 +221,7 @@ class PerRowGradients(Sum):
         return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two integer arrays: the sum of clipped gradients, and the sums of probabilities by cell and class."""
+        """Return integer arrays over rows `which`: sum of clipped gradients; with `by`, probabilities by cell."""
         per_row, classes = self.per_row, self.per_row.classes
         whole, _ = design.integer_features(self.design, rows, which)
         x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT
@@ -261,7 +261,7 @@ def _evaluated(
 
 @np.errstate(all="ignore")
 def into_ball(vectors: Floats, radius: int) -> Ints:
-    """Return each line scaled into a ball of an integer radius below GRID, in integers whose norm is checked exactly.
+    """Return lines of `vectors` cut to a ball of integer radius below GRID, in integers of exactly checked norm.
 
     As `clipping.into_ball`, for many coordinates: a line's float norm may be added up in any order.
     """
@@ -290,7 +290,7 @@ def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
 
 @np.errstate(all="ignore")
 def shares(chances: Floats) -> Ints:
-    """Return probabilities in units, at most RADIUS in all; a row that exceeds it is zero."""
+    """Return the probabilities `chances` of each row in integer units, at most RADIUS in all; a row above is zero."""
     scaled = np.trunc(np.clip(chances, 0, 1) * RADIUS)
     units = np.where(np.isnan(chances), 0, scaled).astype(np.int64)
     units[units.sum(axis=1) > RADIUS] = 0

@@ -42,7 +42,7 @@ class PublishedSum:
 
 
 def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
-    """Return the description of one block, as JSON: name, settings, features in order, and the law of the noise."""
+    """Return JSON text on a query's block number `block` in a schema: name, settings, features, the law `noise`."""
     said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
     if len(query.blocks(schema)) > 1:
         said["block"] = block
@@ -53,7 +53,7 @@ def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
 
 
 def columns_read(query: Sum) -> Clique:
-    """Return the columns that a sum reads: its own, its design's, its target and its groups'."""
+    """Return the names of the columns that a sum, `query`, reads: its own, its design's, its target, its groups'."""
     design = getattr(query, "design", None)
     named = [*getattr(query, "columns", ()), *(design.columns if design is not None else ())]
     named += [getattr(query, "target", ""), *getattr(query, "by", ()), *getattr(query, "groups", ())]
@@ -61,7 +61,7 @@ def columns_read(query: Sum) -> Clique:
 
 
 def _name(kind: str) -> str:
-    """Return a class name as words in lower case: FairGradients as `fair gradients`."""
+    """Return a class name `kind` as words in lower case: FairGradients as `fair gradients`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind).strip()
 
 

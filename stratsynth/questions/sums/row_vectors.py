@@ -64,7 +64,7 @@ class RowVectors(Sum):
         check_row_local(self.function, self.size, schema)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single block of `size` coordinates, clipped together."""
+        """Return a single `Block` of `size` coordinates, clipped together."""
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -75,7 +75,7 @@ class RowVectors(Sum):
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Return a pandas frame of rows as a function sees them: levels as text, numbers as floats, NaN for none."""
+    """Return a frame of `rows` rows for a user's function: `codes` as level texts, `numbers` as floats, NaN: none."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataF
 
 
 def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
-    """Return codes and numbers, by column, of `size` made-up rows, drawn evenly, half the numbers at a bin's end."""
+    """Return (codes, numbers), arrays by column of `schema`, of `size` made-up rows; half of numbers at bin ends."""
     rng = np.random.default_rng(SEED)
     codes = {name: rng.integers(column.size, size=size) for name, column in schema.columns.items()}
     numbers = {}
@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return an array with the function's vector of each row; NaN where it fails, which the caller counts as zero.
+    """Return an array (`rows` x `size`): the function's vector of each row of `codes`, `numbers`; NaN where it fails.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
-    """Refuse a function whose vectors on made-up rows depend on other rows, their order or number, or on time."""
+    """Refuse a function whose `size`-vectors on a schema's made-up rows depend on other rows, order, number, time."""
     codes, numbers = made_up(schema, BLOCK)
     rng = np.random.default_rng(SEED + 1)
     whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))
@@ -150,7 +150,7 @@ def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -
 
 
 def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the function's answer on made-up rows; refuse errors, other shapes, and changes of its argument."""
+    """Return the function's array (`rows` x `size`) on made-up rows; refuse errors, other shapes, changed rows."""
     before = rows.copy(deep=True)
     try:
         answer = np.asarray(function(rows))
@@ -168,7 +168,7 @@ def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDA
 
 
 def _sound(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64] | None:
-    """Return the function's vectors of private rows; None if it fails, with neither error nor warning coming out."""
+    """Return the function's array (private `rows` x `size`); None if it fails, with no error or warning."""
     shape = (len(rows), size)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -60,7 +60,7 @@ def _row(name: str, c: ComparisonStated, total: float) -> Row:
 
 
 def _difference(c: ComparisonStated) -> str:
-    """Return the relative difference of a measured from a declared number with its interval, in per cent, as text."""
+    """Return text in per cent: relative difference of measured from declared number in `c`, with its interval."""
     if c.difference is None:
         return "–"
     interval = "" if c.low is None or c.high is None else f" ({_tenths(c.low)} to {_tenths(c.high)})"
@@ -68,12 +68,12 @@ def _difference(c: ComparisonStated) -> str:
 
 
 def _tenths(part: float) -> str:
-    """Return a part of 1 as per cent with its sign and one decimal."""
+    """Return text: `part` of 1 as per cent with its sign and one decimal."""
     return f"{100 * part:+,.1f}".replace("-", "−")
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
-    """Return words on the columns: their units, the test with margin and level, the errors that are in it."""
+    """Return words on columns of a certificate's table: units, the `test`, its errors; of rows `drawn` or not."""
     rows = (
         "Synthetic: the rows of the group, in the same unit; they follow the measured sizes. "
         if certificate.weights.groups == MEASURED

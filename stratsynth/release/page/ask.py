@@ -56,7 +56,7 @@ def page_squares(certificate: Certificate, measurements: pa.Table, schema: Schem
 
 
 def ask(certificate: Certificate, squares: Squares) -> Section | None:
-    """Return the Section in which a reader chooses questions; None where no table answers anything."""
+    """Return the Section in which a reader asks `squares`, by a certificate's groups; None if nothing answers."""
     found = _answered_sets(squares, squares.tables.schema, certificate.strata.by)
     if not found:
         return None
@@ -83,7 +83,7 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a dict (`columns`, `levels`, `answers`) for each column, and pair measured together, that has answers."""
+    """Return dicts (`columns`, `levels`, `answers`) for each column and pair that `squares` answer, grouped by `by`."""
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}
@@ -115,7 +115,7 @@ def _named(schema: Schema, name: str) -> list[str]:
 def _asked(
     squares: Squares, schema: Schema, columns: tuple[str, ...], by: Sequence[str]
 ) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """Yield (statistic, group's name, [estimate, two intervals' ends] of each level) for `columns`.
+    """Yield (statistic, group's name, [estimate, two intervals' ends] of each level) for `columns`, from `squares`.
 
     Groups are everybody and, by `by`, each crossed level; one with an unknown figure is left out.
     """

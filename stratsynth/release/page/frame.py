@@ -179,7 +179,7 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return a Figure of the groups' estimated sizes, in records or people, beside the noise of one count."""
+    """Return a Figure of the groups' estimated sizes `sized`, under their `names`, beside the noise of one count."""
     ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
@@ -229,14 +229,14 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
 
 
 def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Yield (subject, sentence) on each limit of the protection, and on the unit if it may have several rows."""
+    """Yield (subject, sentence) on each limit of a certificate's protection, and on a unit of several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
         yield "Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the Section "How it was made": facts, and a Figure of the measured tables if there are any.
+    """Return the Section "How it was made" of a certificate: facts, rows that rules `moved`, Figure of its `tables`.
 
     Facts are mechanism, charges, account, schema, code lists, accounting, software, and noisy sums and rules if any.
     """
@@ -254,7 +254,10 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable], counted: str) -> Figure:
-    """Return a Figure: for each set of columns measured, in how many groups, its cells, least and largest sigma."""
+    """Return a Figure of `tables`.
+
+    It has, for each set of columns, the number of groups, cells, least and largest sigma.
+    """
     found: dict[str, list[GroupTable]] = {}
     for t in tables:
         found.setdefault(t.clique, []).append(t)

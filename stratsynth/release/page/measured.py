@@ -176,7 +176,7 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 
 
 def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
-    """Return the Section with a Figure of each group: bars of each column's noisy counts.
+    """Return the Section with a Figure of each group, by its `names`: bars of a column's noisy counts in `tables`.
 
     Tables of at most CELLS cells in all are shown. `about` is a sentence on columns and pairs without tables.
     """

@@ -20,7 +20,7 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """Return guarantee, prices, groups and limits (`brief`: their names) of a certificate as text for a terminal."""
+    """Return text for a terminal: a certificate's guarantee, prices, groups, limits (`brief`: names), `more` facts."""
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
 
@@ -97,7 +97,10 @@ def price_figure(
     *,
     adaptive: bool,
 ) -> Figure:
-    """Return a Figure: epsilon of each step that a unit can take, by `prices`, and an exchange's factors by `kinds`."""
+    """Return a Figure of epsilon by step that a unit can take, `prices`.
+
+    `kinds` are factors of an exchange by question.
+    """
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"
         for kind, v in kinds.items()

@@ -18,6 +18,7 @@ from stratsynth.papers import STRATIFICATION
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
 from stratsynth.release.notices import measured_line
+from stratsynth.release.page.inside import inside_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
 
@@ -88,7 +89,7 @@ def unit(certificate: Certificate) -> str:
 
 
 def weighted(certificate: Certificate) -> str:
-    """Return the words, without a full stop, on counting records by their weight; empty where every row counts 1."""
+    """Return words, without a full stop, on a certificate's counting by weight; "" where every row counts 1."""
     weight = certificate.row_weight
     if weight is None:
         return ""
@@ -101,7 +102,7 @@ def weighted(certificate: Certificate) -> str:
 
 
 def _gap(certificate: Certificate) -> str:
-    """Return words on how many of the declared people were not measured, in 95 of 100 cases; else empty."""
+    """Return words on how many of a certificate's declared people were not measured, in 95 of 100 cases; else ""."""
     found = next((c for c in certificate.declared_and_measured if c.what == DECLARED_SIZE), None)
     if found is None or found.declared is None:
         return ""
@@ -113,7 +114,7 @@ def _gap(certificate: Certificate) -> str:
 
 
 def promise(certificate: Certificate) -> list[str]:
-    """Return the guarantee as sentences in plain words, for one unit of privacy."""
+    """Return a list of sentences, a certificate's guarantee in plain words, for one unit of privacy."""
     guarantee, one = certificate.guarantee, unit(certificate)
     epsilon, delta = guarantee.epsilon, guarantee.delta
     factor = short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
@@ -161,7 +162,7 @@ def price(neighbours: str, epsilon: float | None) -> str:
 
 
 def strata(certificate: Certificate) -> str:
-    """Return sentences, as one text, on the groups, their merges and how they share the budget."""
+    """Return sentences, as one text, on a certificate's groups, their merges and how they share the budget."""
     found = certificate.strata
     if not found.by:
         return (
@@ -198,13 +199,13 @@ def joined(levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def merges(certificate: Certificate) -> str:
-    """Return each merged stratum with its levels and the reason, as one text; empty without merges."""
+    """Return one text: each merged stratum of a certificate with its levels and reason; "" without merges."""
     merged = certificate.strata.merged
     return "; ".join(f"{merge.stratum} is {joined(merge.levels)} ({merge.why})" for merge in merged)
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """Return words on the rows that rules changed, from rules.json; ReleaseError for a damaged count."""
+    """Return words on the rows that rules changed, `moved` of rules.json; ReleaseError for a damaged count."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -244,7 +245,7 @@ def weights(certificate: Certificate) -> str:
 
 
 def account(certificate: Certificate) -> str:
-    """Return a sentence on the epsilon spent on these data in all, and the accounts and versions that share it."""
+    """Return a sentence on the epsilon spent on a certificate's data in all, its accounts and versions of the data."""
     ledger = certificate.ledger
     if ledger.note and ledger.spent_delta is None:  # public data, of which nothing is charged
         return f"{ledger.note[:1].upper()}{ledger.note[1:].rstrip('.')}."
@@ -265,7 +266,7 @@ def account(certificate: Certificate) -> str:
 
 
 def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[str]:
-    """Return texts to cite: the release, the software, and the papers of the mechanism and of strata, if any."""
+    """Return texts to cite for a certificate: the release of `returns`, software, papers of mechanism and strata."""
     guarantee, by, called = certificate.guarantee, certificate.strata.by, certificate.called or Title()
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate.private else " NOT A PRIVATE RELEASE."
@@ -288,7 +289,7 @@ def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[
 
 
 def warnings(certificate: Certificate) -> list[str]:
-    """Return sentences on faults of the release and on unverified claims, the gravest first; [] without any."""
+    """Return sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
     found = [notice.text for notice in certificate.notices]
     if not certificate.private:
         found.insert(0, certificate.warning or "NOT PRIVATE")
@@ -336,7 +337,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield (caption, text) pairs on how a release was made: mechanism, charges, account, schema, code lists."""
+    """Yield (caption, text) pairs on how a certificate was made: mechanism, charges, account, schema, code lists."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
@@ -350,3 +351,4 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
     yield "Schema", f"Its stated source: {schema.origin}{reviewed}. sha256 {schema.sha256}"
     yield from (("Code list", f"{described(each.to_dict())}.") for each in certificate.code_lists)
+    yield from (("Within bins", inside_line(each)) for each in certificate.inside)

@@ -60,7 +60,7 @@ def recipe(folder: Path, name: str, strata: str, mechanism: str, ledger: str = "
 
 
 def said(release: ss.Release, name: str) -> object:
-    """What a release gives away: a few rows, or its estimates."""
+    """Content of a release: a few rows, or its estimates."""
     if name == "clipped_mean":
         return json.loads(release.estimates().to_json(orient="records", double_precision=12))
     return release.sample(6, seed=3).astype(str).to_numpy().tolist()

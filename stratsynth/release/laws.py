@@ -1,0 +1,212 @@
+"""Laws of numbers within bins that a release draws by: slopes of tails from noisy counts, public numbers of a prior.
+
+All of it is post-processing: noisy counts of everybody, by least squares over all tables, and public rows. A Pareto
+tail is a model of what lies beyond the last bins that noise leaves visible: of how many there are, not how large.
+
+- The tail starts at the last edge above which the noisy count T exceeds 2.5 standard deviations of its noise. The bins
+  from there on are one for drawing: noise that is cut off at 0 in each of them would be mass at the largest numbers.
+- With e the edge of the tail and d the highest edge below it with T(d) >= 4 T(e), the slope is
+  log(T(d) / T(e)) / log(e / d), cut to the slopes that the schema declares.
+- Numbers within the bins from d on fall off by that slope; those from e on are drawn with the tail's bins as one.
+- Bins above 0 that hold more than three tenths of all records are no tail: of so few records the last bin alone is one,
+  with the middle of the declared slopes.
+
+Strata have everybody's law: what is known of the tails of few people is too little for a slope of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stratsynth.answers.squares import Functions, Squares
+from stratsynth.answers.tables import of_tables, read_tables
+from stratsynth.certificate import InsideStated
+from stratsynth.errors import StratsynthError
+from stratsynth.models import Returns
+from stratsynth.schema import Numeric
+from stratsynth.schema.drawn import PARETO, PRIOR
+from stratsynth.schema.inside import Inside, Tail, declared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.certificate import Certificate
+    from stratsynth.mechanisms import Prepared
+    from stratsynth.models import Model
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+SURE = 2.5
+"""Noisy count at the start of a tail, in standard deviations of its noise, that is no noise."""
+RATIO = 4.0
+"""Least quotient of the two noisy counts that a slope is of."""
+MOST = 0.3
+"""Largest part of all records that a tail may have."""
+UNMEASURED = "no noisy table of everybody has the column"
+HIDDEN = "noise hides how many records are in the last bins"
+WIDE = "the bins that noise leaves visible hold too many of the records to be a tail"
+FLAT = "no edge below has four times as many records above it"
+
+
+@dataclass(frozen=True, eq=False)
+class TailCounts:
+    """Noisy numbers of everybody's records from each bin of a column on, without those of spikes."""
+
+    above: Floats
+    noise: Floats
+    """Standard deviation of the noise of each."""
+    records: float
+    """Noisy number of all records."""
+
+
+def laws_of(
+    prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
+) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
+    """Return the laws of a fit's numbers within bins, by column, and what its certificate says of them."""
+    if model.returns is not Returns.ROWS:
+        return {}, ()
+    rows = None if prepared.prior is None else prepared.prior.rows
+    densities = None if rows is None else rows.densities
+    return laws(model.schema, certificate, measurements, lambda: model, densities)
+
+
+def laws(
+    schema: Schema,
+    certificate: Certificate,
+    measurements: pa.Table,
+    model: Callable[[], Model],
+    densities: Mapping[str, Floats] | None = None,
+) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
+    """Return by column the laws that go beyond a schema's shapes, and what the certificate says of them.
+
+    Args:
+        schema: All columns of the release.
+        certificate: The certificate, which names the strata.
+        measurements: Every noisy answer.
+        model: Loads the model; called only if strata are split again.
+        densities: Weights of the places of bins in a prior's rows, by column.
+    """
+    columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
+    tails = [name for name, column in columns.items() if column.shape == PARETO]
+    counts = tail_counts(schema, tails, certificate, measurements, model) if tails else {}
+    found, stated = dict[str, Inside](), []
+    for name, column in columns.items():
+        tail, why = _tail(schema, name, column, counts.get(name))
+        density = None if densities is None or column.within != PRIOR else densities.get(name)
+        law = Inside(tail, density)
+        if tail is not None or density is not None:
+            found[name] = law
+        if name in found or column.round or column.within == PRIOR:
+            stated.append(_stated(name, column, law, why))
+    return found, tuple(stated)
+
+
+def tail_counts(
+    schema: Schema,
+    names: Sequence[str],
+    certificate: Certificate,
+    measurements: pa.Table,
+    model: Callable[[], Model],
+) -> dict[str, TailCounts]:
+    """Return everybody's noisy numbers of records from each bin on, by column; columns that nothing tells are absent.
+
+    Args:
+        schema: All columns of the release.
+        names: The columns, of numbers.
+        certificate: See `laws`.
+        measurements: See `laws`.
+        model: See `laws`.
+    """
+    if not of_tables(measurements).num_rows:
+        return {}
+    try:
+        squares = Squares(read_tables(schema, certificate, measurements, model))
+    except StratsynthError:  # strata that overlap, of which a record is in several
+        return {}
+    (records,), (sized,) = squares.estimate(Functions(1, {}))
+    found = {}
+    for name in names:
+        column, bins = _numeric(schema, name), len(_numeric(schema, name).extents)
+        wide = np.array([low not in column.spikes for low, _ in column.extents], dtype=float)
+        weights = np.zeros((bins, column.size))
+        weights[:, :bins] = np.triu(np.ones((bins, bins))) * wide
+        asked = Functions(bins, {name: weights})
+        above, known = squares.estimate(asked)
+        if known.all() and sized:
+            found[name] = TailCounts(above, np.sqrt(np.maximum(squares.covariance(asked, asked), 0.0)), float(records))
+    return found
+
+
+def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> tuple[Tail | None, str]:
+    """Return the Pareto tail that noisy counts give, or None and the reason.
+
+    Args:
+        column: The column.
+        counts: Noisy numbers of records from each bin on.
+        starts: Bins at which a tail may start, ascending.
+    """
+    above = counts.above
+    sure = [i for i in starts if above[i] > SURE * counts.noise[i]]
+    if not sure:
+        return None, HIDDEN
+    first = sure[-1]
+    if above[first] > MOST * counts.records:
+        return None, WIDE
+    edges = [low for low, _ in column.extents]
+    below = [
+        i for i in range(first) if edges[i] > 0 and edges[i] not in column.spikes and above[i] >= RATIO * above[first]
+    ]
+    if not below:
+        return Tail(first, sum(column.slopes) / 2), FLAT
+    slope = math.log(above[below[-1]] / above[first]) / math.log(edges[first] / edges[below[-1]])
+    return Tail(first, min(max(slope, column.slopes[0]), column.slopes[1]), below[-1]), ""
+
+
+def starts_of(schema: Schema, name: str) -> list[int]:
+    """Return the bins of a column at which a tail may start: above 0, no spikes, and with no rule that splits it."""
+    column = _numeric(schema, name)
+    wide = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
+    named = [box[name] for rule in schema.rules for box in rule.cells(schema) if name in box]
+    return [
+        i
+        for i in wide
+        if all(codes.isdisjoint(own) or codes >= own for own in [set(wide[wide.index(i) :])] for codes in named)
+    ]
+
+
+def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None) -> tuple[Tail | None, str]:
+    if column.shape != PARETO:
+        return None, ""
+    tail, why = (None, UNMEASURED) if counts is None else fitted_tail(column, counts, starts_of(schema, name))
+    return tail or declared(column).tail, why
+
+
+def _stated(name: str, column: Numeric, law: Inside, why: str) -> InsideStated:
+    """Return the certificate's entry on the law of one column."""
+    tail = law.tail
+    own = [] if tail is None else tail.bins(column).tolist()
+    return InsideStated(
+        column=name,
+        shape=column.shape,
+        slope=None if tail is None else tail.slope,
+        start=None if tail is None else float(column.extents[own[0]][0]),
+        bins=len(own),
+        slopes=column.slopes if tail is not None else None,
+        fitted=tail is not None and not why,
+        why=why,
+        prior=0 if law.density is None else int((law.density.sum(axis=1) > 0).sum()),
+        rounded=bool(column.round),
+    )
+
+
+def _numeric(schema: Schema, name: str) -> Numeric:
+    column = schema.column(name)
+    assert isinstance(column, Numeric)  # noqa: S101 - the callers name columns of numbers
+    return column

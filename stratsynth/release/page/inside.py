@@ -1,0 +1,45 @@
+"""Laws of numbers within bins in words, for readers of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stratsynth.report.numbers import several
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import InsideStated
+
+MODEL = (
+    "It is a model, made of how many there are and not of how large they are; in groups it is everybody's, and means "
+    "depend on it."
+)
+"""Sentence on every tail."""
+
+
+def inside_line(each: InsideStated) -> str:
+    """Return a paragraph on the law by which one column's numbers are drawn within bins."""
+    return " ".join(_sentences(each))
+
+
+def _sentences(each: InsideStated) -> list[str]:
+    said = []
+    if each.slope is not None and each.slopes is not None and each.start is not None:
+        low, high = each.slopes
+        how = (
+            f"fitted to noisy counts of everybody within the declared {low:g} to {high:g}"
+            if each.fitted
+            else f"the middle of the declared {low:g} to {high:g}, as {each.why}"
+        )
+        said.append(
+            f"Of {each.column}, numbers from {each.start:,.6g} on are drawn from a Pareto law of slope "
+            f"{each.slope:.2f}, {how}. {MODEL}"
+        )
+        if each.bins > 1:
+            said.append(f"Noise hides how they spread over the last {several(each.bins, 'bin')}, drawn as one.")
+    else:
+        said.append(f"Of {each.column}, numbers are drawn by the declared shape, {each.shape}, within bins.")
+    if each.prior:
+        said.append(f"In {several(each.prior, 'bin')} they are drawn as the prior's rows have them.")
+    if each.rounded:
+        said.append("They are multiples of declared units.")
+    return said

@@ -1,0 +1,76 @@
+"""Check that the laws of numbers within bins are those that measurements and schema give, and as certified."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stratsynth.errors import ReleaseError, StratsynthError
+from stratsynth.models import files
+from stratsynth.release.laws import laws
+from stratsynth.release.measurements import read_measurements
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate, InsideStated
+    from stratsynth.schema.inside import Inside
+    from stratsynth.verifying.verdict import Notes
+
+TOLERANCE = 1e-6
+"""Relative difference of two slopes that the order of sums may make."""
+
+
+def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:
+    """Add to `notes` if the laws that a release draws by, and states, follow from its measurements and its schema."""
+    rows = any(name.startswith("synthetic.") for name in certificate.files or ())
+    if not rows and not certificate.inside:
+        return
+    try:
+        schema = Schema.from_toml(folder / "model" / "schema.toml")
+        held = files.load_laws(folder / "model", schema)
+        densities = {name: law.density for name, law in held.items() if law.density is not None}
+        found, stated = laws(
+            schema, certificate, read_measurements(folder), lambda: files.load(folder / "model"), densities
+        )
+    except ReleaseError as error:
+        notes.findings.append(f"The laws of numbers within bins cannot be relied on: {error}")
+        return
+    except (StratsynthError, OSError):
+        return  # its hash says so, and loading it
+    if not stated and not certificate.inside and not held:
+        return
+    if len(stated) != len(certificate.inside) or not all(map(_equal_entries, stated, certificate.inside)):
+        notes.findings.append(
+            "certificate.json states other laws of numbers within bins than schema and measurements.parquet give."
+        )
+    elif held.keys() != found.keys() or not all(_equal_tails(held[name], law) for name, law in found.items()):
+        notes.findings.append("The model draws numbers within bins by other laws than measurements.parquet gives.")
+    else:
+        notes.checked.append("Tails follow from the noisy counts in measurements.parquet, within the declared slopes.")
+    if densities and certificate.prior is None:
+        notes.findings.append(
+            "The model draws numbers of a prior within bins, and certificate.json names none: it was taken out."
+        )
+    elif densities:
+        notes.unchecked.append(f"that numbers within bins of {', '.join(densities)} are drawn as the prior has them")
+
+
+def _equal_entries(found: InsideStated, stated: InsideStated) -> bool:
+    """True if two entries of a certificate differ at most by rounding."""
+    one, other = found.to_dict(), stated.to_dict()
+    return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=TOLERANCE)
+    return one == other
+
+
+def _equal_tails(held: Inside, found: Inside) -> bool:
+    """True if two laws have the same tail."""
+    if held.tail is None or found.tail is None:
+        return held.tail is found.tail
+    same = (held.tail.first, held.tail.begin) == (found.tail.first, found.tail.begin)
+    return same and math.isclose(held.tail.slope, found.tail.slope, rel_tol=TOLERANCE)
